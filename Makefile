@@ -1,0 +1,73 @@
+# One command for each thing a person does here. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN := $(VENV)/bin
+TORCH := torch==2.13.0+cpu
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+PARTS := packages/memloop services/gateway services/memory-store services/inference trainer apps/memloop-cli
+READY := $(VENV)/.ready
+export HF_HUB_OFFLINE := 1
+export VLLM_NO_USAGE_STATS := 1
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: help setup demo up down test test-fast check bench evaluate-tiny train-tiny lock clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+setup: $(READY) ## create the environment (no CUDA package, a few minutes)
+
+# torch first and alone: pip's own configuration may know a CPU build; if not, PyTorch's CPU index does.
+$(READY): requirements/workspace.lock $(PARTS:%=%/pyproject.toml)
+	@command -v $(PYTHON) >/dev/null || { echo "Memloop needs $(PYTHON) on the PATH, or PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --no-deps "$(TORCH)" \
+	  || $(BIN)/pip install --quiet --no-deps --index-url $(TORCH_INDEX) "$(TORCH)"
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements/workspace.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation $(PARTS:%=-e %)
+	@touch $@
+
+demo: $(READY) ## start the stack, hold a chat that remembers, read a long document, stop
+	$(BIN)/memloop demo
+
+up: $(READY) ## start the local stack and leave it running
+	$(BIN)/memloop up --detach
+
+down: $(READY) ## stop the local stack
+	$(BIN)/memloop down
+
+test: $(READY) ## all checks and all tests, the real engine included
+	$(MAKE) --no-print-directory lint
+	$(BIN)/pytest -m "not slow"
+
+check: $(READY) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
+
+.PHONY: lint
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	@for part in $(PARTS); do echo "deptry $$part" && (cd $$part && $(CURDIR)/$(BIN)/deptry .) || exit 1; done
+
+test-fast: $(READY)
+	$(BIN)/pytest -m "not slow and not engine"
+
+bench: $(READY) ## every benchmark; the last line of each is one JSON object
+	$(BIN)/python -m benchmarks.loops
+
+evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 1x to 64x its training length
+	$(BIN)/python -m trainer.tiny evaluate
+
+train-tiny: $(READY) ## train the tiny model again (about an hour on two cores)
+	$(BIN)/python -m trainer.tiny train --out services/inference/models/memloop-tiny --seed 0
+
+lock: $(READY) ## resolve the pinned versions anew (needs uv)
+	uv pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/workspace.lock
+
+clean: ## remove the environment and the local stack's data
+	rm -rf $(VENV) .memloop

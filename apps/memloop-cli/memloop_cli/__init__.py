@@ -1,0 +1,1 @@
+"""The user's command line and the local stack."""

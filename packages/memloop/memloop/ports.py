@@ -1,0 +1,123 @@
+"""The ports of the loops: what a loop needs from the world, and nothing about how it is done.
+
+A gateway puts an engine behind HTTP here, a trainer a rollout engine that records tokens, a test a script.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias, TypeVar
+
+from memloop.wire.chat import ChatMessage, Json, ToolCall
+from memloop.wire.memory import Usage
+
+ToolChoice: TypeAlias = Literal["auto", "required", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to decode. ``max_tokens`` counts the reply's tokens, thinking included."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request to a chat model. ``thinking`` switches the chat template's thinking mode."""
+
+    messages: tuple[ChatMessage, ...]
+    sampling: Sampling
+    tools: tuple[Json, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    thinking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One reply. ``finish_reason`` is the engine's: ``stop``, ``length``, ``tool_calls``, …
+
+    ``content`` is the text as the engine gave it (it may still hold ``<think>`` or ``<tool_call>`` when the
+    engine's own parser failed); ``reasoning`` is what the engine split off.
+    """
+
+    content: str
+    finish_reason: str = "stop"
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage(llm_calls=1)
+
+
+class ChatModel(Protocol):
+    """A model that answers one prompt. Failures raise ``memloop.wire.errors.DependencyError``; a reply never fails."""
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The model's reply."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory as the memory writer and the chat see it."""
+
+    id: str
+    text: str
+    valid_from: datetime
+
+
+class MemoryIndex(Protocol):
+    """Search in one namespace (the adapter is bound to it)."""
+
+    async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
+        """The best memories first, at most ``top_k``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document: ``text == document[start:end]`` in characters, ``tokens`` by the model's tokenizer."""
+
+    index: int
+    start: int
+    end: int
+    text: str
+    tokens: int
+
+
+class Splitter(Protocol):
+    """Counts and cuts by the served model's tokens."""
+
+    def count(self, text: str) -> int:
+        """Tokens of the text, special tokens not added."""
+        ...
+
+    def split(self, text: str, *, chunk_tokens: int) -> Sequence[Chunk]:
+        """Consecutive chunks of at most ``chunk_tokens`` tokens that join to the text exactly."""
+        ...
+
+
+class Checkpoints(Protocol):
+    """Replies that were already paid for, by call key; a resumed loop replays them and goes on."""
+
+    async def load(self, key: str) -> Completion | None:
+        """The reply under the key, or None."""
+        ...
+
+    async def save(self, key: str, completion: Completion) -> None:
+        """Keep the reply durably before the loop goes on."""
+        ...
+
+
+Step = TypeVar("Step")
+Report: TypeAlias = Callable[[Step], Awaitable[None]]
+"""A callback that a loop awaits after every step."""
+
+
+async def discard(step: object) -> None:
+    """A report that nobody reads."""
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """The sum of many calls' usage."""
+    return sum(usages, start=Usage())

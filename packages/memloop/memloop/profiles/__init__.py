@@ -1,0 +1,15 @@
+"""Prompt profiles: the templates, tool schemas, budgets and decoding values that a checkpoint was made for."""
+
+from memloop.profiles.loader import load_profile, profile_files, profile_from_files
+from memloop.profiles.profile import Budget, Markup, Profile, PromptSpec, neutralise
+
+__all__ = [
+    "Budget",
+    "Markup",
+    "Profile",
+    "PromptSpec",
+    "load_profile",
+    "neutralise",
+    "profile_files",
+    "profile_from_files",
+]

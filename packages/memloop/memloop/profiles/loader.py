@@ -1,0 +1,158 @@
+"""Loads a profile: a built-in one by name, or a folder with a manifest and the templates it names.
+
+A manifest may say ``extends = "default"``: what it leaves out, templates included, comes from there.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from memloop.ports import Sampling, ToolChoice
+from memloop.profiles.profile import Budget, Profile, PromptName, PromptSpec
+from memloop.wire.chat import Json
+
+_BUILT_IN = Path(__file__).parent
+_MANIFEST = "manifest.toml"
+Files = Mapping[str, str]
+"""File name to text."""
+
+
+class ProfileError(ValueError):
+    """The folder is no profile; the message says which file and why."""
+
+
+class _BudgetFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    window_tokens: int = Field(gt=0)
+    question_tokens: int = Field(gt=0)
+    chunk_tokens: int = Field(gt=0)
+    memory_tokens: int = Field(gt=0)
+
+
+class _PromptFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    template: str
+    slots: tuple[str, ...]
+    system: str | None = None
+    tools: str | None = None
+    parser: str = "text"
+    max_tokens: int = Field(default=1024, gt=0)
+    temperature: float = Field(default=0.0, ge=0.0)
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    thinking: bool = False
+    tool_choice: ToolChoice = "auto"
+
+
+class _Manifest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    version: str
+    extends: str | None = None
+    empty_memory: str
+    no_history: str
+    no_results: str
+    budget: _BudgetFile
+    prompts: dict[PromptName, _PromptFile]
+
+
+def load_profile(name_or_folder: str | Path) -> Profile:
+    """A built-in profile (``default``, ``tiny``) or one from a folder. Raises ProfileError."""
+    return profile_from_files(profile_files(name_or_folder))
+
+
+def profile_files(name_or_folder: str | Path) -> dict[str, str]:
+    """The profile's own files and those that it inherits, by name: what inference serves to its clients."""
+    folder = _folder(name_or_folder)
+    own = {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if _is_profile_file(path)}
+    if _MANIFEST not in own:
+        raise ProfileError(f"{folder} holds no {_MANIFEST}")
+    manifest = _toml(own[_MANIFEST])
+    parent = manifest.get("extends")
+    if parent is None:
+        return own
+    inherited = profile_files(str(parent))
+    merged = _merge(_toml(inherited[_MANIFEST]), manifest)
+    merged.pop("extends")
+    return {**inherited, **own, _MANIFEST: json.dumps(merged)}
+
+
+def profile_from_files(files: Files) -> Profile:
+    """A profile from its files; the manifest is TOML or, when it was merged or came over HTTP, JSON."""
+    try:
+        manifest = _Manifest.model_validate(_toml(files[_MANIFEST]))
+    except (KeyError, ValidationError) as error:
+        raise ProfileError(f"{_MANIFEST}: {error}") from error
+    return Profile(
+        name=manifest.name,
+        version=manifest.version,
+        budget=Budget(**manifest.budget.model_dump()),
+        prompts={name: _prompt(name, spec, files) for name, spec in manifest.prompts.items()},
+        empty_memory=manifest.empty_memory,
+        no_history=manifest.no_history,
+        no_results=manifest.no_results,
+        content_hash=_hash(files),
+    )
+
+
+def _folder(name_or_folder: str | Path) -> Path:
+    for folder in (Path(name_or_folder), _BUILT_IN / str(name_or_folder)):
+        if (folder / _MANIFEST).is_file():
+            return folder
+    raise ProfileError(f"no prompt profile at {name_or_folder!s}, and none of that name is built in")
+
+
+def _is_profile_file(path: Path) -> bool:
+    return path.suffix in {".txt", ".json", ".toml"}
+
+
+def _toml(text: str) -> Json:
+    try:
+        return cast(Json, json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text))
+    except ValueError as error:
+        raise ProfileError(f"{_MANIFEST}: {error}") from error
+
+
+def _merge(base: Json, over: Json) -> Json:
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _prompt(name: str, spec: _PromptFile, files: Files) -> PromptSpec:
+    template = _file(files, spec.template).rstrip("\n")
+    missing = [slot for slot in spec.slots if f"{{{slot}}}" not in template]
+    if missing:
+        raise ProfileError(f"{spec.template}: the template of {name} has no slot {missing}")
+    return PromptSpec(
+        template=template,
+        slots=spec.slots,
+        system=_file(files, spec.system).rstrip("\n") if spec.system else None,
+        tools=_tools(files, spec.tools) if spec.tools else (),
+        sampling=Sampling(max_tokens=spec.max_tokens, temperature=spec.temperature, top_p=spec.top_p),
+        thinking=spec.thinking,
+        tool_choice=spec.tool_choice,
+    )
+
+
+def _tools(files: Files, name: str) -> tuple[Json, ...]:
+    return tuple(cast(list[Json], json.loads(_file(files, name))))
+
+
+def _file(files: Files, name: str) -> str:
+    if name not in files:
+        raise ProfileError(f"the manifest names {name}, which is not there")
+    return files[name]
+
+
+def _hash(files: Files) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"{name}\0{files[name]}\0".encode())
+    return digest.hexdigest()

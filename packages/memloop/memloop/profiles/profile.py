@@ -1,0 +1,120 @@
+"""A prompt profile in memory, and how it renders.
+
+Text that fills a slot is data. It may hold ``</section>``, ``<query>`` or ``<|im_end|>``: rendering neutralises the
+``<`` of every tag that the profile's prompts or the chat template use, so that data can never close a slot,
+open one, or end a turn. Source: docs/decisions, "Untrusted text in prompts".
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from memloop.ports import Prompt, Sampling, ToolChoice
+from memloop.wire.chat import ChatMessage, Json
+
+PromptName = Literal["read", "answer", "judge", "integrate", "memory", "recall"]
+
+_SLOT_TAGS = ("problem", "memory", "section", "question", "query_history", "query", "result", "reference")
+_MORE_TAGS = ("subquestion", "subanswer", "memories", "think", "tool_call", "tool_response", "tools")
+_MARKS_OF_MEMORY = ("confirmed",)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def _opening(*tags: str) -> re.Pattern[str]:
+    return re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(tags)})\b|\|)", re.IGNORECASE)
+
+
+_ANY_TAG = _opening(*_SLOT_TAGS, *_MORE_TAGS, *_MARKS_OF_MEMORY)
+_ANY_BUT_MARKS = _opening(*_SLOT_TAGS, *_MORE_TAGS)
+
+
+class Markup(str):
+    """Text that a loop built from neutralised parts: its tags are meant, and are kept."""
+
+    __slots__ = ()
+
+
+def neutralise(text: str, *, keep_marks: bool = False) -> str:
+    """The text with tags of ours made harmless (``<`` becomes ``&lt;``), NUL and lone surrogates replaced.
+
+    ``keep_marks`` leaves ``<confirmed>`` alone: for the memory slot, whose text the model itself marked.
+    """
+    clean = _SURROGATE.sub("\ufffd", text.replace("\0", "\ufffd"))
+    return (_ANY_BUT_MARKS if keep_marks else _ANY_TAG).sub("&lt;", clean)
+
+
+def _safe(slot: str, text: str) -> str:
+    return text if isinstance(text, Markup) else neutralise(text, keep_marks=slot == "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Token budget of one model's window. All in tokens of the served model."""
+
+    window_tokens: int
+    question_tokens: int
+    chunk_tokens: int
+    memory_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """One prompt: its template with ``{slot}`` marks, and how the reply is decoded."""
+
+    template: str
+    slots: tuple[str, ...]
+    system: str | None
+    tools: tuple[Json, ...]
+    sampling: Sampling
+    thinking: bool
+    tool_choice: ToolChoice
+
+    def fill(self, values: dict[str, str]) -> str:
+        """The template with every slot filled, in one pass, so that a value is never read for slots."""
+        if set(values) != set(self.slots):
+            raise ValueError(f"slots are {sorted(self.slots)}, got {sorted(values)}")
+        pattern = "|".join(re.escape(f"{{{slot}}}") for slot in self.slots)
+        return re.sub(pattern, lambda mark: _safe(mark[0][1:-1], values[mark[0][1:-1]]), self.template)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A versioned set of prompts. ``content_hash`` changes with any byte of its files."""
+
+    name: str
+    version: str
+    budget: Budget
+    prompts: dict[str, PromptSpec]
+    empty_memory: str
+    no_history: str
+    no_results: str
+    content_hash: str
+
+    def render(self, prompt: PromptName, **values: str) -> tuple[ChatMessage, ...]:
+        """The messages of a prompt with its slots filled. Raises ValueError on a missing or unknown slot."""
+        spec = self.prompts[prompt]
+        user = ChatMessage(role="user", content=spec.fill(values))
+        if spec.system is None:
+            return (user,)
+        return (ChatMessage(role="system", content=spec.system), user)
+
+    def prompt(self, prompt: PromptName, **values: str) -> Prompt:
+        """The whole request of a prompt: messages, tools and decoding."""
+        return self.request(prompt, self.render(prompt, **values))
+
+    def request(self, prompt: PromptName, messages: tuple[ChatMessage, ...]) -> Prompt:
+        """A request with the prompt's decoding and tools over messages that the caller extended."""
+        spec = self.prompts[prompt]
+        return Prompt(
+            messages=messages,
+            sampling=spec.sampling,
+            tools=spec.tools,
+            tool_choice=spec.tool_choice,
+            thinking=spec.thinking,
+        )
+
+    @cached_property
+    def ref(self) -> str:
+        """Name, version and hash in one word, for logs and checkpoints."""
+        return f"{self.name}@{self.version}:{self.content_hash[:12]}"

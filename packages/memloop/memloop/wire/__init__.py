@@ -1,0 +1,1 @@
+"""Frozen models of what crosses HTTP, and nothing else."""

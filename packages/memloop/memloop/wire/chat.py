@@ -1,0 +1,84 @@
+"""Chat completions as OpenAI's API gives them, plus our one field ``memory``.
+
+Unknown fields are kept on every model, so that what an engine adds reaches the client.
+Source: OpenAI API reference, "Chat Completions".
+"""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from memloop.wire.base import OpenWire, Wire
+
+Json: TypeAlias = dict[str, JsonValue]
+
+
+class FunctionCall(OpenWire):
+    """A tool's name and its arguments as JSON text, exactly as the model wrote them."""
+
+    name: str
+    arguments: str = "{}"
+
+
+class ToolCall(OpenWire):
+    """One tool call of an assistant message."""
+
+    id: str = ""
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+
+class ContentPart(OpenWire):
+    """One part of a message's content; only ``text`` parts are read by us."""
+
+    type: str
+    text: str | None = None
+
+
+class ChatMessage(OpenWire):
+    """One message of a conversation."""
+
+    role: str
+    content: str | tuple[ContentPart, ...] | None = None
+    name: str | None = None
+    tool_calls: tuple[ToolCall, ...] | None = None
+    tool_call_id: str | None = None
+
+    def text(self) -> str:
+        """The message's text, its text parts joined by a newline."""
+        if isinstance(self.content, str):
+            return self.content
+        parts = self.content or ()
+        return "\n".join(part.text for part in parts if part.text is not None)
+
+
+class MemoryOptions(Wire):
+    """The ``memory`` field of a chat request; see ``docs/api.md``."""
+
+    user_id: str | None = Field(default=None, min_length=1, max_length=256)
+    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
+    run_id: str | None = Field(default=None, min_length=1, max_length=256)
+    mode: Literal["readwrite", "read", "write", "off"] = "readwrite"
+    top_k: int = Field(default=10, ge=1, le=100)
+    max_tokens: int = Field(default=1500, ge=1, le=32_768)
+    long_context: Literal["auto", "off"] = "off"
+
+
+class ChatRequest(OpenWire):
+    """The fields of a chat request that the gateway reads; all others reach the engine untouched."""
+
+    model: str
+    messages: tuple[ChatMessage, ...] = Field(min_length=1)
+    stream: bool = False
+    metadata: dict[str, str] | None = None
+    memory: MemoryOptions | None = None
+    safety_identifier: str | None = None
+    user: str | None = None
+
+
+class ChatMemory(Wire):
+    """What the gateway adds to a chat answer."""
+
+    retrieved: tuple[str, ...] = ()
+    write_event_id: str | None = None
+    error: str | None = None

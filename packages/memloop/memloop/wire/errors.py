@@ -1,0 +1,184 @@
+"""The one tree of errors, each with its HTTP status and OpenAI error type.
+
+    MemloopError                500 api_error
+    ├── InvalidRequest          400 invalid_request_error
+    │   ├── Unprocessable       422
+    │   └── TooLarge            413
+    ├── Unauthenticated         401 authentication_error
+    ├── Forbidden               403 permission_error
+    ├── NotFound                404 not_found_error
+    ├── Conflict                409 conflict_error
+    ├── PreconditionFailed      412 conflict_error
+    ├── RateLimited             429 rate_limit_error      (Retry-After)
+    ├── NotSupported            501 not_implemented
+    └── DependencyError         502 upstream_error
+        ├── EngineError             the engine answered with an error (its status is kept when it is a 4xx)
+        ├── Unavailable         503 (Retry-After)  the dependency cannot be reached
+        └── Timeout             504
+
+Source of the body's shape: OpenAI API reference, "Errors".
+"""
+
+from typing import ClassVar
+
+from memloop.wire.base import Wire
+
+
+class ErrorBody(Wire):
+    """What stands under ``error`` in every failed answer."""
+
+    message: str
+    type: str
+    param: str | None = None
+    code: str | None = None
+
+
+class ErrorEnvelope(Wire):
+    """``{"error": {...}}``."""
+
+    error: ErrorBody
+
+
+class MemloopError(Exception):
+    """Base of all errors that a client may see."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "api_error"
+    default_code: ClassVar[str | None] = "internal_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.code = code or self.default_code
+        self.retry_after_s = retry_after_s
+
+    @property
+    def http_status(self) -> int:
+        """The status of the answer; a subclass may decide per instance."""
+        return self.status
+
+    def envelope(self) -> ErrorEnvelope:
+        """The OpenAI-shaped body."""
+        body = ErrorBody(message=self.message, type=self.type, param=self.param, code=self.code)
+        return ErrorEnvelope(error=body)
+
+
+class InvalidRequest(MemloopError):
+    """The request is wrong and will stay wrong."""
+
+    status = 400
+    type = "invalid_request_error"
+    default_code = "invalid_request"
+
+
+class Unprocessable(InvalidRequest):
+    """Well-formed JSON whose fields do not validate."""
+
+    status = 422
+    default_code = "validation_error"
+
+
+class TooLarge(InvalidRequest):
+    """A body or a document over its limit."""
+
+    status = 413
+    default_code = "too_large"
+
+
+class Unauthenticated(MemloopError):
+    """No key, or one that is not known."""
+
+    status = 401
+    type = "authentication_error"
+    default_code = "invalid_api_key"
+
+
+class Forbidden(MemloopError):
+    """A known key without the right to do this."""
+
+    status = 403
+    type = "permission_error"
+    default_code = "forbidden"
+
+
+class NotFound(MemloopError):
+    """No such thing, or none that this tenant may see."""
+
+    status = 404
+    type = "not_found_error"
+    default_code = "not_found"
+
+
+class Conflict(MemloopError):
+    """The state does not allow it: a stale fencing token, a reused idempotency key."""
+
+    status = 409
+    type = "conflict_error"
+    default_code = "conflict"
+
+
+class PreconditionFailed(MemloopError):
+    """``If-Match`` names another version."""
+
+    status = 412
+    type = "conflict_error"
+    default_code = "precondition_failed"
+
+
+class RateLimited(MemloopError):
+    """Over a limit; try again after ``retry_after_s`` seconds."""
+
+    status = 429
+    type = "rate_limit_error"
+    default_code = "rate_limited"
+
+
+class NotSupported(MemloopError):
+    """A known route or option that is not served."""
+
+    status = 501
+    type = "not_implemented"
+    default_code = "not_implemented"
+
+
+class DependencyError(MemloopError):
+    """Something behind us failed."""
+
+    status = 502
+    type = "upstream_error"
+    default_code = "upstream_error"
+
+
+class EngineError(DependencyError):
+    """The engine refused or broke; a 4xx of the engine is the client's to see."""
+
+    def __init__(self, message: str, *, engine_status: int = 502, code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.engine_status = engine_status
+
+    @property
+    def http_status(self) -> int:
+        """The engine's own 4xx, else 502."""
+        return self.engine_status if 400 <= self.engine_status < 500 else 502
+
+
+class Unavailable(DependencyError):
+    """A dependency cannot be reached; it may be back after ``retry_after_s`` seconds."""
+
+    status = 503
+    default_code = "unavailable"
+
+
+class Timeout(DependencyError):
+    """A dependency did not answer in time."""
+
+    status = 504
+    default_code = "timeout"

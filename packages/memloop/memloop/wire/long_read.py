@@ -1,0 +1,154 @@
+"""Bodies and events of ``/v1/long-read``.
+
+Source of the conventions: OpenAI API reference, "Responses" and "Streaming".
+"""
+
+from datetime import datetime
+from typing import Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from memloop.wire.base import Wire
+from memloop.wire.errors import ErrorBody
+from memloop.wire.memory import Usage
+
+Strategy: TypeAlias = Literal["memagent", "memreread"]
+ReadStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
+
+
+class Document(Wire):
+    """The text to read, or the id of an uploaded file."""
+
+    text: str | None = None
+    file_id: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.text is None) == (self.file_id is None):
+            raise ValueError("give exactly one of text and file_id")
+        return self
+
+
+class SaveTo(Wire):
+    """Where the final memory of a read is to be kept."""
+
+    user_id: str = Field(min_length=1, max_length=256)
+    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
+    run_id: str | None = Field(default=None, min_length=1, max_length=256)
+
+
+class LongReadRequest(Wire):
+    """``POST /v1/long-read``. Token numbers left out come from the served model's profile."""
+
+    model: str
+    question: str = Field(min_length=1)
+    document: Document
+    strategy: Strategy = "memagent"
+    chunk_tokens: int | None = Field(default=None, ge=16, le=1_000_000)
+    memory_tokens: int | None = Field(default=None, ge=16, le=100_000)
+    max_rereads: int = Field(default=2, ge=0, le=16)
+    max_llm_calls: int | None = Field(default=None, ge=1)
+    deadline_s: float | None = Field(default=None, gt=0)
+    background: bool = False
+    stream: bool = False
+    save_to_memory: SaveTo | None = None
+    metadata: dict[str, str] = Field(default_factory=dict[str, str], max_length=16)
+
+
+class Progress(Wire):
+    """Chunks of the current pass, and passes (the root read is pass 1)."""
+
+    chunks_done: int = 0
+    chunks_total: int = 0
+    pass_: int = Field(default=1, alias="pass", serialization_alias="pass")
+    passes_max: int = 1
+
+
+class SubQuestion(Wire):
+    """One reread."""
+
+    question: str
+    answer: str
+
+
+class IncompleteDetails(Wire):
+    """Why a read ended early with a partial answer."""
+
+    reason: Literal["max_llm_calls", "deadline", "max_document_tokens"]
+
+
+class ReadUsage(Wire):
+    """Usage as the long-read answer gives it."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    llm_calls: int = 0
+
+    @classmethod
+    def of(cls, usage: Usage) -> Self:
+        """The wire form of a loop's usage."""
+        return cls(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            total_tokens=usage.total_tokens,
+            llm_calls=usage.llm_calls,
+        )
+
+
+class LongRead(Wire):
+    """The state of one read."""
+
+    id: str
+    object: Literal["long_read"] = "long_read"
+    status: ReadStatus
+    created_at: int
+    completed_at: int | None = None
+    model: str
+    strategy: Strategy
+    progress: Progress = Progress()
+    output_text: str = ""
+    memory: str = ""
+    subquestions: tuple[SubQuestion, ...] = ()
+    usage: ReadUsage = ReadUsage()
+    error: ErrorBody | None = None
+    incomplete_details: IncompleteDetails | None = None
+    metadata: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class Estimate(Wire):
+    """``POST /v1/long-read/estimate``: the most that a read can cost."""
+
+    chunks: int
+    document_tokens: int
+    max_llm_calls: int
+    max_input_tokens: int
+    max_output_tokens: int
+
+
+EventType: TypeAlias = Literal[
+    "long_read.queued",
+    "long_read.in_progress",
+    "long_read.chunk.completed",
+    "long_read.reread.started",
+    "long_read.output_text.delta",
+    "long_read.completed",
+    "long_read.failed",
+    "long_read.cancelled",
+    "long_read.incomplete",
+]
+
+
+class ReadEvent(Wire):
+    """One server-sent event; ``sequence_number`` counts from 0 without gaps."""
+
+    type: EventType
+    sequence_number: int
+    read: LongRead | None = None
+    progress: Progress | None = None
+    chunk: int | None = None
+    memory: str | None = None
+    tokens: int | None = None
+    question: str | None = None
+    delta: str | None = None
+    at: datetime | None = None

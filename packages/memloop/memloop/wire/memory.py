@@ -1,0 +1,264 @@
+"""Memory items, namespaces, and the bodies of the memory routes.
+
+The gateway's public routes and the store's internal ones share these models. ``Namespace.tenant`` never comes
+from a client: the gateway sets it from the key.
+"""
+
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from memloop.wire.base import Wire
+
+MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "RawTurn"]
+Status: TypeAlias = Literal["activated", "archived", "deleted"]
+Outcome: TypeAlias = Literal["inserted", "touched", "superseded"]
+
+MAX_TEXT_CHARS = 32_768
+_ID = Field(min_length=1, max_length=256)
+_OPTIONAL_ID = Field(default=None, min_length=1, max_length=256)
+
+
+class Namespace(Wire):
+    """Whose memory it is. Searches match the ids that are set; a write carries all that it knows."""
+
+    tenant: str = _ID
+    user_id: str = _ID
+    agent_id: str | None = _OPTIONAL_ID
+    run_id: str | None = _OPTIONAL_ID
+
+    def lane(self) -> str:
+        """The write lane's name: all writes of one tenant's user go one after another."""
+        return f"{self.tenant}/{self.user_id}"
+
+
+class Source(Wire):
+    """A turn that a memory came from."""
+
+    role: str
+    content: str = Field(max_length=MAX_TEXT_CHARS)
+    message_id: str | None = None
+    timestamp: datetime | None = None
+
+
+class MemoryDraft(Wire):
+    """A memory that is to be stored: what ``add_memory`` carries (MemReader card, tool definitions)."""
+
+    key: str = Field(min_length=1, max_length=512)
+    value: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
+    memory_type: MemoryType = "LongTermMemory"
+    tags: tuple[str, ...] = Field(default=(), max_length=64)
+
+
+class MemoryItem(Wire):
+    """A stored memory.
+
+    ``valid_from``/``valid_to`` are event time, ``created_at``/``updated_at`` ingest time; all UTC.
+    """
+
+    id: str
+    memory: str
+    key: str
+    memory_type: MemoryType
+    tags: tuple[str, ...] = ()
+    user_id: str
+    agent_id: str | None = None
+    run_id: str | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    version: int = 1
+    status: Status = "activated"
+    supersedes: str | None = None
+    valid_from: datetime
+    valid_to: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    sources: tuple[Source, ...] = ()
+    hash: str
+
+
+class StoreAdd(Wire):
+    """``POST /v1/items`` of the store: drafts resolved against their neighbours, in one lane.
+
+    ``fencing_token`` is the lane's; a token older than the newest that the store has seen is refused (409).
+    ``event_id`` makes a replay harmless.
+    """
+
+    namespace: Namespace
+    drafts: tuple[MemoryDraft, ...] = Field(min_length=1, max_length=100)
+    sources: tuple[Source, ...] = ()
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    timestamp: datetime | None = None
+    expires_at: datetime | None = None
+    event_id: str | None = None
+    fencing_token: int | None = None
+
+
+class Written(Wire):
+    """What became of one draft."""
+
+    outcome: Outcome
+    item: MemoryItem
+
+
+class StoreAddResult(Wire):
+    """The outcomes, in the order of the drafts."""
+
+    results: tuple[Written, ...]
+
+
+class SearchOptions(Wire):
+    """What a search takes beside its namespace."""
+
+    query: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
+    top_k: int = Field(default=10, ge=1, le=100)
+    threshold: float | None = Field(default=None, ge=0.0)
+    as_of: datetime | None = None
+    latest_only: bool = True
+    include_raw: bool = False
+    filters: dict[str, JsonValue] | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    explain: bool = False
+
+
+class StoreSearch(SearchOptions):
+    """``POST /v1/items/search`` of the store."""
+
+    namespace: Namespace
+
+
+class SearchHit(Wire):
+    """A found item. ``score`` is the fused rank score (RRF), higher is better; the breakdown names its parts."""
+
+    item: MemoryItem
+    score: float
+    score_breakdown: dict[str, float] = Field(default_factory=dict[str, float])
+
+
+class SearchResult(Wire):
+    """Hits, best first."""
+
+    results: tuple[SearchHit, ...]
+
+
+class ItemPage(Wire):
+    """A page of a namespace's items; ``next_cursor`` is None on the last."""
+
+    items: tuple[MemoryItem, ...]
+    next_cursor: str | None = None
+
+
+class ItemPatch(Wire):
+    """``PATCH``: the fields that an edit may change; the edit is a new version."""
+
+    memory: str | None = Field(default=None, min_length=1, max_length=MAX_TEXT_CHARS)
+    metadata: dict[str, JsonValue] | None = None
+    tags: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+
+
+class History(Wire):
+    """All versions of one item, oldest first."""
+
+    versions: tuple[MemoryItem, ...]
+
+
+class Erased(Wire):
+    """How much a namespace's erasure took out of each place."""
+
+    vectors: int
+    buffers: int
+    queue: int = 0
+
+
+class Buffer(Wire):
+    """Turns that wait for more context, oldest first."""
+
+    namespace: Namespace
+    turns: tuple[Source, ...]
+    reason: str = ""
+    updated_at: datetime | None = None
+
+
+class BufferPage(Wire):
+    """The buffers of a tenant or a user."""
+
+    buffers: tuple[Buffer, ...]
+
+
+class MemoryAdd(Wire):
+    """``POST /v1/memory/add``. ``infer`` runs the MemReader loop; ``sync`` waits for it."""
+
+    messages: tuple[Source, ...] = Field(min_length=1, max_length=200)
+    user_id: str = _ID
+    agent_id: str | None = _OPTIONAL_ID
+    run_id: str | None = _OPTIONAL_ID
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    timestamp: datetime | None = None
+    infer: bool = True
+    sync: bool = False
+    expires_at: datetime | None = None
+
+
+class MemorySearch(SearchOptions):
+    """``POST /v1/memory/search``."""
+
+    user_id: str = _ID
+    agent_id: str | None = _OPTIONAL_ID
+    run_id: str | None = _OPTIONAL_ID
+
+
+class Usage(Wire):
+    """Tokens and calls that a loop spent at the engine."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    llm_calls: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            llm_calls=self.llm_calls + other.llm_calls,
+        )
+
+
+Action: TypeAlias = Literal["search", "add", "buffer", "ignore", "invalid"]
+EventStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed"]
+
+
+class DecisionRecord(Wire):
+    """One turn of the memory writer: what it did and why, in its own words."""
+
+    action: Action
+    reason: str = ""
+    reasoning: str = ""
+    query: str | None = None
+    parse_path: Literal["native", "fallback", "failed"] = "native"
+
+
+class MemoryEvent(Wire):
+    """The state of one write: ``GET /v1/memory/events/{event_id}``."""
+
+    event_id: str
+    status: EventStatus
+    user_id: str
+    created_at: datetime
+    completed_at: datetime | None = None
+    attempts: int = 0
+    decisions: tuple[DecisionRecord, ...] = ()
+    memories: tuple[Written, ...] = ()
+    usage: Usage = Usage()
+    error: str | None = None
+
+
+class EventPage(Wire):
+    """Newest events first."""
+
+    events: tuple[MemoryEvent, ...]

@@ -1,0 +1,1 @@
+"""Starts and watches an unmodified inference engine."""

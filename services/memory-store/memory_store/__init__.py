@@ -1,0 +1,1 @@
+"""Items, versions and hybrid retrieval on Qdrant; buffers on Redis."""

@@ -1,0 +1,1 @@
+"""Offline training: the loops that serve are the loops that learn."""

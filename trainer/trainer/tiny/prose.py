@@ -1,0 +1,47 @@
+"""Filler prose: a public-domain novel, split into a part to train on and a part that training never sees."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+_BOOK = Path(__file__).parent / "prose" / "moby_dick.txt"
+_TRAIN_SHARE = 0.75
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+
+Part = Literal["train", "held_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """A text to draw filler from."""
+
+    text: str
+
+    def slice(self, rng: random.Random, chars: int) -> str:
+        """A run of ``chars`` characters from anywhere, words cut or not, as chunking gives it."""
+        start = rng.randrange(max(1, len(self.text) - chars))
+        return self.text[start : start + chars]
+
+
+@cache
+def book(part: Part) -> Prose:
+    """The first three quarters of the novel to train on, or the rest for documents and evaluation."""
+    text = _BOOK.read_text("utf-8")
+    cut = text.index("\n\nCHAPTER", int(len(text) * _TRAIN_SHARE))
+    return Prose(text[:cut] if part == "train" else text[cut:].lstrip())
+
+
+def plant(rng: random.Random, prose: str, sentences: list[str]) -> str:
+    """The prose with the sentences, in their order, at random sentence ends or at its own ends."""
+    joints = [0, *(match.end() for match in _SENTENCE_END.finditer(prose)), len(prose)]
+    spots = sorted(rng.choice(joints) for _ in sentences)
+    for spot, sentence in reversed(list(zip(spots, sentences, strict=True))):
+        before, after = prose[:spot], prose[spot:]
+        gap = "" if not before or before[-1].isspace() else " "
+        prose = f"{before}{gap}{sentence}" + (f" {after}" if after else "")
+    return prose
