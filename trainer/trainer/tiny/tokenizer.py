@@ -18,6 +18,7 @@ PAD = "<|endoftext|>"
 SPECIAL = (PAD, "<|im_start|>", END)
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
 VOCABULARY = 4096
+_FORMAT_WORDS = ("system", "user", "assistant", "query", "result", "confirmed", "unknown")
 _PIECE = r" ?[\p{L}_]+|\p{N}{1,3}| ?[^\s\p{L}\p{N}_]+|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
@@ -70,6 +71,7 @@ def _texts(extra: Iterator[str], seed: int) -> Iterator[str]:
         rng.shuffle(words)
         rng.shuffle(numbers)
         yield " " + " ".join(words)
+        yield "\n".join((*_FORMAT_WORDS, *world.PEOPLE, *world.PLACES))
         yield " ".join(numbers)
     yield from extra
 

@@ -4,7 +4,7 @@ Unknown fields are kept on every model, so that what an engine adds reaches the 
 Source: OpenAI API reference, "Chat Completions".
 """
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
@@ -35,14 +35,11 @@ class ContentPart(OpenWire):
     text: str | None = None
 
 
-class ChatMessage(OpenWire):
-    """One message of a conversation."""
+class SentMessage(OpenWire):
+    """One message as a client sends it: what the gateway reads of it."""
 
     role: str
     content: str | tuple[ContentPart, ...] | None = None
-    name: str | None = None
-    tool_calls: tuple[ToolCall, ...] | None = None
-    tool_call_id: str | None = None
 
     def text(self) -> str:
         """The message's text, its text parts joined by a newline."""
@@ -50,6 +47,14 @@ class ChatMessage(OpenWire):
             return self.content
         parts = self.content or ()
         return "\n".join(part.text for part in parts if part.text is not None)
+
+
+class ChatMessage(SentMessage):
+    """One message of a conversation that a loop holds."""
+
+    name: str | None = None
+    tool_calls: tuple[ToolCall, ...] | None = None
+    tool_call_id: str | None = None
 
 
 class MemoryOptions(Wire):
@@ -64,13 +69,25 @@ class MemoryOptions(Wire):
     long_context: Literal["auto", "off"] = "off"
 
 
+class StreamOptions(OpenWire):
+    """``include_usage`` asks for one last chunk with the usage."""
+
+    include_usage: bool | None = None
+
+
+MetadataKey: TypeAlias = Annotated[str, Field(max_length=64)]
+MetadataValue: TypeAlias = Annotated[str, Field(max_length=512)]
+Metadata: TypeAlias = Annotated[dict[MetadataKey, MetadataValue], Field(max_length=16)]
+
+
 class ChatRequest(OpenWire):
     """The fields of a chat request that the gateway reads; all others reach the engine untouched."""
 
     model: str
-    messages: tuple[ChatMessage, ...] = Field(min_length=1)
-    stream: bool = False
-    metadata: dict[str, str] | None = None
+    messages: tuple[SentMessage, ...] = Field(min_length=1)
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    metadata: Metadata | None = None
     memory: MemoryOptions | None = None
     safety_identifier: str | None = None
     user: str | None = None

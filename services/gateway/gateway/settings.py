@@ -1,0 +1,63 @@
+"""What the gateway and its worker read from the environment, each name with the prefix ``MEMLOOP_``."""
+
+from pathlib import Path
+from typing import Self
+
+from memloop.service import ServiceSettings
+from pydantic import Field, SecretStr, model_validator
+
+MIB = 1024 * 1024
+
+
+class GatewaySettings(ServiceSettings):
+    """Settings of the API. Times are in seconds."""
+
+    port: int = 7800
+    max_body_bytes: int = Field(default=128 * MIB, gt=0)
+
+    redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
+    redis_timeout_s: float = Field(default=5.0, gt=0)
+
+    store_url: str = "http://127.0.0.1:7801"
+    store_key: SecretStr | None = None
+    recall_timeout_s: float = Field(default=2.0, gt=0)
+    enqueue_timeout_s: float = Field(default=1.0, gt=0)
+
+    engine_url: str = "http://127.0.0.1:7803/v1"
+    engine_api_key: SecretStr | None = None
+    engine_connect_timeout_s: float = Field(default=5.0, gt=0)
+    engine_read_timeout_s: float = Field(default=600.0, gt=0)
+    engine_total_timeout_s: float = Field(default=3600.0, gt=0)
+    engine_template_options: bool = True
+    """Whether ``chat_template_kwargs`` may be sent; False for an endpoint that refuses fields it does not know."""
+
+    inference_url: str | None = None
+    profile: str | None = None
+    tokenizer: Path | None = None
+    model: str | None = None
+    startup_wait_s: float = Field(default=120.0, ge=0)
+    """How long to wait for inference to hand over the profile and the tokenizer."""
+
+    api_keys: SecretStr = SecretStr("")
+    api_keys_file: Path | None = None
+
+    max_active_requests: int = Field(default=512, ge=1)
+    heartbeat_s: float = Field(default=15.0, gt=0)
+
+    @model_validator(mode="after")
+    def _key_sources(self) -> Self:
+        if self.api_keys.get_secret_value() and self.api_keys_file is not None:
+            raise ValueError("give MEMLOOP_API_KEYS or MEMLOOP_API_KEYS_FILE, not both")
+        return self
+
+
+class WorkerSettings(GatewaySettings):
+    """Settings of the worker: the API's, and how it takes jobs. Times are in seconds."""
+
+    port: int = 7804
+    worker_concurrency: int = Field(default=8, ge=1)
+    job_attempts: int = Field(default=5, ge=1)
+    job_idle_s: float = Field(default=30.0, gt=0)
+    """A job whose worker gave no sign for this long goes to another worker."""
+    lane_ttl_s: float = Field(default=30.0, gt=0)
+    """How long a namespace's write lock outlives the worker that held it."""

@@ -1,0 +1,22 @@
+"""Fixtures that all tests share: one real Redis per session, empty at the start of every test that asks for it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.redis_server import RedisServer
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A real Redis process for the whole session; tests take :func:`redis_url` unless they restart it."""
+    server = RedisServer.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> str:
+    """The URL of an empty Redis."""
+    redis_server.flush()
+    return redis_server.url

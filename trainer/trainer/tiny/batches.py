@@ -1,0 +1,158 @@
+"""From examples to padded batches of token ids, bucketed by length."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from memloop.profiles import Profile
+from trainer.tiny.chat_format import render_prompt
+from trainer.tiny.chat_tasks import chat_example
+from trainer.tiny.curriculum import Mix
+from trainer.tiny.example import Example
+from trainer.tiny.memory_tasks import memory_example
+from trainer.tiny.prose import Prose
+from trainer.tiny.raw_tasks import queries_example, recall_example
+from trainer.tiny.reading_tasks import answer_example, integrate_example, judge_example, read_example
+from trainer.tiny.tokenizer import END
+
+BUCKETS = (64, 96, 128, 192, 256, 352)
+DECISION_WEIGHT = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A tokenized example: ids (seq,), and for each target index its loss weight."""
+
+    ids: list[int]
+    targets: list[int]
+    weights: list[float]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """`at` are flat positions whose next token is learned: ids (batch, seq), at, goal and weight (n,), row (n,)."""
+
+    ids: Tensor
+    at: Tensor
+    goal: Tensor
+    weight: Tensor
+    row: Tensor
+    kinds: tuple[str, ...]
+
+
+class Encoder:
+    """Tokenizes examples and weighs their tokens: decisions (first token, values, what follows a sentence) count more."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._end = tokenizer.token_to_id(END)
+        self._stop = tokenizer.token_to_id(".")
+        vocabulary = tokenizer.get_vocab()
+        self._values = {token_id for text, token_id in vocabulary.items() if len(text) == 3 and text.isdigit()}
+
+    def rows(self, examples: list[Example]) -> list[Row]:
+        """The examples as rows, in order."""
+        prompts = self._tokenizer.encode_batch([prompt_text(example) for example in examples], add_special_tokens=False)
+        replies = self._tokenizer.encode_batch([example.completion for example in examples], add_special_tokens=False)
+        return [self._row(*each) for each in zip(examples, [p.ids for p in prompts], [r.ids for r in replies], strict=True)]
+
+    def _row(self, example: Example, prompt: list[int], reply: list[int]) -> Row:
+        ids = [*prompt, *reply, self._end]
+        targets = list(range(len(prompt), len(ids)))
+        if example.role == "recall":
+            targets = [t for t in targets if ids[t] in self._values]
+        kind = f"{example.role}/{example.kind}" + ("/thinking" if example.thinking else "")
+        return Row(ids, targets, [self._weight(ids, t, len(prompt)) for t in targets], kind)
+
+    def _weight(self, ids: list[int], at: int, first: int) -> float:
+        decides = at == first or ids[at] in self._values or ids[at - 1] == self._stop
+        return DECISION_WEIGHT if decides else 1.0
+
+
+def prompt_text(example: Example) -> str:
+    """The text before the reply."""
+    if example.messages[0].role == "raw":
+        return example.messages[0].text()
+    return render_prompt(example.messages, tools=example.tools, thinking=example.thinking)
+
+
+def collate(rows: list[Row], length: int) -> Batch:
+    """Right-pad the rows to `length`; padding needs no mask, as attention is causal and it has no targets."""
+    ids = torch.zeros(len(rows), length, dtype=torch.long)
+    for number, row in enumerate(rows):
+        ids[number, : len(row.ids)] = torch.tensor(row.ids)
+    flat = [(number, target) for number, row in enumerate(rows) for target in row.targets]
+    at = torch.tensor([number * length + target - 1 for number, target in flat])
+    return Batch(
+        ids=ids,
+        at=at,
+        goal=ids.flatten()[at + 1],
+        weight=torch.tensor([weight for row in rows for weight in row.weights]),
+        row=torch.tensor([number for number, _ in flat]),
+        kinds=tuple(row.kind for row in rows),
+    )
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where examples come from."""
+
+    profile: Profile
+    prose: Prose
+    encoder: Encoder
+
+    def draw(self, rng: random.Random, mix: Mix) -> Example:
+        """One example of the mix."""
+        role = rng.choices(list(mix.shares), weights=list(mix.shares.values()))[0]
+        if role == "recall":
+            return recall_example(rng, facts=rng.randrange(2, 8))
+        if role == "queries":
+            return queries_example(rng, self.prose, empty=self.profile.empty_memory, section_tokens=rng.randrange(20, 80))
+        if role == "read":
+            return read_example(rng, self.profile, self.prose, section_tokens=mix.section_tokens(rng))
+        if role == "answer":
+            return answer_example(rng, self.profile)
+        if role == "judge":
+            return judge_example(rng, self.profile)
+        if role == "integrate":
+            return integrate_example(rng, self.profile)
+        if role == "memory":
+            return memory_example(rng, self.profile, self.prose)
+        return chat_example(rng, self.profile)
+
+
+class Feed:
+    """An endless stream of full batches; rows wait in buckets until a batch of their length is full."""
+
+    def __init__(self, source: Source, rng: random.Random, *, batch_tokens: int) -> None:
+        self._source, self._rng, self._batch_tokens = source, rng, batch_tokens
+        self._waiting: defaultdict[int, list[Row]] = defaultdict(list)
+
+    def next(self, mix: Mix) -> Batch:
+        """The next batch under the mix."""
+        while True:
+            for length, rows in self._waiting.items():
+                size = self._batch_tokens // length
+                if len(rows) >= size:
+                    self._waiting[length] = rows[size:]
+                    return collate(rows[:size], length)
+            self._fill(mix)
+
+    def _fill(self, mix: Mix) -> None:
+        for row in self._source.encoder.rows([self._source.draw(self._rng, mix) for _ in range(64)]):
+            bucket = next((length for length in BUCKETS if len(row.ids) <= length), None)
+            if bucket is not None and row.targets:
+                self._waiting[bucket].append(row)
+
+
+def examples(source: Source, rng: random.Random, mix: Mix, count: int) -> Iterator[Example]:
+    """Some examples of the mix, for the tokenizer and for evaluation."""
+    return (source.draw(rng, mix) for _ in range(count))

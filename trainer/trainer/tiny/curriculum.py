@@ -1,0 +1,48 @@
+"""What is trained when: recall on bare text first, then dense prose, then the loops' own turns, short before long."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+ROLES = ("read", "answer", "judge", "integrate", "memory", "chat")
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Shares of the kinds of example, and how long sections are (in tokens)."""
+
+    shares: Mapping[str, float]
+    shortest_section: int
+    longest_section: int
+    full_share: float = 0.0
+    chunk_tokens: int = 256
+
+    def section_tokens(self, rng: random.Random) -> int:
+        """A section length: the whole chunk in `full_share` of turns, else anything in the range."""
+        if rng.random() < self.full_share:
+            return self.chunk_tokens
+        return rng.randrange(self.shortest_section, self.longest_section + 1)
+
+
+def _mix(read: float, longest: int, full_share: float) -> Mix:
+    """`read` turns beside a fixed blend of the other roles."""
+    others = {"answer": 0.12, "judge": 0.18, "integrate": 0.18, "memory": 0.32, "chat": 0.2}
+    return Mix({"read": read, **{role: (1 - read) * share for role, share in others.items()}}, 8, longest, full_share)
+
+
+PHASES = (
+    (0.05, _mix(0.6, 24, 0.0)),
+    (0.25, _mix(0.5, 64, 0.02)),
+    (0.5, _mix(0.5, 160, 0.1)),
+    (1.0, _mix(0.6, 240, 0.35)),
+)
+FULL = PHASES[-1][1]
+RECALL = Mix({"recall": 1.0}, 16, 16)
+DENSE = Mix({"recall": 0.3, "queries": 0.4, "read": 0.3}, 8, 32)
+
+
+def mix_at(progress: float) -> Mix:
+    """The mix at a point of the training, 0 to 1."""
+    return next(mix for until, mix in PHASES if progress <= until or until == 1.0)

@@ -1,0 +1,185 @@
+"""Turns of the memory writer: one conversation, one of the four tools, with and without thinking."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memloop.profiles import Profile
+from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
+from trainer.tiny.chat_format import tool_call_text
+from trainer.tiny.example import Example
+from trainer.tiny.small_talk import SMALL_TALK
+from trainer.tiny.prose import Prose
+from trainer.tiny.world import HOME, PERSON_CODES, USER, Fact, person_fact, random_value
+
+DAYS = tuple(f"2026-{month:02d}-{day:02d}" for month in range(1, 13) for day in range(1, 29))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The tool to call, its arguments, and the thought that leads there."""
+
+    tool: str
+    arguments: dict[str, object]
+    thought: str
+
+    def call(self) -> ToolCall:
+        """The decision as a message's tool call."""
+        return ToolCall(function=FunctionCall(name=self.tool, arguments=json.dumps(self.arguments)))
+
+    def text(self, *, thinking: bool) -> str:
+        """The reply to learn."""
+        lead = f"<think>\n{self.thought}\n</think>\n\n" if thinking else ""
+        return lead + tool_call_text(self.call())
+
+
+def user_fact(rng: random.Random) -> Fact:
+    """A fact about the user: a code, or now and then the home."""
+    return person_fact(rng, entity=USER, attribute=HOME if rng.random() < 0.15 else None)
+
+
+def told(rng: random.Random, fact: Fact, *, news: bool = False) -> str:
+    """How a user tells a fact; `news` says that it replaces an older one."""
+    if fact.entity != USER:
+        return fact.sentence() if rng.random() < 0.7 else f"Note that the {fact.attribute} of {fact.entity} is {fact.value}."
+    if news:
+        return f"My {fact.attribute} is now {fact.value}."
+    return rng.choice((f"My {fact.attribute} is {fact.value}.", f"Please remember that my {fact.attribute} is {fact.value}."))
+
+
+def add(facts: list[Fact]) -> Decision:
+    """Store the facts."""
+    names = " and the ".join(f"{fact.attribute} of {fact.entity}" for fact in facts)
+    entries = [
+        {
+            "key": f"{fact.attribute} of {fact.entity}",
+            "memory_type": "UserMemory" if fact.entity == USER else "LongTermMemory",
+            "value": fact.sentence(),
+            "tags": [fact.attribute],
+        }
+        for fact in facts
+    ]
+    return Decision(
+        "add_memory", {"memory_list": entries, "summary": f"Stored the {names}."}, f"The {names} is new. I store it."
+    )
+
+
+def search(fact: Fact) -> Decision:
+    """Look up what is stored before deciding."""
+    query = f"{fact.attribute} of {fact.entity}"
+    return Decision("search_memory", {"query": query}, f"The {query} may have changed. I look it up.")
+
+
+def buffer(attribute: str) -> Decision:
+    """Wait for the rest."""
+    return Decision(
+        "buffer_memory", {"reason": f"The {attribute} is still missing."}, f"The {attribute} is not told yet. I wait."
+    )
+
+
+IGNORE = Decision("ignore_memory", {"reason": "Nothing worth keeping."}, "There is no lasting fact. I ignore it.")
+KNOWN = Decision("ignore_memory", {"reason": "Already known."}, "This is stored already. I ignore it.")
+
+
+def memory_example(rng: random.Random, profile: Profile, prose: Prose) -> Example:
+    """One turn of the memory writer."""
+    scenario = rng.choice(_SCENARIOS)
+    kind, lines, tail, decision = scenario(rng, profile, prose)
+    thinking = rng.random() < 0.5
+    return Example(
+        role="memory",
+        kind=kind,
+        messages=(*profile.render("memory", conversation="\n".join(lines)), *tail),
+        completion=decision.text(thinking=thinking),
+        tools=profile.prompts["memory"].tools,
+        thinking=thinking,
+    )
+
+
+Turn = tuple[str, list[str], tuple[ChatMessage, ...], Decision]
+
+
+def _reply(rng: random.Random) -> list[str]:
+    return [f"[assistant]: {rng.choice(ACKNOWLEDGEMENTS)}"] if rng.random() < 0.7 else []
+
+
+def _add_one(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+    fact = user_fact(rng) if rng.random() < 0.7 else person_fact(rng)
+    talk = [f"[user]: {_chatter(rng, prose)}", *_reply(rng)] if rng.random() < 0.3 else []
+    return "add_one", [*talk, f"[user]: {told(rng, fact)}", *_reply(rng)], (), add([fact])
+
+
+def _add_two(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+    facts = list({fact.key: fact for fact in (user_fact(rng), user_fact(rng))}.values())
+    if rng.random() < 0.5:
+        lines = [f"[user]: {' '.join(told(rng, fact) for fact in facts)}", *_reply(rng)]
+    else:
+        lines = [line for fact in facts for line in (f"[user]: {told(rng, fact)}", *_reply(rng))]
+    return "add_two", lines, (), add(facts)
+
+
+def _ignore(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+    question = f"What is my {rng.choice(PERSON_CODES)}?"
+    said = question if rng.random() < 0.35 else _chatter(rng, prose)
+    answer = [f"[assistant]: {_chatter(rng, prose)}"] if rng.random() < 0.5 else _reply(rng)
+    if said == question and rng.random() < 0.6:
+        attribute = question.removeprefix("What is my ").rstrip("?")
+        answer = [f"[assistant]: Your {attribute} is {random_value(rng, attribute)}."]
+    return "ignore", [f"[user]: {said}", *answer], (), IGNORE
+
+
+def _buffer(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+    attribute = user_fact(rng).attribute
+    return "buffer", [*_promise(attribute), *_reply(rng)], (), buffer(attribute)
+
+
+def _buffered_then_told(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+    fact = user_fact(rng)
+    rest = [f"[user]: It is {fact.value}.", *_reply(rng)]
+    return "add_after_buffer", [*_promise(fact.attribute), *_reply(rng), *rest], (), add([fact])
+
+
+def _promise(attribute: str) -> list[str]:
+    return [f"[user]: I will tell you my {attribute} in a minute."]
+
+
+def _search(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+    fact = user_fact(rng)
+    return "search", [f"[user]: {told(rng, fact, news=True)}", *_reply(rng)], (), search(fact)
+
+
+def _after_search(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+    fact = user_fact(rng)
+    found = [other for other in (user_fact(rng) for _ in range(rng.choice((0, 0, 1, 2, 3)))) if other.key != fact.key]
+    known = rng.random() < 0.45
+    if known or rng.random() < 0.6:
+        found.append(fact if known else Fact(USER, fact.attribute, random_value(rng, fact.attribute)))
+        known = found[-1] == fact
+        rng.shuffle(found)
+    result = memory_lines(rng, found) or profile.no_results
+    tail = (
+        ChatMessage(role="assistant", content="", tool_calls=(search(fact).call(),)),
+        ChatMessage(role="tool", content=result),
+    )
+    lines = [f"[user]: {told(rng, fact, news=True)}", *_reply(rng)]
+    return ("known_after_search", lines, tail, KNOWN) if known else ("add_after_search", lines, tail, add([fact]))
+
+
+def memory_lines(rng: random.Random, facts: list[Fact]) -> str:
+    """Memories as search results and recalled notes show them."""
+    return "\n".join(f"{n}. {fact.sentence()} ({rng.choice(DAYS)})" for n, fact in enumerate(facts, start=1))
+
+
+def _chatter(rng: random.Random, prose: Prose) -> str:
+    if rng.random() < 0.5:
+        return rng.choice(SMALL_TALK)
+    return " ".join(prose.slice(rng, rng.randrange(20, 160)).split())
+
+
+ACKNOWLEDGEMENTS = ("Thank you, I will remember that.", "I see.", "Noted.", "All right.", "Of course.", "Take your time.")
+_SCENARIOS: tuple[Callable[[random.Random, Profile, Prose], Turn], ...] = (
+    _add_one, _add_one, _add_two, _ignore, _ignore, _buffer, _buffered_then_told, _search, _after_search, _after_search,
+)  # fmt: skip

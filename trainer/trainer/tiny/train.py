@@ -1,0 +1,137 @@
+"""Trains the tiny model from scratch: Muon on the matrices, AdamW on the rest, bfloat16 arithmetic, a linear end."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from trainer.tiny.batches import BUCKETS, Batch, Feed, Row, Source, collate
+from trainer.tiny.curriculum import FULL, RECALL, DENSE, Mix, mix_at
+from trainer.tiny.network import Shape, TinyQwen3
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much to train. Steps, not seconds, so that a seed gives the same model."""
+
+    steps: int
+    batch_tokens: int
+    shape: Shape
+    matrix_rate: float = 0.004
+    other_rate: float = 0.003
+    warmup: int = 50
+    decay_from: float = 0.5
+    eval_every: int = 400
+    skip: float = 0.0
+
+
+class Optimizers:
+    """Muon for the matrices of the blocks, AdamW for embeddings and gains; one schedule for both."""
+
+    def __init__(self, network: TinyQwen3, budget: Budget) -> None:
+        matrices = [p for name, p in network.named_parameters() if p.dim() == 2 and "embed" not in name]
+        others = [p for name, p in network.named_parameters() if p.dim() != 2 or "embed" in name]
+        self._muon = torch.optim.Muon(
+            matrices, lr=budget.matrix_rate, weight_decay=0.01, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+        )
+        self._adamw = torch.optim.AdamW(others, lr=budget.other_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
+        self._budget = budget
+
+    def step(self, number: int) -> None:
+        """Update with the learning rate of this step, and clear the gradients."""
+        scale = self._scale(number)
+        for optimizer, rate in ((self._muon, self._budget.matrix_rate), (self._adamw, self._budget.other_rate)):
+            for group in optimizer.param_groups:
+                group["lr"] = rate * scale
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+    def _scale(self, number: int) -> float:
+        progress = number / self._budget.steps
+        falling = (1.0 - progress) / (1.0 - self._budget.decay_from)
+        return min(1.0, (number + 1) / self._budget.warmup, max(falling, 0.0))
+
+
+def loss_of(network: nn.Module, batch: Batch) -> Tensor:
+    """Weighted mean cross-entropy over the batch's targets."""
+    with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16):
+        logits = network(batch.ids, batch.at)
+    losses = F.cross_entropy(logits.float(), batch.goal, reduction="none")
+    return (losses * batch.weight).sum() / batch.weight.sum()
+
+
+@torch.no_grad()
+@torch.compiler.set_stance("force_eager")
+def exact_turns(network: nn.Module, rows: list[Row], *, batch_tokens: int = 8192) -> dict[str, tuple[int, int]]:
+    """Right and all turns by kind. A reply is right when greedy decoding would give exactly it."""
+    tally: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for length in BUCKETS:
+        shorter = max((bucket for bucket in BUCKETS if bucket < length), default=0)
+        fitting = [row for row in rows if shorter < len(row.ids) <= length]
+        size = batch_tokens // length
+        for start in range(0, len(fitting), size):
+            batch = collate(fitting[start : start + size], length)
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                wrong = network(batch.ids, batch.at).argmax(-1) != batch.goal
+            bad = set(batch.row[wrong].tolist())
+            for number, kind in enumerate(batch.kinds):
+                tally[kind][0] += number not in bad
+                tally[kind][1] += 1
+    return {kind: (right, total) for kind, (right, total) in sorted(tally.items())}
+
+
+class Run:
+    """One training run: its network, its log, and the folder of its files."""
+
+    def __init__(self, source: Source, held_out: Source, budget: Budget, *, seed: int, folder: Path, compiled: bool) -> None:
+        torch.manual_seed(seed)
+        self.network = TinyQwen3(budget.shape)
+        if compiled:
+            self.network.model.compile(dynamic=False)
+        self._budget, self._folder = budget, folder
+        self._feed = Feed(source, random.Random(seed), batch_tokens=budget.batch_tokens)
+        self._optimizers = Optimizers(self.network, budget)
+        self._eval_rows = eval_rows(held_out, seed=seed + 1)
+        self.log: list[dict[str, object]] = []
+        self._tokens, self._started = 0, time.perf_counter()
+
+    def train(self) -> None:
+        """All steps of the budget."""
+        losses: list[float] = []
+        for number in range(self._budget.steps):
+            batch = self._feed.next(self._mix(number))
+            loss = loss_of(self.network, batch)
+            loss.backward()
+            self._optimizers.step(number)
+            self._tokens += batch.ids.numel()
+            losses.append(float(loss.detach()))
+            if (number + 1) % self._budget.eval_every == 0 or number + 1 == self._budget.steps:
+                self._report(number + 1, sum(losses) / len(losses))
+                losses.clear()
+
+    def _mix(self, number: int) -> Mix:
+        return mix_at(self._budget.skip + (1 - self._budget.skip) * number / self._budget.steps)
+
+    def _report(self, number: int, loss: float) -> None:
+        accuracy = exact_turns(self.network, self._eval_rows)
+        seconds = time.perf_counter() - self._started
+        self.log.append({"step": number, "seconds": round(seconds), "tokens": self._tokens, "loss": round(loss, 4), "exact": accuracy})
+        torch.save(self.network.state_dict(), self._folder / "weights.pt")
+        (self._folder / "log.json").write_text(json.dumps(self.log))
+        print(f"step {number} {seconds:.0f}s {self._tokens / 1e6:.1f}M tokens loss {loss:.4f}", flush=True)
+        print("  " + " ".join(f"{kind}={right / total:.3f}" for kind, (right, total) in accuracy.items()), flush=True)
+
+
+def eval_rows(held_out: Source, *, seed: int, count: int = 1200) -> list[Row]:
+    """Turns over prose that training never sees, at full chunk length, and some of the bare kinds."""
+    rng = random.Random(seed)
+    drawn = [held_out.draw(rng, mix) for mix, n in ((RECALL, 40), (DENSE, 80), (FULL, count)) for _ in range(n)]
+    return held_out.encoder.rows(drawn)
