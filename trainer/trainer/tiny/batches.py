@@ -117,7 +117,8 @@ class Source:
         if role == "queries":
             return queries_example(rng, self.prose, empty=self.profile.empty_memory, section_tokens=rng.randrange(20, 80))
         if role == "read":
-            return read_example(rng, self.profile, self.prose, section_tokens=mix.section_tokens(rng))
+            tokens = mix.section_tokens(rng)
+            return read_example(rng, self.profile, self.prose, section_tokens=tokens, near_misses=mix.near_misses)
         if role == "answer":
             return answer_example(rng, self.profile)
         if role == "judge":

@@ -17,6 +17,7 @@ class Mix:
     shortest_section: int
     longest_section: int
     full_share: float = 0.0
+    near_misses: float = 0.4
     chunk_tokens: int = 256
 
     def section_tokens(self, rng: random.Random) -> int:

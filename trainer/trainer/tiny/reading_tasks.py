@@ -45,10 +45,10 @@ def random_scene(rng: random.Random, *, two_hop_share: float = 0.35) -> Scene:
     return Scene(Question(fact.entity, fact.attribute), (fact,))
 
 
-def distractor(rng: random.Random, scene: Scene) -> Fact:
-    """A fact that does not help: often one that shares the person or the attribute with a fact that does."""
+def distractor(rng: random.Random, scene: Scene, near_misses: float = 0.5) -> Fact:
+    """A fact that does not help; a share of them has the person or the attribute of a fact that does."""
     for _ in range(20):
-        fact = _near_miss(rng, scene) if rng.random() < 0.5 else random_fact(rng)
+        fact = _near_miss(rng, scene) if rng.random() < near_misses else random_fact(rng)
         keys = {true.key for true in scene.facts}
         if fact.key not in keys:
             return fact
@@ -66,11 +66,13 @@ def _near_miss(rng: random.Random, scene: Scene) -> Fact:
     return Fact(entity, near.attribute, random_value(rng, near.attribute))
 
 
-def read_example(rng: random.Random, profile: Profile, prose: Prose, *, section_tokens: int) -> Example:
+def read_example(
+    rng: random.Random, profile: Profile, prose: Prose, *, section_tokens: int, near_misses: float
+) -> Example:
     """One turn of the reading loop: the section may hold facts that help, others, or prose only."""
     scene = random_scene(rng)
     known = _known_before(rng, scene)
-    section_facts = _section_facts(rng, scene, known, section_tokens)
+    section_facts = _section_facts(rng, scene, known, section_tokens, near_misses)
     section, seen = _section(rng, prose, section_facts, section_tokens)
     after = known_after(scene.question, known, seen)
     return Example(
@@ -101,9 +103,11 @@ def _known_before(rng: random.Random, scene: Scene) -> tuple[Fact, ...]:
     return scene.facts[:count]
 
 
-def _section_facts(rng: random.Random, scene: Scene, known: tuple[Fact, ...], section_tokens: int) -> list[Fact]:
+def _section_facts(
+    rng: random.Random, scene: Scene, known: tuple[Fact, ...], section_tokens: int, near_misses: float
+) -> list[Fact]:
     room = max(1, min(5, section_tokens // 16))
-    facts = [distractor(rng, scene) for _ in range(rng.choice((0, 1, 1, 2, 3, room)))]
+    facts = [distractor(rng, scene, near_misses) for _ in range(rng.choice((0, 1, 1, 2, 3, room)))]
     missing = [fact for fact in scene.facts if fact not in known]
     if missing and rng.random() < 0.55:
         facts.append(missing[0])

@@ -1,7 +1,7 @@
 """Prompt profiles: the templates, tool schemas, budgets and decoding values that a checkpoint was made for."""
 
 from memloop.profiles.loader import load_profile, profile_files, profile_from_files
-from memloop.profiles.profile import Budget, Markup, Profile, PromptSpec, neutralise
+from memloop.profiles.profile import Budget, Markup, Profile, PromptSpec, neutralise, well_formed
 
 __all__ = [
     "Budget",
@@ -12,4 +12,5 @@ __all__ = [
     "neutralise",
     "profile_files",
     "profile_from_files",
+    "well_formed",
 ]

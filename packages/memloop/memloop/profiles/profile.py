@@ -35,13 +35,17 @@ class Markup(str):
     __slots__ = ()
 
 
+def well_formed(text: str) -> str:
+    """The text with NUL and lone surrogates replaced by U+FFFD, one for one: it has a UTF-8 form, and every offset stays."""
+    return _SURROGATE.sub("\ufffd", text.replace("\0", "\ufffd"))
+
+
 def neutralise(text: str, *, keep_marks: bool = False) -> str:
-    """The text with tags of ours made harmless (``<`` becomes ``&lt;``), NUL and lone surrogates replaced.
+    """The well-formed text with tags of ours made harmless (``<`` becomes ``&lt;``). Twice does no more than once.
 
     ``keep_marks`` leaves ``<confirmed>`` alone: for the memory slot, whose text the model itself marked.
     """
-    clean = _SURROGATE.sub("\ufffd", text.replace("\0", "\ufffd"))
-    return (_ANY_BUT_MARKS if keep_marks else _ANY_TAG).sub("&lt;", clean)
+    return (_ANY_BUT_MARKS if keep_marks else _ANY_TAG).sub("&lt;", well_formed(text))
 
 
 def _safe(slot: str, text: str) -> str:

@@ -234,13 +234,14 @@ EventStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed"]
 
 
 class DecisionRecord(Wire):
-    """One turn of the memory writer: what it did and why, in its own words."""
+    """One turn of the memory writer: what it did and why, in its own words; ``note`` is ours on its output's form."""
 
     action: Action
     reason: str = ""
     reasoning: str = ""
     query: str | None = None
     parse_path: Literal["native", "fallback", "failed"] = "native"
+    note: str = ""
 
 
 class MemoryEvent(Wire):

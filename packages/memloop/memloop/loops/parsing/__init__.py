@@ -1,0 +1,20 @@
+"""One parser for each kind of reply. All of them read the model's reply, and nothing else: no document, no memory."""
+
+from memloop.loops.parsing.answer import Answer, parse_answer
+from memloop.loops.parsing.memory import parse_memory
+from memloop.loops.parsing.query import parse_query
+from memloop.loops.parsing.spoken import Spoken, listen, split_thinking
+from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call
+
+__all__ = [
+    "Answer",
+    "FoundCall",
+    "NoCall",
+    "Spoken",
+    "find_call",
+    "listen",
+    "parse_answer",
+    "parse_memory",
+    "parse_query",
+    "split_thinking",
+]

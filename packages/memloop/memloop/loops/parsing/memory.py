@@ -1,0 +1,23 @@
+"""The reply of a read or an integrate prompt is the new memory, as it is."""
+
+import re
+
+from memloop.loops.parsing.spoken import listen
+from memloop.ports import Completion
+
+_COMPLETE = re.compile(r""".*(?:[.!?]["')\]]*(?=\s)|[。!?]|(?=\n))""", re.DOTALL)
+
+
+def parse_memory(completion: Completion) -> str:
+    """The new memory; empty when the model said nothing.
+
+    A reply that hit its token limit is cut back to its last complete line or sentence, if it has one: half a fact
+    is worse than none.
+    """
+    spoken = listen(completion)
+    return spoken.text if completion.finish_reason != "length" else _complete_part(spoken.text)
+
+
+def _complete_part(text: str) -> str:
+    found = _COMPLETE.match(text + "\0" if not text.endswith((".", "!", "?")) else text + " ")
+    return found[0].strip() if found and found[0].strip() else text

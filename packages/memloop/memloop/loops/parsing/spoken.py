@@ -1,0 +1,38 @@
+"""Parts a reply into thinking and speech. Engines differ in who does it, and models in how well they close the tag."""
+
+from dataclasses import dataclass
+
+from memloop.ports import Completion
+from memloop.profiles import well_formed
+
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A reply apart from its thinking, both stripped. ``finished``: the model itself ended it, thinking closed."""
+
+    text: str
+    reasoning: str
+    finished: bool
+
+
+def listen(completion: Completion) -> Spoken:
+    """The speech and the thinking of a reply. Text is well-formed: no NUL, no lone surrogates."""
+    text, thought, closed = split_thinking(well_formed(completion.content))
+    reasoning = "\n".join(part for part in (well_formed(completion.reasoning).strip(), thought) if part)
+    return Spoken(text, reasoning, finished=closed and completion.finish_reason in {"stop", "tool_calls"})
+
+
+def split_thinking(content: str) -> tuple[str, str, bool]:
+    """(speech, thinking, closed) of a raw text.
+
+    Speech is what follows the last ``</think>``; the opening tag may be missing, since chat templates put it into
+    the prompt. A ``<think>`` that is still open after that swallows the rest: the model never came to speak.
+    """
+    before, mark, after = content.rpartition(_CLOSE)
+    thinking = before.replace(_OPEN, "").replace(_CLOSE, "").strip() if mark else ""
+    speech, opened, unfinished = after.partition(_OPEN)
+    if opened:
+        thinking = "\n".join(part for part in (thinking, unfinished.strip()) if part)
+    return speech.strip(), thinking, not opened

@@ -1,0 +1,109 @@
+"""What a loop reports while it works: one frozen step after every reply that changed something.
+
+A step says all that a progress bar, an event stream or a trainer's recorder needs, so that none of them looks inside.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from memloop.loops.decisions import Decision
+from memloop.ports import Recalled
+from memloop.wire.memory import DecisionRecord, Usage
+
+Verdict: TypeAlias = Literal["ask", "sufficient", "repeated", "unusable"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRead:
+    """One chunk was read.
+
+    ``pass_number`` is 1 for the root read, ``chunk`` counts from 0. ``kept`` says that the reply was empty and the
+    old memory stands; ``truncated`` that the reply hit its token limit.
+    """
+
+    pass_number: int
+    chunk: int
+    chunks_total: int
+    question: str
+    memory: str
+    kept: bool
+    truncated: bool
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The judge spoke: ``query`` is set when, and only when, the verdict is ``ask``."""
+
+    verdict: Verdict
+    query: str | None
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RereadStarted:
+    """All chunks are about to be read again, for ``question``, as pass ``pass_number`` (2 is the first reread)."""
+
+    pass_number: int
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubAnswered:
+    """The sub-question has its answer; it may be empty, when the model said nothing."""
+
+    question: str
+    answer: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Integrated:
+    """The sub-answer went into the root memory (``kept``: the reply was empty and the old memory stands)."""
+
+    memory: str
+    kept: bool
+    truncated: bool
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The final answer; ``boxed`` is False when the model gave no box and its whole text was taken."""
+
+    answer: str
+    boxed: bool
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySearched:
+    """The memory writer searched, and this was found."""
+
+    query: str
+    found: tuple[Recalled, ...]
+    record: DecisionRecord
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRejected:
+    """The memory writer's reply was no valid call; it is asked once more."""
+
+    problem: str
+    raw: str
+    record: DecisionRecord
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The memory writer is done."""
+
+    decision: Decision
+    record: DecisionRecord
+    usage: Usage
+
+
+ReadStep: TypeAlias = ChunkRead | Judged | RereadStarted | SubAnswered | Integrated | Answered
+DecideStep: TypeAlias = MemorySearched | OutputRejected | Decided

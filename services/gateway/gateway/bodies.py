@@ -1,0 +1,73 @@
+"""Reads a JSON request body once, into a plain object that can go on to the engine.
+
+orjson is strict: it refuses a lone surrogate (``"\\ud83d"``, half an emoji that a client cut off). Such a body is
+still JSON, so it is read again by the standard library and the half character becomes U+FFFD; nothing else changes.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Never, TypeVar, cast
+
+import orjson
+from fastapi import Request
+from memloop.wire.chat import Json
+from memloop.wire.errors import InvalidRequest, Unprocessable
+from pydantic import BaseModel, JsonValue, ValidationError
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonBody:
+    """A request's body: its bytes as they came, and the object in them."""
+
+    raw: bytes
+    fields: Json
+
+
+async def read_json(request: Request) -> JsonBody:
+    """The body, which must be one JSON object. Raises InvalidRequest (400)."""
+    raw = await request.body()
+    value = _parse(raw)
+    if not isinstance(value, dict):
+        raise InvalidRequest("The body must be a JSON object.", code="invalid_json")
+    return JsonBody(raw, value)
+
+
+def validated(model: type[Model], fields: Json) -> Model:
+    """The fields as the model. Raises Unprocessable (422) that names the first field at fault."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None) from error
+
+
+def _parse(raw: bytes) -> JsonValue:
+    try:
+        return cast(JsonValue, orjson.loads(raw))
+    except orjson.JSONDecodeError as strict:
+        return _parse_leniently(raw, strict)
+
+
+def _parse_leniently(raw: bytes, strict: orjson.JSONDecodeError) -> JsonValue:
+    try:
+        return _whole_characters(cast(JsonValue, json.loads(raw.decode("utf-8"), parse_constant=_refuse)))
+    except (ValueError, RecursionError):
+        raise InvalidRequest(f"The body is not valid JSON: {strict}", code="invalid_json") from None
+
+
+def _refuse(constant: str) -> Never:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _whole_characters(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole_characters(part) for part in value]
+    if isinstance(value, dict):
+        return {_SURROGATE.sub("\ufffd", key): _whole_characters(part) for key, part in value.items()}
+    return value

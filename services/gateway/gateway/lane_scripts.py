@@ -1,0 +1,222 @@
+"""The atomic steps of a lane queue, in Lua. See ``gateway.lanes`` for what they keep true together.
+
+Key order everywhere: stream, delayed, open, list, lock, then what the script needs. A job's hash is
+``memloop:job:{id}``, its journal ``memloop:journal:{id}``. A lock's value is ``{fencing token}|{ticket}``.
+Only commands of Redis 6.2.
+"""
+
+_HEAD = """
+local stream, delayed, open, list, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local function now_ms()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+local function drop(group, ticket)
+  redis.call('XACK', stream, group, ticket)
+  redis.call('XDEL', stream, ticket)
+end
+local function pass_on(lane)
+  if redis.call('LLEN', list) > 0 and not redis.call('ZSCORE', delayed, lane) then
+    redis.call('XADD', stream, '*', 'lane', lane)
+  end
+end
+"""
+
+SUBMIT = (
+    _HEAD
+    + """
+-- KEYS[6] job, KEYS[7] index, KEYS[8] events ('' = none); ARGV: id, lane, now, first event, then the hash's pairs
+if redis.call('EXISTS', KEYS[6]) == 1 then return 0 end
+redis.call('HSET', KEYS[6], unpack(ARGV, 5))
+redis.call('ZADD', KEYS[7], ARGV[3], ARGV[1])
+redis.call('ZADD', open, ARGV[3], ARGV[1])
+if ARGV[4] ~= '' then redis.call('XADD', KEYS[8], '0-1', 'event', ARGV[4]) end
+redis.call('RPUSH', list, ARGV[1])
+redis.call('XADD', stream, '*', 'lane', ARGV[2])
+return 1
+"""
+)
+
+BEGIN = (
+    _HEAD
+    + """
+-- KEYS[6] fence; ARGV: group, ticket, lane, lease ms
+local group, ticket, lane, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local head = redis.call('LINDEX', list, 0)
+while head and redis.call('EXISTS', 'memloop:job:' .. head) == 0 do
+  redis.call('LPOP', list)
+  redis.call('ZREM', open, head)
+  head = redis.call('LINDEX', list, 0)
+end
+if not head then
+  redis.call('ZREM', delayed, lane)
+  drop(group, ticket)
+  return {'empty'}
+end
+local due = redis.call('ZSCORE', delayed, lane)
+if due and tonumber(due) > now_ms() then
+  drop(group, ticket)
+  return {'later'}
+end
+local held = redis.call('GET', lock)
+if held then
+  local owner = string.match(held, '|(.*)$')
+  if owner ~= ticket then
+    if owner == 'erase' then redis.call('ZADD', delayed, now_ms() + 500, lane) end
+    drop(group, ticket)
+    return {'held'}
+  end
+end
+local token = redis.call('INCR', KEYS[6])
+redis.call('SET', lock, token .. '|' .. ticket, 'PX', lease)
+redis.call('ZREM', delayed, lane)
+local job = 'memloop:job:' .. head
+redis.call('HINCRBY', job, 'starts', 1)
+redis.call('HSET', job, 'status', 'in_progress')
+local counts = redis.call('HMGET', job, 'starts', 'failures', 'outages')
+return {'run', token, head, counts[1], counts[2] or 0, counts[3] or 0}
+"""
+)
+
+BEAT = (
+    _HEAD
+    + """
+-- KEYS[6] job; ARGV: group, ticket, mine, lease ms, consumer
+if redis.call('GET', lock) ~= ARGV[3] or redis.call('EXISTS', KEYS[6]) == 0 then return 'lost' end
+redis.call('PEXPIRE', lock, ARGV[4])
+redis.call('XCLAIM', stream, ARGV[1], ARGV[5], 0, ARGV[2], 'JUSTID')
+if redis.call('HEXISTS', KEYS[6], 'cancel') == 1 then return 'cancel' end
+return 'held'
+"""
+)
+
+FINISH = (
+    _HEAD
+    + """
+-- KEYS[6] job, KEYS[7] journal, KEYS[8] dead letters
+-- ARGV: group, ticket, mine, lane, id, status, record, keep ms, error ('' = done, else a dead letter)
+if redis.call('GET', lock) ~= ARGV[3] then return 0 end
+if redis.call('EXISTS', KEYS[6]) == 1 then
+  redis.call('HSET', KEYS[6], 'status', ARGV[6], 'record', ARGV[7])
+  if ARGV[9] ~= '' then
+    local dead = redis.call('XADD', KEYS[8], '*', 'job', ARGV[5], 'lane', ARGV[4], 'error', ARGV[9])
+    redis.call('HSET', KEYS[6], 'dead', dead)
+    redis.call('PERSIST', KEYS[7])
+  else
+    redis.call('HDEL', KEYS[6], 'payload')
+    redis.call('PEXPIRE', KEYS[6], ARGV[8])
+    redis.call('DEL', KEYS[7])
+  end
+end
+redis.call('LREM', list, 1, ARGV[5])
+redis.call('ZREM', open, ARGV[5])
+redis.call('DEL', lock)
+drop(ARGV[1], ARGV[2])
+pass_on(ARGV[4])
+return 1
+"""
+)
+
+RETRY = (
+    _HEAD
+    + """
+-- KEYS[6] job; ARGV: group, ticket, mine, lane, counter, delay ms, error
+if redis.call('GET', lock) ~= ARGV[3] then return 0 end
+if redis.call('EXISTS', KEYS[6]) == 1 then
+  redis.call('HINCRBY', KEYS[6], ARGV[5], 1)
+  redis.call('HSET', KEYS[6], 'status', 'queued', 'error', ARGV[7])
+end
+redis.call('ZADD', delayed, now_ms() + ARGV[6], ARGV[4])
+redis.call('DEL', lock)
+drop(ARGV[1], ARGV[2])
+return 1
+"""
+)
+
+ABANDON = (
+    _HEAD
+    + """
+-- KEYS[6] job; ARGV: group, ticket, mine, lane
+local held = redis.call('GET', lock)
+if held and held ~= ARGV[3] and string.match(held, '|(.*)$') == ARGV[2] then return 0 end
+if held == ARGV[3] then
+  redis.call('DEL', lock)
+  if redis.call('EXISTS', KEYS[6]) == 1 then
+    redis.call('HINCRBY', KEYS[6], 'starts', -1)
+    redis.call('HSET', KEYS[6], 'status', 'queued')
+  end
+end
+drop(ARGV[1], ARGV[2])
+pass_on(ARGV[4])
+return 1
+"""
+)
+
+PROMOTE = """
+-- KEYS: stream, delayed
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local due = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 100)
+for _, lane in ipairs(due) do
+  redis.call('ZREM', KEYS[2], lane)
+  redis.call('XADD', KEYS[1], '*', 'lane', lane)
+end
+return #due
+"""
+
+TAKE_LANE = (
+    _HEAD
+    + """
+-- KEYS[6] fence; ARGV: lease ms, force (1 or 0)
+if redis.call('EXISTS', lock) == 1 and ARGV[2] == '0' then return 0 end
+local token = redis.call('INCR', KEYS[6])
+redis.call('SET', lock, token .. '|erase', 'PX', ARGV[1])
+return token
+"""
+)
+
+LEAVE_LANE = (
+    _HEAD
+    + """
+-- ARGV: mine, lane
+if redis.call('GET', lock) ~= ARGV[1] then return 0 end
+redis.call('DEL', lock)
+pass_on(ARGV[2])
+return 1
+"""
+)
+
+FORGET = (
+    _HEAD
+    + """
+-- KEYS[6] job, KEYS[7] journal, KEYS[8] index, KEYS[9] dead letters, KEYS[10..] more to delete; ARGV: id
+local state = redis.call('HMGET', KEYS[6], 'status', 'dead')
+redis.call('LREM', list, 0, ARGV[1])
+redis.call('ZREM', open, ARGV[1])
+redis.call('ZREM', KEYS[8], ARGV[1])
+if state[2] then redis.call('XDEL', KEYS[9], state[2]) end
+redis.call('DEL', KEYS[6], KEYS[7], unpack(KEYS, 10))
+return state[1]
+"""
+)
+
+CANCEL = (
+    _HEAD
+    + """
+-- KEYS[6] job, KEYS[7] journal; ARGV: id, record of a job that never ran, keep ms
+local status = redis.call('HGET', KEYS[6], 'status')
+if not status then return 'gone' end
+if status ~= 'queued' and status ~= 'in_progress' then return 'done' end
+if status == 'in_progress' or redis.call('EXISTS', lock) == 1 then
+  redis.call('HSET', KEYS[6], 'cancel', 1)
+  return 'asked'
+end
+redis.call('HSET', KEYS[6], 'status', 'cancelled', 'record', ARGV[2])
+redis.call('HDEL', KEYS[6], 'payload')
+redis.call('PEXPIRE', KEYS[6], ARGV[3])
+redis.call('DEL', KEYS[7])
+redis.call('LREM', list, 0, ARGV[1])
+redis.call('ZREM', open, ARGV[1])
+return 'cancelled'
+"""
+)

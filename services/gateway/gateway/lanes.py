@@ -1,0 +1,227 @@
+"""Durable jobs in lanes: what is queued in one lane is done one after another, in its queue order, exactly once.
+
+A lane is a Redis list of job ids. A *ticket*, an entry of the stream ``memloop:jobs:{queue}``, says "this lane has
+work". Whoever holds the lane's lock works on the list's head; its ticket is acknowledged in the same atomic step
+that ends the job, frees the lock and, when the list has more, writes the next ticket. So order follows from the
+list, and no ticket is ever the only trace of a job:
+
+* a job, its event record and its ticket are written by one script: the job is durable when that returned;
+* a ticket for a lane that someone holds, or that waits for its next attempt, is dropped: the holder's own ticket is
+  still pending, the delayed lane gets a new one when it is due;
+* a worker that dies leaves its ticket pending; it goes to another worker by XAUTOCLAIM once it lay idle, and
+  whoever owns the holder's ticket may take the lock over, with a higher fencing token.
+
+The lock is ``SET PX`` with a fencing token from one counter for all lanes, renewed by the holder's heartbeat, which
+also resets the ticket's idle time; every step of the holder compares the lock's value first. All keys of a lane
+live in one Redis primary (in a cluster: one slot).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+from redis import exceptions
+from redis.asyncio import Redis
+
+from gateway import lane_scripts
+from gateway.lua import Script, entries, entry_list, redis_errors
+
+GROUP = "workers"
+DEAD_LETTERS = "memloop:dead"
+FENCE = "memloop:fence"
+Beat: TypeAlias = Literal["held", "lost", "cancel"]
+Counter: TypeAlias = Literal["failures", "outages"]
+
+
+def job_key(job_id: str) -> str:
+    """The hash of a job: payload, record, status, counters."""
+    return f"memloop:job:{job_id}"
+
+
+def journal_key(job_id: str) -> str:
+    """The hash of what a job has already paid for or decided."""
+    return f"memloop:journal:{job_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An entry of the stream: there is work in this lane."""
+
+    id: str
+    lane: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to do one job. ``failures`` and ``outages`` count earlier runs, ``starts`` includes this one."""
+
+    ticket: Ticket
+    token: int
+    job_id: str
+    starts: int
+    failures: int
+    outages: int
+
+    @property
+    def mine(self) -> str:
+        """The lock's value while the lease holds."""
+        return f"{self.token}|{self.ticket.id}"
+
+    @property
+    def crashes(self) -> int:
+        """Earlier runs that ended without a word."""
+        return self.starts - 1 - self.failures - self.outages
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A new job. ``fields`` fill its hash; ``index`` is the sorted set that lists it by time."""
+
+    job_id: str
+    lane: str
+    created_ms: int
+    index: str
+    fields: Mapping[str, str]
+    events_key: str = ""
+    first_event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """Jobs that are not done, and the age of the oldest in milliseconds since the epoch (None: no job)."""
+
+    jobs: int
+    oldest_created_ms: int | None
+
+
+class LaneQueue:
+    """One queue of lanes. Every method raises Unavailable or Timeout when Redis is gone."""
+
+    def __init__(self, redis: Redis, name: str) -> None:
+        self._redis = redis
+        self.name = name
+        self.stream = f"memloop:jobs:{name}"
+        self._delayed = f"{self.stream}:delayed"
+        self._open = f"{self.stream}:open"
+        self._submit = Script(redis, lane_scripts.SUBMIT)
+        self._begin = Script(redis, lane_scripts.BEGIN)
+        self._beat = Script(redis, lane_scripts.BEAT)
+        self._finish = Script(redis, lane_scripts.FINISH)
+        self._retry = Script(redis, lane_scripts.RETRY)
+        self._abandon = Script(redis, lane_scripts.ABANDON)
+        self._promote = Script(redis, lane_scripts.PROMOTE)
+        self._take_lane = Script(redis, lane_scripts.TAKE_LANE)
+        self._leave_lane = Script(redis, lane_scripts.LEAVE_LANE)
+        self._forget = Script(redis, lane_scripts.FORGET)
+        self._cancel = Script(redis, lane_scripts.CANCEL)
+
+    def _keys(self, lane: str) -> list[str]:
+        return [
+            self.stream,
+            self._delayed,
+            self._open,
+            f"memloop:lane:{self.name}:{lane}",
+            f"memloop:lock:{self.name}:{lane}",
+        ]
+
+    async def submit(self, job: Submission) -> bool:
+        """Queue the job; True when it is durable, False when a job of that id exists already."""
+        keys = [*self._keys(job.lane), job_key(job.job_id), job.index, job.events_key]
+        pairs = [part for pair in job.fields.items() for part in pair]
+        args = [job.job_id, job.lane, job.created_ms, job.first_event, *pairs]
+        return await self._submit.number(keys, args) == 1
+
+    async def ensure_group(self) -> None:
+        """Create stream and group where they are missing."""
+        with redis_errors():
+            try:
+                await self._redis.xgroup_create(self.stream, GROUP, id="0", mkstream=True)
+            except exceptions.ResponseError as error:
+                if "BUSYGROUP" not in str(error):
+                    raise
+
+    async def take(self, consumer: str, *, block_ms: int) -> Ticket | None:
+        """A new ticket, waiting for at most ``block_ms``."""
+        with redis_errors():
+            try:
+                reply = await self._redis.xreadgroup(GROUP, consumer, {self.stream: ">"}, count=1, block=block_ms)
+            except exceptions.ResponseError as error:
+                if "NOGROUP" not in str(error):
+                    raise
+                reply = None
+        if reply is None:
+            await self.ensure_group()
+        return next((Ticket(id_, fields["lane"]) for id_, fields in entries(reply)), None)
+
+    async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
+        """Tickets whose worker gave no sign for ``idle_ms``."""
+        with redis_errors():
+            reply = await self._redis.xautoclaim(self.stream, GROUP, consumer, idle_ms, count=count)
+        return [Ticket(id_, fields["lane"]) for id_, fields in entry_list(cast(Sequence[object], reply[1]))]
+
+    async def begin(self, ticket: Ticket, *, lease_ms: int) -> Lease | None:
+        """The lane's next job, or None when there is nothing to do now; the ticket is then gone."""
+        keys = [*self._keys(ticket.lane), FENCE]
+        reply = await self._begin.rows(keys, [GROUP, ticket.id, ticket.lane, lease_ms])
+        if reply[0] != "run":
+            return None
+        token, job_id, *counts = reply[1:]
+        starts, failures, outages = map(int, counts)
+        return Lease(ticket, int(token), job_id, starts, failures, outages)
+
+    async def beat(self, lease: Lease, *, consumer: str, lease_ms: int) -> Beat:
+        """Renew the lock and keep the ticket from looking stale; tells whether the job is still to be done."""
+        keys = [*self._keys(lease.ticket.lane), job_key(lease.job_id)]
+        args = [GROUP, lease.ticket.id, lease.mine, lease_ms, consumer]
+        return cast(Beat, await self._beat(keys, args))
+
+    async def finish(self, lease: Lease, *, status: str, record: str, keep_ms: int, dead: str = "") -> bool:
+        """End the job and free its lane; with ``dead`` (the error) as a dead letter, payload and journal kept.
+
+        False when the lease was lost: nothing is written then.
+        """
+        keys = [*self._keys(lease.ticket.lane), job_key(lease.job_id), journal_key(lease.job_id), DEAD_LETTERS]
+        ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
+        return await self._finish.number(keys, [*ids, status, record, keep_ms, dead]) == 1
+
+    async def retry(self, lease: Lease, *, counter: Counter, delay_ms: int, error: str) -> bool:
+        """Free the lane and have its head tried again after ``delay_ms``. False when the lease was lost."""
+        keys = [*self._keys(lease.ticket.lane), job_key(lease.job_id)]
+        args = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, counter, delay_ms, error]
+        return await self._retry.number(keys, args) == 1
+
+    async def abandon(self, lease: Lease) -> None:
+        """Give the job back, uncounted, to whoever comes next."""
+        keys = [*self._keys(lease.ticket.lane), job_key(lease.job_id)]
+        await self._abandon(keys, [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane])
+
+    async def promote_due(self) -> int:
+        """Write tickets for the lanes whose delay is over; how many."""
+        return await self._promote.number([self.stream, self._delayed], [])
+
+    async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
+        """Lock the lane for something that is no job; its fencing token, or None while a job holds it."""
+        token = await self._take_lane.number([*self._keys(lane), FENCE], [lease_ms, int(force)])
+        return token or None
+
+    async def leave_lane(self, lane: str, token: int) -> None:
+        """Undo :meth:`take_lane`."""
+        await self._leave_lane(self._keys(lane), [f"{token}|erase", lane])
+
+    async def forget(self, lane: str, job_id: str, *, index: str, also: Sequence[str] = ()) -> str | None:
+        """Delete every trace of the job; its last status, or None when there was none. A run of it loses its lease."""
+        keys = [*self._keys(lane), job_key(job_id), journal_key(job_id), index, DEAD_LETTERS, *also]
+        return cast("str | None", await self._forget(keys, [job_id]))
+
+    async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int) -> str:
+        """End a waiting job with ``record``, or ask its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``."""
+        keys = [*self._keys(lane), job_key(job_id), journal_key(job_id)]
+        return cast(str, await self._cancel(keys, [job_id, record, keep_ms]))
+
+    async def depth(self) -> Depth:
+        """How much is not done yet."""
+        with redis_errors():
+            jobs = await self._redis.zcard(self._open)
+            oldest = await self._redis.zrangebyscore(self._open, "-inf", "+inf", start=0, num=1, withscores=True)
+        scores = [int(float(cast(float, pair[1]))) for pair in cast(Sequence[Sequence[object]], oldest)]
+        return Depth(jobs=jobs, oldest_created_ms=scores[0] if scores else None)

@@ -1,0 +1,89 @@
+"""Lua scripts as typed calls: text in, text and numbers out, a lost Redis as Unavailable."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias, cast
+
+from memloop.wire.errors import Timeout, Unavailable
+from redis import exceptions
+from redis.asyncio import Redis
+
+RETRY_AFTER_S = 2.0
+Reply: TypeAlias = "int | str | None | list[Reply]"
+
+
+@contextmanager
+def redis_errors() -> Iterator[None]:
+    """Translate the client's failures: no connection is Unavailable, no answer in time is Timeout.
+
+    A server that refuses for a while (loading its data, out of memory, a replica) counts as Unavailable too.
+    """
+    try:
+        yield
+    except exceptions.TimeoutError as error:
+        raise Timeout("Redis did not answer in time.", retry_after_s=RETRY_AFTER_S) from error
+    except (exceptions.ConnectionError, OSError) as error:
+        raise Unavailable("Redis cannot be reached.", retry_after_s=RETRY_AFTER_S) from error
+    except (exceptions.ReadOnlyError, exceptions.OutOfMemoryError, exceptions.ClusterDownError) as error:
+        raise Unavailable("Redis does not take writes now.", retry_after_s=RETRY_AFTER_S) from error
+
+
+def text(value: object) -> str:
+    """A reply's text, whichever way the client decodes."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def plain(reply: object) -> Reply:
+    """A reply with all bytes decoded, at any depth."""
+    if isinstance(reply, list | tuple):
+        return [plain(part) for part in cast(Sequence[object], reply)]
+    if reply is None or isinstance(reply, int):
+        return reply
+    return text(reply)
+
+
+def entries(reply: object) -> list[tuple[str, dict[str, str]]]:
+    """The entries of one stream out of an XREAD or XREADGROUP reply, in either protocol's shape."""
+    streams = list(cast(Mapping[object, object], reply).items()) if isinstance(reply, Mapping) else reply
+    if not streams:
+        return []
+    (_, found), *_ = cast(Sequence[tuple[object, Sequence[object]]], streams)
+    return entry_list(found)
+
+
+def entry_list(found: Sequence[object]) -> list[tuple[str, dict[str, str]]]:
+    """Stream entries as (id, fields); an entry whose body was deleted is left out."""
+    if len(found) == 1 and isinstance(found[0], list) and not _is_entry(cast(list[object], found[0])):
+        return entry_list(cast(list[object], found[0]))
+    pairs = cast(Sequence[tuple[object, Mapping[object, object] | None] | None], found)
+    return [
+        (text(pair[0]), {text(name): text(value) for name, value in pair[1].items()})
+        for pair in pairs
+        if pair is not None and pair[1]
+    ]
+
+
+def _is_entry(value: list[object]) -> bool:
+    return len(value) == 2 and not isinstance(value[0], list | tuple)
+
+
+class Script:
+    """One Lua script, loaded on first use."""
+
+    def __init__(self, redis: Redis, source: str) -> None:
+        self._run = redis.register_script(source)
+
+    async def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> Reply:
+        """The script's reply. Raises Unavailable, Timeout."""
+        with redis_errors():
+            reply: Any = await self._run(keys=keys, args=args)
+        return plain(reply)
+
+    async def number(self, keys: Sequence[str], args: Sequence[str | int]) -> int:
+        """The reply of a script that answers a number."""
+        return int(cast(int, await self(keys, args)))
+
+    async def rows(self, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
+        """The reply of a script that answers a list of scalars, each as text (nil is empty)."""
+        reply = cast(list[Reply], await self(keys, args) or [])
+        return ["" if part is None else str(part) for part in reply]

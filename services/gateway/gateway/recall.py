@@ -1,0 +1,90 @@
+"""Recall for a chat: search the caller's memories, pack them into a token budget, put them before the last turn.
+
+A store that is down or slow never fails a chat: the answer is made without memories and says so.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memloop.loops.rendering import memory_line
+from memloop.ports import Recalled, Splitter
+from memloop.profiles import Profile
+from memloop.wire.chat import ChatMessage, Json, MemoryOptions
+from memloop.wire.errors import DependencyError, MemloopError
+from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, StoreSearch
+from pydantic import JsonValue
+
+from gateway.services import Services
+
+_INLINE_CHARS = 20_000
+"""Up to so many characters are counted on the event loop (about 2 ms); more go to a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What was found for a chat. ``message`` is None when nothing is to be put in."""
+
+    message: ChatMessage | None = None
+    ids: tuple[str, ...] = ()
+    error: str | None = None
+
+
+async def recall(services: Services, namespace: Namespace, query: str, options: MemoryOptions) -> Recall:
+    """The memories that answer the query, best first, as many as fit ``options.max_tokens``."""
+    if not query.strip():
+        return Recall()
+    try:
+        found = await _search(services, namespace, query, options)
+    except (DependencyError, TimeoutError):
+        return Recall(error="The memory store did not answer: this reply was made without memories.")
+    except MemloopError as error:
+        return Recall(error=f"The memory store refused the search: {error.message}")
+    if sum(len(memory.text) for memory in found) <= _INLINE_CHARS:
+        return pack(found, services.profile, services.splitter, max_tokens=options.max_tokens)
+    return await asyncio.to_thread(pack, found, services.profile, services.splitter, max_tokens=options.max_tokens)
+
+
+async def _search(
+    services: Services, namespace: Namespace, query: str, options: MemoryOptions
+) -> tuple[Recalled, ...]:
+    started = time.perf_counter()
+    search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k)
+    try:
+        async with asyncio.timeout(services.settings.recall_timeout_s):
+            result = await services.store.search(search)
+    finally:
+        services.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
+    return tuple(
+        Recalled(id=hit.item.id, text=hit.item.memory, valid_from=hit.item.valid_from) for hit in result.results
+    )
+
+
+def pack(found: Sequence[Recalled], profile: Profile, splitter: Splitter, *, max_tokens: int) -> Recall:
+    """The message with the best memories whose tokens, the message's own words included, are at most ``max_tokens``.
+
+    A memory that does not fit is passed over, and a shorter one after it may still fit.
+    """
+    chosen: list[Recalled] = []
+    message: ChatMessage | None = None
+    for memory in found:
+        candidate = _message(profile, [*chosen, memory])
+        if splitter.count(candidate.text()) <= max_tokens:
+            chosen.append(memory)
+            message = candidate
+    return Recall(message=message, ids=tuple(memory.id for memory in chosen))
+
+
+def _message(profile: Profile, memories: Sequence[Recalled]) -> ChatMessage:
+    lines = "\n".join(memory_line(number, memory) for number, memory in enumerate(memories, start=1))
+    return profile.render("recall", memories=lines)[-1]
+
+
+def with_recalled(fields: Json, message: ChatMessage, *, before: int) -> Json:
+    """The request with the message put in before the message at that place; the client's own are left as they are."""
+    messages = fields["messages"]
+    if not isinstance(messages, list):
+        raise TypeError("messages must be a list")
+    put_in: JsonValue = {"role": message.role, "content": message.text()}
+    return {**fields, "messages": [*messages[:before], put_in, *messages[before:]]}

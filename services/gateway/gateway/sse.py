@@ -1,0 +1,122 @@
+"""Server-sent events: cutting a byte stream into events, and sending one that stays alive and notices who left.
+
+Source of the format: WHATWG HTML, "Server-sent events".
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, aclosing
+
+import orjson
+from memloop.wire.errors import MemloopError
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from gateway.disconnect import wait_until_gone
+
+DONE = b"data: [DONE]\n\n"
+HEARTBEAT = b": keep-alive\n\n"
+_END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_LONGEST_END = 4
+
+
+class EventCutter:
+    """Cuts bytes into whole events; what is left of an unfinished one waits for the next bytes."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The events that these bytes complete, each with its closing blank line."""
+        seen = max(0, len(self._rest) - _LONGEST_END + 1)
+        buffer = self._rest + data
+        events: list[bytes] = []
+        start = 0
+        for end in _END_OF_EVENT.finditer(buffer, seen):
+            events.append(buffer[start : end.end()])
+            start = end.end()
+        self._rest = buffer[start:]
+        return events
+
+
+def data_of(event: bytes) -> bytes:
+    """The event's data, several ``data:`` lines joined by a newline; empty for a comment."""
+    lines = (line for line in event.splitlines() if line.startswith(b"data:"))
+    return b"\n".join(line[5:].removeprefix(b" ") for line in lines)
+
+
+def data_event(value: object) -> bytes:
+    """A ``data:`` event with the value as JSON."""
+    return b"data: " + orjson.dumps(value) + b"\n\n"
+
+
+def error_event(error: MemloopError) -> bytes:
+    """An ``error`` event with the OpenAI-shaped body: how a stream that has begun reports a failure."""
+    return b"event: error\n" + data_event(error.envelope().model_dump())
+
+
+class EventStream(Response):
+    """Streams events from a generator.
+
+    Sends a comment when the stream is quiet for ``heartbeat_s`` seconds. When the client leaves, the generator is
+    closed at once, whatever it waits for, and ``on_abandoned`` is called. ``owns`` is closed at the end in any case.
+    The generator must yield whole events only, so that a heartbeat never lands inside one.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        source: AsyncGenerator[bytes, None],
+        *,
+        heartbeat_s: float,
+        owns: AsyncExitStack | None = None,
+        on_abandoned: Callable[[], None] | None = None,
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self.init_headers({"cache-control": "no-cache", "x-accel-buffering": "no"})
+        self._source = source
+        self._heartbeat_s = heartbeat_s
+        self._owns = owns or AsyncExitStack()
+        self._on_abandoned = on_abandoned
+        self._last_sent = 0.0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._owns, aclosing(self._source):
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            if await self._send_all(receive, send):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            elif self._on_abandoned is not None:
+                self._on_abandoned()
+
+    async def _send_all(self, receive: Receive, send: Send) -> bool:
+        """Whether the stream was sent to its end (False: the client left)."""
+        self._last_sent = time.monotonic()
+        async with asyncio.TaskGroup() as group:
+            body = group.create_task(self._send_body(send))
+            beats = group.create_task(self._keep_alive(send))
+            watch = group.create_task(self._cancel_when_gone(receive, body))
+            body.add_done_callback(lambda _: (beats.cancel(), watch.cancel()))
+        return not body.cancelled()
+
+    async def _send_body(self, send: Send) -> None:
+        async for events in self._source:
+            await send({"type": "http.response.body", "body": events, "more_body": True})
+            self._last_sent = time.monotonic()
+
+    async def _keep_alive(self, send: Send) -> None:
+        while True:
+            quiet_s = time.monotonic() - self._last_sent
+            if quiet_s >= self._heartbeat_s:
+                await send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
+                self._last_sent = time.monotonic()
+            else:
+                await asyncio.sleep(self._heartbeat_s - quiet_s)
+
+    @staticmethod
+    async def _cancel_when_gone(receive: Receive, body: "asyncio.Task[None]") -> None:
+        await wait_until_gone(receive)
+        body.cancel()
