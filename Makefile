@@ -13,7 +13,7 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo up down test test-fast test-deploy check bench evaluate-tiny train-tiny lock clean
+.PHONY: help setup demo up down test test-fast test-deploy check bench bench-longread evaluate-tiny train-tiny lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -61,8 +61,10 @@ test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifica
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
 	.venv-deploy/bin/pytest -c /dev/null --rootdir=. tests/deploy
 
-bench: $(READY) ## every benchmark; the last line of each is one JSON object
-	$(BIN)/python -m benchmarks.loops
+bench: bench-longread ## every benchmark; the last line of each is one JSON object
+
+bench-longread: $(READY) ## what the reading loop costs beside its engine
+	$(BIN)/python -m benchmarks.long_read
 
 evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 1x to 64x its training length
 	$(BIN)/python -m trainer.tiny evaluate

@@ -1,5 +1,6 @@
-"""What a route asks FastAPI for: the process's services and the caller."""
+"""What a route asks FastAPI for: the process's services, the caller, room to work."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
@@ -13,11 +14,22 @@ async def services_of(request: Request) -> Services:
     return cast(Services, request.app.state.services)
 
 
-async def principal_of(request: Request) -> Principal:
+ServicesDep: TypeAlias = Annotated[Services, Depends(services_of)]
+
+
+async def principal_of(request: Request, services: ServicesDep) -> Principal:
     """The caller. Raises Unauthenticated."""
-    services = await services_of(request)
     return services.keys.authenticate(request.headers)
 
 
-ServicesDep: TypeAlias = Annotated[Services, Depends(services_of)]
 PrincipalDep: TypeAlias = Annotated[Principal, Depends(principal_of)]
+
+
+async def room_of(services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[None]:
+    """Room for one more request at the engine, held until the last byte of the answer. Raises RateLimited."""
+    del principal  # known callers only take room
+    with services.active.one():
+        yield
+
+
+Room = Depends(room_of)

@@ -28,6 +28,9 @@ SUBMIT = (
 -- KEYS[6] job, KEYS[7] index, KEYS[8] events ('' = none); ARGV: id, lane, now, first event, then the hash's pairs
 if redis.call('EXISTS', KEYS[6]) == 1 then return 0 end
 redis.call('HSET', KEYS[6], unpack(ARGV, 5))
+for _, old in ipairs(redis.call('ZRANGE', KEYS[7], 0, 1)) do
+  if redis.call('EXISTS', 'memloop:job:' .. old) == 0 then redis.call('ZREM', KEYS[7], old) end
+end
 redis.call('ZADD', KEYS[7], ARGV[3], ARGV[1])
 redis.call('ZADD', open, ARGV[3], ARGV[1])
 if ARGV[4] ~= '' then redis.call('XADD', KEYS[8], '0-1', 'event', ARGV[4]) end
@@ -94,13 +97,16 @@ FINISH = (
     _HEAD
     + """
 -- KEYS[6] job, KEYS[7] journal, KEYS[8] dead letters
--- ARGV: group, ticket, mine, lane, id, status, record, keep ms, error ('' = done, else a dead letter)
+-- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = for ever, payload and journal too),
+-- error ('' = done, else a dead letter)
 if redis.call('GET', lock) ~= ARGV[3] then return 0 end
 if redis.call('EXISTS', KEYS[6]) == 1 then
   redis.call('HSET', KEYS[6], 'status', ARGV[6], 'record', ARGV[7])
   if ARGV[9] ~= '' then
     local dead = redis.call('XADD', KEYS[8], '*', 'job', ARGV[5], 'lane', ARGV[4], 'error', ARGV[9])
     redis.call('HSET', KEYS[6], 'dead', dead)
+  end
+  if ARGV[8] == '0' then
     redis.call('PERSIST', KEYS[7])
   else
     redis.call('HDEL', KEYS[6], 'payload')
@@ -220,3 +226,31 @@ redis.call('ZREM', open, ARGV[1])
 return 'cancelled'
 """
 )
+
+PUBLISH = """
+-- KEYS: job, events; ARGV: entry id, event, record, expire events and job after ms (0 = leave)
+if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
+local added = redis.pcall('XADD', KEYS[2], ARGV[1], 'event', ARGV[2])
+if type(added) == 'table' and added.err then
+  if string.find(added.err, 'equal or smaller') then return 'known' end
+  return redis.error_reply(added.err)
+end
+redis.call('HSET', KEYS[1], 'record', ARGV[3])
+if ARGV[4] ~= '0' then
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
+end
+if redis.call('HEXISTS', KEYS[1], 'cancel') == 1 then return 'cancel' end
+return 'added'
+"""
+
+OPEN_READ = """
+-- KEYS: job, index; ARGV: id, now, tenant, status, record, expire ms
+for _, old in ipairs(redis.call('ZRANGE', KEYS[2], 0, 1)) do
+  if redis.call('EXISTS', 'memloop:job:' .. old) == 0 then redis.call('ZREM', KEYS[2], old) end
+end
+redis.call('HSET', KEYS[1], 'tenant', ARGV[3], 'status', ARGV[4], 'record', ARGV[5])
+redis.call('PEXPIRE', KEYS[1], ARGV[6])
+redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
+return 1
+"""

@@ -16,10 +16,12 @@ also resets the ticket's idle time; every step of the holder compares the lock's
 live in one Redis primary (in a cluster: one slot).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
+from memloop.wire.errors import Unavailable
 from redis import exceptions
 from redis.asyncio import Redis
 
@@ -29,6 +31,8 @@ from gateway.lua import Script, entries, entry_list, redis_errors
 GROUP = "workers"
 DEAD_LETTERS = "memloop:dead"
 FENCE = "memloop:fence"
+KEEP_MS = 7 * 24 * 3600 * 1000
+"""How long the record of a finished job can be asked for."""
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
 
@@ -41,6 +45,18 @@ def job_key(job_id: str) -> str:
 def journal_key(job_id: str) -> str:
     """The hash of what a job has already paid for or decided."""
     return f"memloop:journal:{job_id}"
+
+
+class JobGone(Exception):
+    """The job was erased while it ran."""
+
+
+class JobCancelled(Exception):
+    """The client asked for the job to stop."""
+
+
+class LaneLost(Exception):
+    """The lease is over: another holder has the lane, and nothing may be written any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +158,13 @@ class LaneQueue:
 
     async def take(self, consumer: str, *, block_ms: int) -> Ticket | None:
         """A new ticket, waiting for at most ``block_ms``."""
-        with redis_errors():
-            try:
-                reply = await self._redis.xreadgroup(GROUP, consumer, {self.stream: ">"}, count=1, block=block_ms)
-            except exceptions.ResponseError as error:
-                if "NOGROUP" not in str(error):
-                    raise
-                reply = None
-        if reply is None:
-            await self.ensure_group()
+        with redis_errors(), _group_exists():
+            reply = await self._redis.xreadgroup(GROUP, consumer, {self.stream: ">"}, count=1, block=block_ms)
         return next((Ticket(id_, fields["lane"]) for id_, fields in entries(reply)), None)
 
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
         """Tickets whose worker gave no sign for ``idle_ms``."""
-        with redis_errors():
+        with redis_errors(), _group_exists():
             reply = await self._redis.xautoclaim(self.stream, GROUP, consumer, idle_ms, count=count)
         return [Ticket(id_, fields["lane"]) for id_, fields in entry_list(cast(Sequence[object], reply[1]))]
 
@@ -176,9 +185,10 @@ class LaneQueue:
         return cast(Beat, await self._beat(keys, args))
 
     async def finish(self, lease: Lease, *, status: str, record: str, keep_ms: int, dead: str = "") -> bool:
-        """End the job and free its lane; with ``dead`` (the error) as a dead letter, payload and journal kept.
+        """End the job and free its lane; with ``dead`` (the error) as a dead letter.
 
-        False when the lease was lost: nothing is written then.
+        ``keep_ms`` is how long the record stays; 0 keeps it for ever, with the payload and the journal, so that an
+        operator can put the job back. False when the lease was lost: nothing is written then.
         """
         keys = [*self._keys(lease.ticket.lane), job_key(lease.job_id), journal_key(lease.job_id), DEAD_LETTERS]
         ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
@@ -222,6 +232,19 @@ class LaneQueue:
         """How much is not done yet."""
         with redis_errors():
             jobs = await self._redis.zcard(self._open)
-            oldest = await self._redis.zrangebyscore(self._open, "-inf", "+inf", start=0, num=1, withscores=True)
+            oldest: object = await self._redis.zrangebyscore(  # pyright: ignore[reportUnknownMemberType]
+                self._open, "-inf", "+inf", start=0, num=1, withscores=True
+            )
         scores = [int(float(cast(float, pair[1]))) for pair in cast(Sequence[Sequence[object]], oldest)]
         return Depth(jobs=jobs, oldest_created_ms=scores[0] if scores else None)
+
+
+@contextmanager
+def _group_exists() -> Generator[None]:
+    """A Redis that came back without its data has no group: Unavailable, until ``ensure_group`` made it again."""
+    try:
+        yield
+    except exceptions.ResponseError as error:
+        if "NOGROUP" not in str(error):
+            raise
+        raise Unavailable("Redis has lost the queue's group.") from error

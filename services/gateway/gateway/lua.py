@@ -1,6 +1,6 @@
 """Lua scripts as typed calls: text in, text and numbers out, a lost Redis as Unavailable."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, cast
 
@@ -13,7 +13,7 @@ Reply: TypeAlias = "int | str | None | list[Reply]"
 
 
 @contextmanager
-def redis_errors() -> Iterator[None]:
+def redis_errors() -> Generator[None]:
     """Translate the client's failures: no connection is Unavailable, no answer in time is Timeout.
 
     A server that refuses for a while (loading its data, out of memory, a replica) counts as Unavailable too.

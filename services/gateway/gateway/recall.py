@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memloop.loops.rendering import memory_line
+from memloop.loops.rendering import memory_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions
@@ -64,21 +64,24 @@ async def _search(
 def pack(found: Sequence[Recalled], profile: Profile, splitter: Splitter, *, max_tokens: int) -> Recall:
     """The message with the best memories whose tokens, the message's own words included, are at most ``max_tokens``.
 
-    A memory that does not fit is passed over, and a shorter one after it may still fit.
+    A memory that does not fit is passed over, and a shorter one after it may still fit. Each is counted by itself;
+    the whole is counted at the end, because tokens of parts need not add up.
     """
     chosen: list[Recalled] = []
-    message: ChatMessage | None = None
+    left = max_tokens - splitter.count(_message(profile, chosen).text())
     for memory in found:
-        candidate = _message(profile, [*chosen, memory])
-        if splitter.count(candidate.text()) <= max_tokens:
+        cost = splitter.count(memory_lines([memory], nothing="")) + 1
+        if cost <= left:
             chosen.append(memory)
-            message = candidate
+            left -= cost
+    while chosen and splitter.count(_message(profile, chosen).text()) > max_tokens:
+        chosen.pop()
+    message = _message(profile, chosen) if chosen else None
     return Recall(message=message, ids=tuple(memory.id for memory in chosen))
 
 
 def _message(profile: Profile, memories: Sequence[Recalled]) -> ChatMessage:
-    lines = "\n".join(memory_line(number, memory) for number, memory in enumerate(memories, start=1))
-    return profile.render("recall", memories=lines)[-1]
+    return profile.render("recall", memories=memory_lines(memories, nothing=""))[-1]
 
 
 def with_recalled(fields: Json, message: ChatMessage, *, before: int) -> Json:

@@ -4,22 +4,25 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from memloop.clients.engine import EngineClient
-from memloop.clients.store import StoreClient
+from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
 from memloop.ports import Splitter
 from memloop.profiles import Profile
+from pydantic import SecretStr
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from gateway.auth import KeyRing, load_keys
 from gateway.jobs import Jobs
+from gateway.limits import ActiveRequests
 from gateway.metrics import Metrics
-from gateway.model import ServedModel
+from gateway.model import loop_model
 from gateway.settings import GatewaySettings
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The adapters of one process. Nothing here holds state of a request."""
+    """The adapters of one process. Nothing here holds state of a user."""
 
     settings: GatewaySettings
     keys: KeyRing
@@ -27,35 +30,71 @@ class Services:
     redis: Redis
     store: StoreClient
     engine: EngineClient
+    """Asks ``model``, the one that the loops use; a chat names its own in its body."""
+    inference: InferenceClient | None
     profile: Profile
     splitter: Splitter
     model: str
-    """The engine's model id that the loops ask; a chat names its own."""
     jobs: Jobs
+    active: ActiveRequests
 
 
 @asynccontextmanager
 async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncIterator[Services]:
     """The adapters of the API or the worker, closed on leaving.
 
-    Waits up to ``startup_wait_s`` for inference to hand over profile and tokenizer, when it is asked for them.
-    Raises Unavailable when it does not, KeyFileError and ProfileError on bad settings.
+    Waits for inference and the engine as ``loop_model`` does, and raises what it raises; KeyFileError on bad keys.
     """
     keys = load_keys(settings)
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(_redis(settings))
-        engine = await stack.enter_async_context(engine_client(settings))
-        store = await stack.enter_async_context(store_client(settings))
-        served = await served_model(settings, engine)
+        store = await stack.enter_async_context(StoreClient(settings.store_url, key=_secret(settings.store_key)))
+        engine = await stack.enter_async_context(_engine(settings))
+        inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
+        served = await loop_model(settings, engine, inference)
         yield Services(
             settings=settings,
             keys=keys,
             metrics=metrics,
             redis=redis,
             store=store,
-            engine=engine,
+            engine=engine.of_model(served.id),
+            inference=inference,
             profile=served.profile,
             splitter=served.splitter,
             model=served.id,
             jobs=Jobs(redis),
+            active=ActiveRequests(settings.max_active_requests),
         )
+
+
+def _redis(settings: GatewaySettings) -> Redis:
+    """One retry at once, for a pooled connection that Redis has closed; everything else is the caller's to decide."""
+    return Redis.from_url(  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
+        settings.redis_url.get_secret_value(),
+        socket_connect_timeout=settings.redis_timeout_s,
+        socket_timeout=settings.redis_timeout_s,
+        retry=Retry(NoBackoff(), 1),
+    )
+
+
+def _engine(settings: GatewaySettings) -> EngineClient:
+    return EngineClient(
+        settings.engine_url,
+        model=settings.model or "",
+        api_key=_secret(settings.engine_api_key),
+        timeouts=Timeouts(
+            connect_s=settings.engine_connect_timeout_s,
+            read_s=settings.engine_read_timeout_s,
+            total_s=settings.engine_total_timeout_s,
+        ),
+        dialect=Dialect(template_kwargs=settings.engine_template_options),
+    )
+
+
+def _inference(settings: GatewaySettings) -> InferenceClient:
+    return InferenceClient(settings.inference_url or "")
+
+
+def _secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value is not None else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -13,13 +12,10 @@ from torch import Tensor
 
 from memloop.profiles import Profile
 from trainer.tiny.chat_format import render_prompt
-from trainer.tiny.chat_tasks import chat_example
 from trainer.tiny.curriculum import Mix
+from trainer.tiny.draw import draw
 from trainer.tiny.example import Example
-from trainer.tiny.memory_tasks import memory_example
 from trainer.tiny.prose import Prose
-from trainer.tiny.raw_tasks import queries_example, recall_example
-from trainer.tiny.reading_tasks import answer_example, integrate_example, judge_example, read_example
 from trainer.tiny.tokenizer import END
 
 BUCKETS = (64, 96, 128, 192, 256, 352)
@@ -55,7 +51,9 @@ class Encoder:
         self._tokenizer = tokenizer
         self._end = tokenizer.token_to_id(END)
         self._stop = tokenizer.token_to_id(".")
+        self._line_end = tokenizer.encode("\n", add_special_tokens=False).ids[0]
         vocabulary = tokenizer.get_vocab()
+        self._before_decisions = {self._stop, *tokenizer.encode(" is", add_special_tokens=False).ids}
         self._values = {token_id for text, token_id in vocabulary.items() if len(text) == 3 and text.isdigit()}
 
     def rows(self, examples: list[Example]) -> list[Row]:
@@ -68,12 +66,19 @@ class Encoder:
         ids = [*prompt, *reply, self._end]
         targets = list(range(len(prompt), len(ids)))
         if example.role == "recall":
-            targets = [t for t in targets if ids[t] in self._values]
+            targets = [t for t in targets[:-1] if ids[t + 1] == self._stop]
+        if example.role == "queries":
+            targets = [t for t in targets if self._answers(ids[len(prompt) : t])]
         kind = f"{example.role}/{example.kind}" + ("/thinking" if example.thinking else "")
         return Row(ids, targets, [self._weight(ids, t, len(prompt)) for t in targets], kind)
 
+    def _answers(self, before: list[int]) -> bool:
+        """Whether the next token is in an answer: after an even number of line ends, since questions come first."""
+        lines = before.count(self._line_end)
+        return lines >= 2 and lines % 2 == 0
+
     def _weight(self, ids: list[int], at: int, first: int) -> float:
-        decides = at == first or ids[at] in self._values or ids[at - 1] == self._stop
+        decides = at == first or ids[at] in self._values or ids[at - 1] in self._before_decisions
         return DECISION_WEIGHT if decides else 1.0
 
 
@@ -111,23 +116,7 @@ class Source:
 
     def draw(self, rng: random.Random, mix: Mix) -> Example:
         """One example of the mix."""
-        role = rng.choices(list(mix.shares), weights=list(mix.shares.values()))[0]
-        if role == "recall":
-            return recall_example(rng, facts=rng.randrange(2, 8))
-        if role == "queries":
-            return queries_example(rng, self.prose, empty=self.profile.empty_memory, section_tokens=rng.randrange(20, 80))
-        if role == "read":
-            tokens = mix.section_tokens(rng)
-            return read_example(rng, self.profile, self.prose, section_tokens=tokens, near_misses=mix.near_misses)
-        if role == "answer":
-            return answer_example(rng, self.profile)
-        if role == "judge":
-            return judge_example(rng, self.profile)
-        if role == "integrate":
-            return integrate_example(rng, self.profile)
-        if role == "memory":
-            return memory_example(rng, self.profile, self.prose)
-        return chat_example(rng, self.profile)
+        return draw(rng, mix, self.profile, self.prose)
 
 
 class Feed:
@@ -152,8 +141,3 @@ class Feed:
             bucket = next((length for length in BUCKETS if len(row.ids) <= length), None)
             if bucket is not None and row.targets:
                 self._waiting[bucket].append(row)
-
-
-def examples(source: Source, rng: random.Random, mix: Mix, count: int) -> Iterator[Example]:
-    """Some examples of the mix, for the tokenizer and for evaluation."""
-    return (source.draw(rng, mix) for _ in range(count))

@@ -10,7 +10,7 @@ from memloop.wire.chat import ChatMessage
 from trainer.tiny.example import Example
 from trainer.tiny.memory_tasks import memory_lines, told, user_fact
 from trainer.tiny.small_talk import REPLIES, SMALL_TALK
-from trainer.tiny.world import USER, Fact, person_fact
+from trainer.tiny.world import UNKNOWN, USER, Fact, person_fact
 
 ACKNOWLEDGED = "Thank you, I will remember that."
 
@@ -54,7 +54,7 @@ def _answer(fact: Fact) -> str:
 
 
 def _unknown(fact: Fact) -> str:
-    return f"I do not know {_owner(fact).replace('my ', 'your ')}."
+    return _answer(Fact(fact.entity, fact.attribute, UNKNOWN)).replace(".", " to me.")
 
 
 def _known(rng: random.Random, profile: Profile) -> Turn:

@@ -27,19 +27,23 @@ class Mix:
         return rng.randrange(self.shortest_section, self.longest_section + 1)
 
 
-def _mix(read: float, longest: int, full_share: float) -> Mix:
-    """`read` turns beside a fixed blend of the other roles."""
-    others = {"answer": 0.12, "judge": 0.18, "integrate": 0.18, "memory": 0.32, "chat": 0.2}
-    return Mix({"read": read, **{role: (1 - read) * share for role, share in others.items()}}, 8, longest, full_share)
+def _mix(bare: float, read: float, longest: int, full_share: float, near_misses: float) -> Mix:
+    """`bare` recall and queries and `read` turns beside a fixed blend of the other roles."""
+    others = {"answer": 0.1, "judge": 0.15, "integrate": 0.18, "memory": 0.34, "chat": 0.23}
+    rest = 1.0 - bare - read
+    shares = {"recall": bare / 2, "queries": bare / 2, "read": read, **{role: rest * share for role, share in others.items()}}
+    return Mix(shares, 8, longest, full_share, near_misses)
 
 
 PHASES = (
-    (0.05, _mix(0.6, 24, 0.0)),
-    (0.25, _mix(0.5, 64, 0.02)),
-    (0.5, _mix(0.5, 160, 0.1)),
-    (1.0, _mix(0.6, 240, 0.35)),
+    (0.04, _mix(0.4, 0.5, 24, 0.0, 0.2)),
+    (0.12, _mix(0.2, 0.5, 32, 0.0, 0.3)),
+    (0.4, _mix(0.05, 0.55, 64, 0.0, 0.4)),
+    (0.6, _mix(0.02, 0.55, 160, 0.1, 0.4)),
+    (1.0, _mix(0.0, 0.6, 240, 0.35, 0.4)),
 )
 FULL = PHASES[-1][1]
+SHORT = PHASES[2][1]
 RECALL = Mix({"recall": 1.0}, 16, 16)
 DENSE = Mix({"recall": 0.3, "queries": 0.4, "read": 0.3}, 8, 32)
 

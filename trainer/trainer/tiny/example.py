@@ -27,7 +27,6 @@ class Example:
     thinking: bool = False
 
 
-def memory_text(facts: Iterable[Fact], *, empty: str, confirmed: frozenset[Fact] = frozenset()) -> str:
-    """The canonical memory: one sentence per fact, confirmed ones in their tags; `empty` when there is none."""
-    sentences = [f"<confirmed>{f.sentence()}</confirmed>" if f in confirmed else f.sentence() for f in facts]
-    return " ".join(sentences) or empty
+def memory_text(facts: Iterable[Fact], *, confirmed: frozenset[Fact] = frozenset()) -> str:
+    """The canonical memory: one sentence per fact, open ones `unknown`, confirmed ones in their tags."""
+    return " ".join(f"<confirmed>{f.sentence()}</confirmed>" if f in confirmed else f.sentence() for f in facts)

@@ -153,7 +153,7 @@ def _search(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
 
 def _after_search(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
     fact = user_fact(rng)
-    found = [other for other in (user_fact(rng) for _ in range(rng.choice((0, 0, 1, 2, 3)))) if other.key != fact.key]
+    found = [other for other in (user_fact(rng) for _ in range(rng.choice((0, 0, 1, 2, 3, 4)))) if other.key != fact.key]
     known = rng.random() < 0.45
     if known or rng.random() < 0.6:
         found.append(fact if known else Fact(USER, fact.attribute, random_value(rng, fact.attribute)))

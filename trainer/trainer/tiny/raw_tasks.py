@@ -7,7 +7,7 @@ import random
 from memloop.wire.chat import ChatMessage
 from trainer.tiny.example import Example
 from trainer.tiny.prose import Prose, plant
-from trainer.tiny.world import Fact, question_of, random_fact, random_pattern
+from trainer.tiny.world import Fact, question_of, random_fact, random_pattern, sought
 
 RECALL_START = "\n"
 
@@ -23,22 +23,18 @@ def recall_example(rng: random.Random, *, facts: int) -> Example:
     return Example("recall", "recall", (ChatMessage(role="raw", content=head),), f"\n{tail}")
 
 
-def queries_example(rng: random.Random, prose: Prose, *, empty: str, section_tokens: int) -> Example:
+def queries_example(rng: random.Random, prose: Prose, *, section_tokens: int) -> Example:
     """Phase B: prose with facts, then questions about facts that stand in it and about others that do not."""
     told = {fact.key: fact for fact in (random_fact(rng) for _ in range(max(1, section_tokens // 20)))}
     sentences = [fact.sentence(random_pattern(rng)) for fact in told.values()]
     chars = int(max(0, section_tokens - 10 * len(sentences)) * 3.6)
     section = plant(rng, prose.slice(rng, chars), sentences)
-    lines = [_asked(rng, list(told.values()), empty) for _ in range(5)]
+    lines = [_asked(rng, list(told.values())) for _ in range(5)]
     return Example("queries", "queries", (ChatMessage(role="raw", content=section),), "\n" + "\n".join(lines))
 
 
-def _asked(rng: random.Random, told: list[Fact], empty: str) -> str:
-    keys = {fact.key for fact in told}
-    if rng.random() < 0.5:
-        fact = rng.choice(told)
-        return f"{question_of(fact).text(rng.randrange(2))}\n{fact.sentence()}"
+def _asked(rng: random.Random, told: list[Fact]) -> str:
     near, other = rng.choice(told), random_fact(rng)
-    mixed = Fact(near.entity, other.attribute, other.value) if rng.random() < 0.5 else other
-    reply = next((fact.sentence() for fact in told if fact.key == mixed.key), empty) if mixed.key in keys else empty
-    return f"{question_of(mixed).text(rng.randrange(2))}\n{reply}"
+    asked = near if rng.random() < 0.5 else rng.choice((other, Fact(near.entity, other.attribute, other.value)))
+    question = question_of(asked)
+    return f"{question.text(rng.randrange(2))}\n{sought(question, told)[0].sentence()}"

@@ -14,14 +14,16 @@ from trainer.tiny.world import (
     PERSON_CODES,
     PLACE_CODES,
     PLACES,
+    UNKNOWN,
     Fact,
     Question,
     person_fact,
     place_fact,
+    question_of,
     random_fact,
     random_pattern,
     random_value,
-    relevant,
+    sought,
 )
 
 CHARS_PER_TOKEN = 3.6
@@ -29,7 +31,7 @@ CHARS_PER_TOKEN = 3.6
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A question, its true facts (home first when there are two), and the profile's words for nothing."""
+    """A question and its true facts, home first when there are two."""
 
     question: Question
     facts: tuple[Fact, ...]
@@ -73,29 +75,20 @@ def read_example(
     scene = random_scene(rng)
     known = _known_before(rng, scene)
     section_facts = _section_facts(rng, scene, known, section_tokens, near_misses)
-    section, seen = _section(rng, prose, section_facts, section_tokens)
-    after = known_after(scene.question, known, seen)
+    section = _section(rng, prose, section_facts, section_tokens)
+    fresh = not known and rng.random() < 0.4
+    before, after = sought(scene.question, known), sought(scene.question, (*known, *section_facts))
     return Example(
         role="read",
-        kind=_read_kind(known, after, seen),
+        kind=_read_kind(before, after, section_facts),
         messages=profile.render(
             "read",
             problem=scene.question.text(rng.randrange(2)),
-            memory=memory_text(known, empty=profile.empty_memory),
+            memory=profile.empty_memory if fresh else memory_text(before),
             section=section,
         ),
-        completion=memory_text(after, empty=profile.empty_memory),
+        completion=memory_text(after),
     )
-
-
-def known_after(question: Question, known: tuple[Fact, ...], seen: list[Fact]) -> tuple[Fact, ...]:
-    """The facts that a perfect reader holds after a section, whatever the order of the facts in it."""
-    while True:
-        keys = {kept.key for kept in known}
-        news = next((f for f in seen if f.key not in keys and relevant(question, known, f)), None)
-        if news is None:
-            return known
-        known = (*known, news)
 
 
 def _known_before(rng: random.Random, scene: Scene) -> tuple[Fact, ...]:
@@ -119,8 +112,8 @@ def _section_facts(
     return facts[: room + 1]
 
 
-def _section(rng: random.Random, prose: Prose, facts: list[Fact], tokens: int) -> tuple[str, list[Fact]]:
-    """A section of about `tokens` tokens and the facts that stand in it whole."""
+def _section(rng: random.Random, prose: Prose, facts: list[Fact], tokens: int) -> str:
+    """A section of about `tokens` tokens with the facts in it, now and then with a cut fact at an end."""
     sentences = [fact.sentence(random_pattern(rng)) for fact in facts]
     spare = tokens - 10 * len(sentences)
     text = plant(rng, prose.slice(rng, max(0, int(spare * CHARS_PER_TOKEN))), sentences)
@@ -128,7 +121,7 @@ def _section(rng: random.Random, prose: Prose, facts: list[Fact], tokens: int) -
         text = _cut_fact(rng) + " " + text
     if rng.random() < 0.06:
         text = f"{text} {random_fact(rng).sentence().rsplit(' ', rng.randrange(1, 4))[0]}"
-    return text, facts
+    return text
 
 
 def _cut_fact(rng: random.Random) -> str:
@@ -137,51 +130,55 @@ def _cut_fact(rng: random.Random) -> str:
     return rng.choice((f" of {fact.entity} is {fact.value}.", f" is {fact.value}.", f"{fact.value}."))
 
 
-def _read_kind(before: tuple[Fact, ...], after: tuple[Fact, ...], seen: list[Fact]) -> str:
-    if len(after) > len(before):
-        return f"add_{len(before)}_to_{len(after)}"
-    return f"keep_{len(before)}_{'distractors' if seen else 'prose'}"
+def _read_kind(before: tuple[Fact, ...], after: tuple[Fact, ...], told: list[Fact]) -> str:
+    had, has = (sum(fact.known for fact in facts) for facts in (before, after))
+    return f"add_{had}_to_{has}" if has > had else f"keep_{had}_{'distractors' if told else 'prose'}"
 
 
 def answer_example(rng: random.Random, profile: Profile) -> Example:
     """The last turn: the value out of the memory, or `unknown` when the memory does not hold it."""
     scene = random_scene(rng)
-    held = scene.facts[: rng.choice((0, 1, 1, 2, 2, 2))]
-    complete = held == scene.facts
-    marks = frozenset(fact for fact in held if rng.random() < 0.15)
-    shown = held if held or rng.random() < 0.7 else (distractor(rng, scene),)
+    held = sought(scene.question, scene.facts[: rng.choice((0, 1, 1, 2, 2, 2))])
+    complete = len(held) == len(scene.facts) and held[-1].known
     return Example(
         role="answer",
         kind=f"{scene.question.hops}_hop_{'known' if complete else 'unknown'}",
         messages=profile.render(
             "answer",
             problem=scene.question.text(rng.randrange(2)),
-            memory=memory_text(shown, empty=profile.empty_memory, confirmed=marks),
+            memory=_shown(rng, held, profile),
         ),
-        completion=f"\\boxed{{{scene.facts[-1].value if complete else 'unknown'}}}",
+        completion=f"\\boxed{{{scene.facts[-1].value if complete else UNKNOWN}}}",
     )
+
+
+def _shown(rng: random.Random, held: tuple[Fact, ...], profile: Profile) -> str:
+    if not held[0].known and rng.random() < 0.3:
+        return profile.empty_memory
+    return memory_text(held, confirmed=_random_marks(rng, held))
+
+
+def _random_marks(rng: random.Random, held: tuple[Fact, ...]) -> frozenset[Fact]:
+    return frozenset(fact for fact in held if fact.known and rng.random() < 0.15)
 
 
 def judge_example(rng: random.Random, profile: Profile) -> Example:
     """Nothing when the memory suffices or every open question was asked before; else the query that is missing."""
     scene = random_scene(rng, two_hop_share=0.6)
-    held = scene.facts[: rng.choice((0, 1, 1, 2))]
-    history = [(Question(f.entity, f.attribute), f.value) for f in held if rng.random() < 0.3]
-    missing = Question(scene.facts[len(held)].entity, scene.facts[len(held)].attribute) if held != scene.facts else None
+    held = sought(scene.question, scene.facts[: rng.choice((0, 1, 1, 2))])
+    history = [(question_of(fact), fact.value) for fact in held if fact.known and rng.random() < 0.3]
+    missing = next((question_of(fact) for fact in held if not fact.known), None)
+    kind = "ask" if missing else "enough"
     if missing and rng.random() < 0.3:
-        history.append((missing, "unknown"))
-        missing = None
-        kind = "asked_before"
-    else:
-        kind = "ask" if missing else "enough"
-    marks = frozenset(fact for fact in held if rng.random() < 0.2)
+        history.append((missing, UNKNOWN))
+        missing, kind = None, "asked_before"
     return Example(
         role="judge",
         kind=kind,
         messages=profile.render(
             "judge",
             question=scene.question.text(rng.randrange(2)),
-            memory=memory_text(held, empty=profile.empty_memory, confirmed=marks),
+            memory=_shown(rng, held, profile),
             query_history=history_text(history, profile),
         ),
         completion=f"<query>{missing.text()}</query>" if missing else "",
@@ -197,42 +194,41 @@ def history_text(history: list[tuple[Question, str]], profile: Profile) -> str:
 def integrate_example(rng: random.Random, profile: Profile) -> Example:
     """The root memory after a sub-answer: added, confirmed, corrected, or left as it was."""
     scene = random_scene(rng, two_hop_share=0.7)
-    held = list(scene.facts[: rng.randrange(len(scene.facts) + 1)])
+    held = sought(scene.question, scene.facts[: rng.randrange(len(scene.facts) + 1)])
     kind = rng.choice(("add", "add", "confirm", "correct", "unknown"))
-    if kind in ("confirm", "correct") and not held:
-        kind = "add"
-    if kind == "add" and len(held) == len(scene.facts):
-        held.pop()
-    marks = {fact for fact in held if rng.random() < 0.15}
-    if kind in ("add", "unknown"):
-        target = scene.facts[min(len(held), len(scene.facts) - 1)]
-    else:
-        target = rng.choice(held)
-    result = "unknown" if kind == "unknown" else target.value
-    after = list(held)
-    marks_after = set(marks)
-    if kind == "add":
-        after.append(target)
-    elif kind == "confirm":
-        marks_after.add(target)
-    elif kind == "correct":
-        result = _other_value(rng, target)
-        after[after.index(target)] = corrected = Fact(target.entity, target.attribute, result)
-        marks_after.discard(target)
-        if target in marks:
-            marks_after.add(corrected)
+    target = _target(rng, held, kind)
+    if target is None:
+        return integrate_example(rng, profile)
+    result = _result(rng, scene, target, kind)
+    marks = _random_marks(rng, held)
+    after = sought(scene.question, (Fact(target.entity, target.attribute, result), *held)) if kind != "unknown" else held
+    marks_after = marks | {target} if kind == "confirm" else marks
     return Example(
         role="integrate",
         kind=kind,
         messages=profile.render(
             "integrate",
             question=scene.question.text(rng.randrange(2)),
-            memory=memory_text(held, empty=profile.empty_memory, confirmed=frozenset(marks)),
-            subquestion=Question(target.entity, target.attribute).text(),
+            memory=memory_text(held, confirmed=marks),
+            subquestion=question_of(target).text(),
             subanswer=result,
         ),
-        completion=memory_text(after, empty=profile.empty_memory, confirmed=frozenset(marks_after)),
+        completion=memory_text(after, confirmed=marks_after),
     )
+
+
+def _target(rng: random.Random, held: tuple[Fact, ...], kind: str) -> Fact | None:
+    """The fact that was asked for: an open one, or a known one to confirm or correct; None when there is none."""
+    fitting = [fact for fact in held if fact.known == (kind in ("confirm", "correct"))]
+    return rng.choice(fitting) if fitting else None
+
+
+def _result(rng: random.Random, scene: Scene, target: Fact, kind: str) -> str:
+    if kind == "unknown":
+        return UNKNOWN
+    if kind == "correct":
+        return _other_value(rng, target)
+    return next(fact.value for fact in scene.facts if fact.key == target.key)
 
 
 def _other_value(rng: random.Random, fact: Fact) -> str:

@@ -19,7 +19,7 @@ SPECIAL = (PAD, "<|im_start|>", END)
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
 VOCABULARY = 4096
 _FORMAT_WORDS = ("system", "user", "assistant", "query", "result", "confirmed", "unknown")
-_PIECE = r" ?[\p{L}_]+|\p{N}{1,3}| ?[^\s\p{L}\p{N}_]+|\s*[\r\n]+|\s+(?!\S)|\s+"
+_PIECE = r" ?[\p{L}_]+(?: (?=\p{N}))?|\p{N}{1,3}| ?[^\s\p{L}\p{N}_]+|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def prompt_lines(profile: Profile) -> list[str]:

@@ -6,6 +6,7 @@ Every name, attribute and value is one token of the tiny tokenizer, so copying a
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +30,7 @@ PERSON_CODES = tuple(
 PLACE_CODES = tuple("airport code,metro code,stadium code,museum code,tram number,hotel code".split(","))
 HOME = "home"
 VALUES = tuple(f"{number:03d}" for number in range(1000))
+UNKNOWN = "unknown"
 
 Pattern = Literal["canonical", "has"]
 
@@ -40,6 +42,11 @@ class Fact:
     entity: str
     attribute: str
     value: str
+
+    @property
+    def known(self) -> bool:
+        """Whether it has a value; memories also hold facts that are still to be found."""
+        return self.value != UNKNOWN
 
     @property
     def key(self) -> tuple[str, str]:
@@ -109,11 +116,17 @@ def question_of(fact: Fact) -> Question:
     return Question(fact.entity, fact.attribute)
 
 
-def relevant(question: Question, known: tuple[Fact, ...], fact: Fact) -> bool:
-    """Whether the fact helps with the question, given the facts in memory."""
-    if question.hops == 1:
-        return fact.key == (question.entity, question.attribute)
-    if fact.key == (question.entity, HOME):
-        return True
-    homes = {kept.value for kept in known if kept.key == (question.entity, HOME)}
-    return fact.attribute == question.attribute and fact.entity in homes
+def sought(question: Question, told: Iterable[Fact]) -> tuple[Fact, ...]:
+    """What a perfect memory holds for a question when these facts were told: found values, and the next open one.
+
+    A two-hop question opens its second fact only when the home is known. Values told first win.
+    """
+    values: dict[tuple[str, str], str] = {}
+    for fact in told:
+        values.setdefault(fact.key, fact.value)
+    attribute = question.attribute if question.hops == 1 else HOME
+    first = Fact(question.entity, attribute, values.get((question.entity, attribute), UNKNOWN))
+    if question.hops == 1 or not first.known:
+        return (first,)
+    second = values.get((first.value, question.attribute), UNKNOWN)
+    return first, Fact(first.value, question.attribute, second)

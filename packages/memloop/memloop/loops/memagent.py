@@ -97,7 +97,7 @@ class Revision:
 
 
 async def revise(memory: str, prompt: Prompt, *, model: ChatModel) -> Revision:
-    """Let the model rewrite the memory. A model that says nothing leaves it as it was: no memory is ever lost to silence."""
+    """Let the model rewrite the memory; when it says nothing, the memory stays: none is ever lost to silence."""
     completion = await model.complete(prompt)
     rewritten = parse_memory(completion)
     return Revision(

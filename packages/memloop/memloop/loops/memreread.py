@@ -1,4 +1,4 @@
-"""MemReread: when the memory of a first read does not suffice, ask what is missing and read again. Source: arXiv 2605.10268.
+"""MemReread: when a first read does not suffice, ask what is missing and read again. Source: arXiv 2605.10268.
 
 A first pass (MemAgent's) leaves a root memory. A judge looks at it and stays silent, or asks for one missing fact; the
 document is read again from an empty memory for that sub-question alone; the sub-answer is merged into the root memory;
@@ -61,7 +61,7 @@ class _Reading:
         self._slips = Slips()
 
     async def read_root(self) -> None:
-        self._memory = await self._read(self._question)
+        self._memory = await self._read(self._question, pass_number=1)
 
     async def judge(self) -> str | None:
         """The sub-question to read for, or None when rereading is over: enough, nothing new, or no usable verdict."""
@@ -81,8 +81,9 @@ class _Reading:
 
     async def reread(self, query: str) -> None:
         """Read all chunks for the sub-question alone, answer it, and merge the answer into the root memory."""
-        await self._report(RereadStarted(pass_number=len(self._history) + 2, question=query))
-        sub_memory = await self._read(query)
+        pass_number = len(self._history) + 2
+        await self._report(RereadStarted(pass_number, query))
+        sub_memory = await self._read(query, pass_number=pass_number)
         reply = await answer(query, sub_memory, model=self._model, profile=self._profile)
         self._spend(reply.usage, reply.slips)
         self._history += (SubQuestion(question=query, answer=reply.answer),)
@@ -105,14 +106,14 @@ class _Reading:
             slips=self._slips,
         )
 
-    async def _read(self, question: str) -> str:
+    async def _read(self, question: str, *, pass_number: int) -> str:
         read = await read_pass(
             question,
             self._chunks,
             model=self._model,
             profile=self._profile,
             report=self._report,
-            pass_number=len(self._history) + (1 if question == self._question else 2),
+            pass_number=pass_number,
         )
         self._spend(read.usage, read.slips)
         return read.memory
@@ -137,7 +138,9 @@ class _Reading:
 
 def history_lines(history: Sequence[SubQuestion], *, nothing: str) -> Markup:
     """``<query>q</query> <result>a</result>`` for each sub-question, their texts made harmless."""
-    lines = (f"<query>{neutralise(past.question)}</query> <result>{neutralise(past.answer)}</result>" for past in history)
+    lines = (
+        f"<query>{neutralise(past.question)}</query> <result>{neutralise(past.answer)}</result>" for past in history
+    )
     return Markup("\n".join(lines) or nothing)
 
 

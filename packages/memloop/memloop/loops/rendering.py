@@ -1,4 +1,4 @@
-"""How turns and memories are written out as lines: one place, for the memory writer, its tool results and chat recall."""
+"""Turns and memories as lines: one place, for the memory writer, its tool results and chat recall."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,9 @@ def conversation_lines(turns: Iterable[Source]) -> str:
 
 def memory_lines(memories: Sequence[Recalled], *, nothing: str) -> str:
     """``1. text (2026-01-31)`` for each memory, one line each, tags made harmless; ``nothing`` when there is none."""
-    lines = [f"{rank}. {_one_line(memory.text)} ({memory.valid_from:%Y-%m-%d})" for rank, memory in enumerate(memories, 1)]
+    lines = [
+        f"{rank}. {_one_line(memory.text)} ({memory.valid_from:%Y-%m-%d})" for rank, memory in enumerate(memories, 1)
+    ]
     return "\n".join(lines) or nothing
 
 
@@ -27,7 +29,7 @@ def _role(role: str) -> str:
 
 
 def _unforged(text: str) -> str:
-    return _ROLE_MARK.sub(" ", neutralise("\n".join(text.splitlines()))) if "\n" in text or "\r" in text else neutralise(text)
+    return _ROLE_MARK.sub(" ", neutralise("\n".join(text.splitlines())))
 
 
 def _one_line(text: str) -> str:

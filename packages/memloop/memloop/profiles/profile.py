@@ -6,7 +6,7 @@ open one, or end a turn. Source: docs/decisions, "Untrusted text in prompts".
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -36,7 +36,7 @@ class Markup(str):
 
 
 def well_formed(text: str) -> str:
-    """The text with NUL and lone surrogates replaced by U+FFFD, one for one: it has a UTF-8 form, and every offset stays."""
+    """The text with NUL and lone surrogates replaced by U+FFFD, one for one: UTF-8 can hold it, every offset stays."""
     return _SURROGATE.sub("\ufffd", text.replace("\0", "\ufffd"))
 
 
@@ -73,6 +73,10 @@ class PromptSpec:
     sampling: Sampling
     thinking: bool
     tool_choice: ToolChoice
+
+    def limited(self, max_tokens: int) -> "PromptSpec":
+        """The same prompt with another limit on the reply's tokens."""
+        return replace(self, sampling=replace(self.sampling, max_tokens=max_tokens))
 
     def fill(self, values: dict[str, str]) -> str:
         """The template with every slot filled, in one pass, so that a value is never read for slots."""
@@ -116,6 +120,15 @@ class Profile:
             tools=spec.tools,
             tool_choice=spec.tool_choice,
             thinking=spec.thinking,
+        )
+
+    def with_memory_tokens(self, memory_tokens: int) -> "Profile":
+        """The same profile with another limit on the memory: what ``read`` and ``integrate`` may write, in tokens."""
+        rewriting = {name: self.prompts[name].limited(memory_tokens) for name in ("read", "integrate")}
+        return replace(
+            self,
+            budget=replace(self.budget, memory_tokens=memory_tokens),
+            prompts={**self.prompts, **rewriting},
         )
 
     @cached_property

@@ -158,16 +158,25 @@ class DependencyError(MemloopError):
 
 
 class EngineError(DependencyError):
-    """The engine refused or broke; a 4xx of the engine is the client's to see."""
+    """The engine refused or broke; a 4xx of the engine is the client's to see, unless it is about our own key."""
 
-    def __init__(self, message: str, *, engine_status: int = 502, code: str | None = None) -> None:
-        super().__init__(message, code=code)
+    def __init__(
+        self,
+        message: str,
+        *,
+        engine_status: int = 502,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, param=param, code=code, retry_after_s=retry_after_s)
         self.engine_status = engine_status
 
     @property
     def http_status(self) -> int:
-        """The engine's own 4xx, else 502."""
-        return self.engine_status if 400 <= self.engine_status < 500 else 502
+        """The engine's own 4xx, else 502; 401 and 403 concern the key that we hold, not the client's."""
+        ours = self.engine_status in {401, 403, 407}
+        return self.engine_status if 400 <= self.engine_status < 500 and not ours else 502
 
 
 class Unavailable(DependencyError):

@@ -5,7 +5,7 @@ import re
 from memloop.loops.parsing.spoken import listen
 from memloop.ports import Completion
 
-_COMPLETE = re.compile(r""".*(?:[.!?]["')\]]*(?=\s)|[。!?]|(?=\n))""", re.DOTALL)
+_END = re.compile(r"""[.!?](?:["')\]]|</\w+>)*(?=\s|$)|[。！？]|\n""")
 
 
 def parse_memory(completion: Completion) -> str:
@@ -19,5 +19,5 @@ def parse_memory(completion: Completion) -> str:
 
 
 def _complete_part(text: str) -> str:
-    found = _COMPLETE.match(text + "\0" if not text.endswith((".", "!", "?")) else text + " ")
-    return found[0].strip() if found and found[0].strip() else text
+    ends = [end.end() for end in _END.finditer(text)]
+    return text[: ends[-1]].strip() if ends else text

@@ -3,8 +3,8 @@
 import re
 
 from memloop.loops.parsing.spoken import listen
-from memloop.ports import Completion
 from memloop.loops.steps import Verdict
+from memloop.ports import Completion
 
 _QUERY = re.compile(r"<query>(.*?)</query>", re.DOTALL | re.IGNORECASE)
 

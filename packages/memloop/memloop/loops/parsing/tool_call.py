@@ -75,7 +75,7 @@ def _bare(text: str) -> _Raw | None:
     if isinstance(value, list) and value:
         calls = cast(list[object], value)
         return calls[0], len(calls)
-    return (value, 1) if isinstance(value, dict) else None
+    return (cast(Json, value), 1) if isinstance(value, dict) else None
 
 
 def _call(value: object, count: int) -> FoundCall | NoCall:

@@ -1,0 +1,133 @@
+"""Cuts documents into chunks by the served model's tokens, without torch.
+
+A text of any size is worked through one window at a time, each window starting where the last chunk ended, so that
+memory and time grow with the text and nothing else. Tokens are counted on the text *as a prompt shows it*
+(``neutralise``), so a document full of ``<|im_end|>`` fits its window too.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Protocol, cast
+
+from tokenizers import Encoding, Tokenizer
+
+from memloop.ports import Chunk
+from memloop.profiles import neutralise, well_formed
+from memloop.wire.chat import Json
+
+_CHARS_PER_TOKEN = 4.0
+_MARGIN = 1.2
+_COUNT_AT_ONCE_CHARS = 1 << 18
+
+
+class TokenizerSplitter:
+    """Cuts by a Hugging Face ``tokenizer.json``. Encoding leaves Python's lock, so a thread is enough to run it in.
+
+    Cuts fall between two tokens and never inside a character (a code point). Each chunk, encoded alone, has at most
+    ``chunk_tokens`` tokens; only a single character that needs more stands alone in a longer chunk.
+    """
+
+    def __init__(self, tokenizer_json: str | bytes) -> None:
+        spec = cast(Json, json.loads(tokenizer_json))
+        spec |= {"truncation": None, "padding": None, "post_processor": None}
+        self._tokenizer = Tokenizer.from_str(json.dumps(spec))
+        self._tokenizer.encode_special_tokens = True
+
+    def count(self, text: str) -> int:
+        """Tokens of the text in a prompt's slot; exact up to 256 Ki characters, beyond that block by block."""
+        blocks = range(0, len(text), _COUNT_AT_ONCE_CHARS)
+        return sum(self._count(text[start : start + _COUNT_AT_ONCE_CHARS]) for start in blocks)
+
+    def split(self, text: str, *, chunk_tokens: int) -> list[Chunk]:
+        """Consecutive chunks that join to the text exactly; none for an empty text."""
+        return list(_chunks(text, chunk_tokens, self))
+
+    def cut(self, text: str, start: int, chunk_tokens: int, chars_per_token: float) -> tuple[int, int]:
+        """(end, tokens) of the chunk that begins at ``start``: the longest that keeps the limit, near enough."""
+        end = self._token_boundary(text, start, chunk_tokens, chars_per_token)
+        tokens = self._count(text[start:end])
+        while tokens > chunk_tokens and end - start > 1:
+            end = start + max(1, min((end - start) * chunk_tokens // tokens, end - start - 1))
+            tokens = self._count(text[start:end])
+        return end, tokens
+
+    def _token_boundary(self, text: str, start: int, chunk_tokens: int, chars_per_token: float) -> int:
+        """Where the first ``chunk_tokens`` tokens from ``start`` end, in characters of the text."""
+        window = int(chunk_tokens * chars_per_token * _MARGIN) + 16
+        while True:
+            encoding = self._encode(text[start : start + window])
+            if len(encoding) > chunk_tokens:
+                return start + _last_clean_cut(encoding, chunk_tokens)
+            if start + window >= len(text):
+                return len(text)
+            window *= 2
+
+    def _count(self, text: str) -> int:
+        return len(self._encode(neutralise(text)))
+
+    def _encode(self, text: str) -> Encoding:
+        return self._tokenizer.encode(well_formed(text), add_special_tokens=False)
+
+
+class EstimatingSplitter:
+    """Cuts without a tokenizer, by bytes, on the safe side for text that people write.
+
+    A letter, a blank or a byte beyond ASCII counts half a token, anything else (digits, punctuation) a whole one.
+    English prose takes about half of what is counted, code and Chinese two thirds.
+    """
+
+    def count(self, text: str) -> int:
+        """An upper estimate of the text's tokens."""
+        return (_half_tokens(neutralise(text)) + 1) // 2
+
+    def split(self, text: str, *, chunk_tokens: int) -> list[Chunk]:
+        """Consecutive chunks that join to the text exactly; none for an empty text."""
+        return list(_chunks(text, chunk_tokens, self))
+
+    def cut(self, text: str, start: int, chunk_tokens: int, chars_per_token: float) -> tuple[int, int]:
+        """(end, tokens) of the longest chunk from ``start`` that keeps the limit; at least one character."""
+        del chars_per_token
+        low, high = start + 1, min(len(text), start + 2 * chunk_tokens)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.count(text[start:middle]) <= chunk_tokens:
+                low = middle
+            else:
+                high = middle - 1
+        return low, self.count(text[start:low])
+
+
+class _Cutter(Protocol):
+    def cut(self, text: str, start: int, chunk_tokens: int, chars_per_token: float) -> tuple[int, int]: ...
+
+
+def _chunks(text: str, chunk_tokens: int, cutter: _Cutter) -> Iterator[Chunk]:
+    if chunk_tokens < 1:
+        raise ValueError("a chunk has at least one token")
+    start, index, chars_per_token = 0, 0, _CHARS_PER_TOKEN
+    while start < len(text):
+        end, tokens = cutter.cut(text, start, chunk_tokens, chars_per_token)
+        yield Chunk(index=index, start=start, end=end, text=text[start:end], tokens=tokens)
+        chars_per_token = max(0.25, (end - start) / max(1, tokens))
+        start, index = end, index + 1
+
+
+def _last_clean_cut(encoding: Encoding, limit: int) -> int:
+    """The end of the last token within the limit that shares no character with the next one; at least 1."""
+    for kept in range(limit, 0, -1):
+        end = _span(encoding, kept - 1)[1]
+        if end <= _span(encoding, kept)[0] and end > 0:
+            return end
+    return 1
+
+
+def _span(encoding: Encoding, token: int) -> tuple[int, int]:
+    return cast(tuple[int, int], encoding.token_to_chars(token))
+
+
+_WHOLE = bytes(int(not (chr(byte).isalpha() or chr(byte).isspace() or byte > 127)) for byte in range(256))
+
+
+def _half_tokens(text: str) -> int:
+    raw = text.encode("utf-8")
+    return len(raw) + raw.translate(_WHOLE).count(1)

@@ -1,0 +1,83 @@
+"""The inference launcher: which model is served, its prompt profile and its tokenizer."""
+
+from collections.abc import Mapping
+from typing import Self
+
+import aiohttp
+from pydantic import Field, ValidationError
+
+from memloop.clients.http import Http, Timeouts, retry_after
+from memloop.profiles import Profile, profile_from_files
+from memloop.wire.base import OpenWire
+from memloop.wire.errors import DependencyError, MemloopError, Unavailable
+
+_TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
+
+
+class ServedModel(OpenWire):
+    """``GET /v1/model``: what the launcher serves; ``engine_url`` ends in ``/v1``."""
+
+    id: str
+    engine_url: str
+    max_model_len: int = Field(gt=0)
+
+
+class ServedProfile(OpenWire):
+    """``GET /v1/profile``: the profile's reference and its files by name."""
+
+    ref: str
+    files: dict[str, str]
+
+
+class InferenceClient:
+    """The launcher behind HTTP. Every method raises a DependencyError when it cannot answer."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        timeouts: Timeouts = _TIMEOUTS,
+        session: aiohttp.ClientSession | None = None,
+    ) -> None:
+        self._http = Http(
+            base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts, session=session
+        )
+
+    async def profile(self) -> Profile:
+        """The served model's prompt profile. Raises ProfileError when its files are no profile."""
+        raw = await self._http.json("GET", "v1/profile")
+        try:
+            return profile_from_files(ServedProfile.model_validate_json(raw).files)
+        except ValidationError as error:
+            raise DependencyError("the inference launcher's answer is no profile") from error
+
+    async def tokenizer(self) -> bytes:
+        """The served model's ``tokenizer.json``."""
+        return await self._http.json("GET", "v1/tokenizer")
+
+    async def model(self) -> ServedModel:
+        """What is served, and where."""
+        raw = await self._http.json("GET", "v1/model")
+        try:
+            return ServedModel.model_validate_json(raw)
+        except ValidationError as error:
+            raise DependencyError("the inference launcher's answer is no model") from error
+
+    async def check(self) -> None:
+        """Raise unless the engine behind the launcher is ready: a readiness check."""
+        await self._http.json("GET", "readyz")
+
+    async def close(self) -> None:
+        """Close the session, unless it was passed in."""
+        await self._http.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def _error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
+    message = f"the inference launcher answered {status}: {raw.decode('utf-8', 'replace')[:500]}"
+    return Unavailable(message, retry_after_s=retry_after(headers)) if status == 503 else DependencyError(message)

@@ -1,0 +1,191 @@
+"""The memory store's HTTP API as methods, one for each route."""
+
+from collections.abc import Mapping, Sequence
+from typing import Self, TypeVar, cast
+
+import aiohttp
+from pydantic import BaseModel, ValidationError
+
+from memloop.clients.http import Http, Timeouts, retry_after
+from memloop.ports import Recalled
+from memloop.wire.chat import Json
+from memloop.wire.errors import (
+    Conflict,
+    DependencyError,
+    ErrorBody,
+    ErrorEnvelope,
+    InvalidRequest,
+    MemloopError,
+    NotFound,
+    PreconditionFailed,
+    RateLimited,
+    Timeout,
+    TooLarge,
+    Unavailable,
+    Unprocessable,
+)
+from memloop.wire.memory import (
+    Buffer,
+    BufferPage,
+    Erased,
+    History,
+    ItemPage,
+    ItemPatch,
+    MemoryItem,
+    Namespace,
+    SearchResult,
+    StoreAdd,
+    StoreAddResult,
+    StoreSearch,
+)
+
+_TENANT_HEADER = "x-memloop-tenant"
+_TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
+_ERRORS: dict[int, type[MemloopError]] = {
+    400: InvalidRequest,
+    404: NotFound,
+    409: Conflict,
+    412: PreconditionFailed,
+    413: TooLarge,
+    422: Unprocessable,
+    429: RateLimited,
+    503: Unavailable,
+    504: Timeout,
+}
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class StoreClient:
+    """The store behind HTTP. Every method raises the store's own error, or a DependencyError when it cannot answer."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        key: str | None = None,
+        timeouts: Timeouts = _TIMEOUTS,
+        session: aiohttp.ClientSession | None = None,
+    ) -> None:
+        self._http = Http(
+            base_url,
+            peer="memory store",
+            error_of=store_error,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeouts=timeouts,
+            session=session,
+        )
+
+    async def add(self, request: StoreAdd) -> StoreAddResult:
+        """Store drafts, resolved against their neighbours. Raises Conflict on a stale fencing token."""
+        return _read(StoreAddResult, await self._http.json("POST", "v1/items", body=_body(request)))
+
+    async def search(self, request: StoreSearch) -> SearchResult:
+        """The best items of a namespace."""
+        return _read(SearchResult, await self._http.json("POST", "v1/items/search", body=_body(request)))
+
+    async def items(self, namespace: Namespace, *, cursor: str | None = None, limit: int = 50) -> ItemPage:
+        """A page of a namespace."""
+        page = {"limit": str(limit)} | ({"cursor": cursor} if cursor is not None else {})
+        return _read(ItemPage, await self._http.json("GET", "v1/items", params=_query(namespace) | page))
+
+    async def item(self, item_id: str, *, tenant: str) -> MemoryItem:
+        """One item. Raises NotFound, also for another tenant's."""
+        raw = await self._http.json("GET", _item_path(item_id), headers={_TENANT_HEADER: tenant})
+        return _read(MemoryItem, raw)
+
+    async def patch(self, item_id: str, patch: ItemPatch, *, tenant: str, if_version: int | None = None) -> MemoryItem:
+        """Edit an item: a new version. Raises PreconditionFailed when its version is not ``if_version``."""
+        headers = {_TENANT_HEADER: tenant} | ({"If-Match": str(if_version)} if if_version is not None else {})
+        body = cast(Json, patch.model_dump(mode="json", exclude_unset=True))
+        return _read(MemoryItem, await self._http.json("PATCH", _item_path(item_id), body=body, headers=headers))
+
+    async def delete(self, item_id: str, *, tenant: str) -> None:
+        """Delete an item softly. Raises NotFound."""
+        await self._http.json("DELETE", _item_path(item_id), headers={_TENANT_HEADER: tenant})
+
+    async def history(self, item_id: str, *, tenant: str) -> History:
+        """All versions of an item, oldest first."""
+        path = f"{_item_path(item_id)}/history"
+        return _read(History, await self._http.json("GET", path, headers={_TENANT_HEADER: tenant}))
+
+    async def erase(self, namespace: Namespace) -> Erased:
+        """Take everything of a namespace out of the store."""
+        return _read(Erased, await self._http.json("DELETE", "v1/namespaces", params=_query(namespace)))
+
+    async def buffers(self, tenant: str, *, user_id: str | None = None) -> BufferPage:
+        """What waits for more context, of a tenant or one of its users."""
+        params = {"tenant": tenant} | ({"user_id": user_id} if user_id is not None else {})
+        return _read(BufferPage, await self._http.json("GET", "v1/buffers", params=params))
+
+    async def put_buffer(self, buffer: Buffer) -> Buffer:
+        """Replace a namespace's buffer."""
+        return _read(Buffer, await self._http.json("PUT", "v1/buffers", body=_body(buffer)))
+
+    async def clear_buffer(self, namespace: Namespace) -> None:
+        """Drop a namespace's buffer; no error when there is none."""
+        await self._http.json("DELETE", "v1/buffers", params=_query(namespace))
+
+    async def check(self) -> None:
+        """Raise unless the store is ready: a readiness check."""
+        await self._http.json("GET", "readyz")
+
+    async def close(self) -> None:
+        """Close the session, unless it was passed in."""
+        await self._http.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class NamespaceIndex:
+    """A MemoryIndex: the store, bound to one namespace."""
+
+    def __init__(self, store: StoreClient, namespace: Namespace) -> None:
+        self._store = store
+        self._namespace = namespace
+
+    async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
+        """The best memories that are valid now, raw turns left out."""
+        result = await self._store.search(StoreSearch(namespace=self._namespace, query=query, top_k=top_k))
+        return [Recalled(hit.item.id, hit.item.memory, hit.item.valid_from) for hit in result.results]
+
+
+def store_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
+    """The store's error as it raised it. What only we can have caused (a wrong key) is a DependencyError."""
+    body = _error_body(raw)
+    kind = _ERRORS.get(status, DependencyError)
+    if body is None:
+        return kind(f"the memory store answered {status}", retry_after_s=retry_after(headers))
+    return kind(body.message, param=body.param, code=body.code, retry_after_s=retry_after(headers))
+
+
+def _error_body(raw: bytes) -> ErrorBody | None:
+    try:
+        return ErrorEnvelope.model_validate_json(raw).error
+    except ValidationError:
+        return None
+
+
+def _read(model: type[_Model], raw: bytes) -> _Model:
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError as error:
+        raise DependencyError(f"the memory store's answer is no {model.__name__}") from error
+
+
+def _body(model: BaseModel) -> Json:
+    return cast(Json, model.model_dump(mode="json"))
+
+
+def _query(namespace: Namespace) -> dict[str, str]:
+    return cast(dict[str, str], namespace.model_dump(exclude_none=True))
+
+
+def _item_path(item_id: str) -> str:
+    if "/" in item_id or item_id in {"", ".", ".."}:
+        raise NotFound("there is no such memory")
+    return f"v1/items/{item_id}"

@@ -1,0 +1,189 @@
+"""MemReader: decides what to remember of a piece of conversation. Source: arXiv 2604.07877.
+
+Each turn of the model is one tool call. A search is run and its result shown to the model, which goes on; to add, to
+buffer or to ignore ends the loop. The loop only searches: its host applies the decision.
+
+A reply that is no valid call is data, not an exception. The model is told what was wrong and may answer once more;
+then the decision is InvalidOutput, and the host still has the turns.
+"""
+
+import json
+from collections.abc import Sequence
+
+from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.parsing import FoundCall, NoCall, find_call, listen
+from memloop.loops.rendering import conversation_lines, memory_lines
+from memloop.loops.steps import Decided, DecideStep, MemorySearched, OutputRejected
+from memloop.loops.tools import AddMemory, BufferMemory, InvalidArguments, SearchMemory, Tool, check_call
+from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report, discard
+from memloop.profiles import Profile, neutralise, well_formed
+from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
+from memloop.wire.memory import Action, DecisionRecord, Source, Usage
+
+SEARCH_TOP_K = 5
+REPAIRS = 1
+_ECHO_CHARS = 2_000
+
+
+async def decide(
+    turns: Sequence[Source],
+    *,
+    model: ChatModel,
+    index: MemoryIndex,
+    profile: Profile,
+    max_turns: int = 4,
+    report: Report[DecideStep] = discard,
+) -> DecisionResult:
+    """What to do with the turns, oldest first. The model may search ``max_turns`` times, then it must decide.
+
+    Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision. Raises ValueError without turns, and
+    what the model or the index raises.
+    """
+    if not turns:
+        raise ValueError("there are no turns to decide on")
+    dialogue = _Dialogue(turns, profile)
+    while True:
+        attempt = await dialogue.ask(model)
+        if attempt.tool is None and dialogue.may_repair():
+            dialogue.show_problem(attempt)
+            await report(OutputRejected(attempt.problem, attempt.raw, attempt.record, attempt.usage))
+        elif isinstance(attempt.tool, SearchMemory) and dialogue.searches < max_turns:
+            found = tuple(await index.search(attempt.tool.query, top_k=SEARCH_TOP_K))
+            dialogue.show_found(attempt, found)
+            await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))
+        else:
+            decision = _decision(attempt)
+            await report(Decided(decision, attempt.record, attempt.usage))
+            return DecisionResult(decision, tuple(dialogue.records), dialogue.usage)
+
+
+class _Attempt:
+    """One reply of the model, understood as far as it goes: a tool, or a problem."""
+
+    def __init__(self, completion: Completion) -> None:
+        spoken = listen(completion)
+        self.call: FoundCall | NoCall = find_call(completion)
+        self.reasoning = spoken.reasoning
+        self.usage = completion.usage
+        self.raw = spoken.text or _native_text(completion)
+        self.call_id = (completion.tool_calls[0].id if completion.tool_calls else "") or "call_0"
+        self.tool, self.problem = _checked(self.call)
+
+    @property
+    def record(self) -> DecisionRecord:
+        """The turn as it is kept for the user to see."""
+        return DecisionRecord(
+            action=_action(self.tool),
+            reason=_reason(self.tool) or self.problem,
+            reasoning=self.reasoning,
+            query=self.tool.query if isinstance(self.tool, SearchMemory) else None,
+            parse_path=self.call.path if isinstance(self.call, FoundCall) else "failed",
+            note=_note(self.call),
+        )
+
+    def echo(self) -> ChatMessage:
+        """The reply as the conversation keeps it: the one call that was taken, or the text that held none."""
+        if isinstance(self.call, NoCall):
+            return ChatMessage(role="assistant", content=self.raw[:_ECHO_CHARS] or "(nothing)")
+        arguments = well_formed(json.dumps(self.call.arguments, ensure_ascii=False))
+        function = FunctionCall(name=well_formed(self.call.name), arguments=arguments)
+        return ChatMessage.model_validate(
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": (ToolCall(id=self.call_id, function=function),),
+                "reasoning_content": self.reasoning or None,
+            }
+        )
+
+
+class _Dialogue:
+    """The conversation with the memory writer, and what it cost."""
+
+    def __init__(self, turns: Sequence[Source], profile: Profile) -> None:
+        self._profile = profile
+        self._messages = profile.render("memory", conversation=conversation_lines(turns))
+        self._repairs = 0
+        self.searches = 0
+        self.records: list[DecisionRecord] = []
+        self.usage = Usage()
+
+    async def ask(self, model: ChatModel) -> _Attempt:
+        completion = await model.complete(self._profile.request("memory", self._messages))
+        attempt = _Attempt(completion)
+        self.records.append(attempt.record)
+        self.usage += completion.usage
+        return attempt
+
+    def may_repair(self) -> bool:
+        return self._repairs < REPAIRS
+
+    def show_problem(self, attempt: _Attempt) -> None:
+        self._repairs += 1
+        text = f"Not a valid call: {neutralise(attempt.problem)}. Nothing was done. Call exactly one tool."
+        self._go_on(attempt, text, role="user" if isinstance(attempt.call, NoCall) else "tool")
+
+    def show_found(self, attempt: _Attempt, found: Sequence[Recalled]) -> None:
+        self.searches += 1
+        self._go_on(attempt, memory_lines(found, nothing=self._profile.no_results), role="tool")
+
+    def _go_on(self, attempt: _Attempt, text: str, *, role: str) -> None:
+        call_id = attempt.call_id if role == "tool" else None
+        self._messages += (attempt.echo(), ChatMessage(role=role, content=text, tool_call_id=call_id))
+
+
+def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str]:
+    if isinstance(call, NoCall):
+        return None, call.problem
+    try:
+        return check_call(call.name, call.arguments), ""
+    except InvalidArguments as error:
+        return None, well_formed(str(error))
+
+
+def _decision(attempt: _Attempt) -> Decision:
+    match attempt.tool:
+        case None:
+            return InvalidOutput(attempt.problem, attempt.raw)
+        case SearchMemory():
+            return InvalidOutput("turn cap: it searched again where it had to decide", attempt.raw)
+        case AddMemory(memory_list=drafts, summary=summary):
+            return AddMemories(tuple(draft.to_wire() for draft in drafts), summary)
+        case BufferMemory(reason=reason):
+            return BufferTurns(reason)
+        case ignored:
+            return IgnoreTurns(ignored.reason)
+
+
+def _action(tool: Tool | None) -> Action:
+    match tool:
+        case None:
+            return "invalid"
+        case SearchMemory():
+            return "search"
+        case AddMemory():
+            return "add"
+        case BufferMemory():
+            return "buffer"
+        case _:
+            return "ignore"
+
+
+def _reason(tool: Tool | None) -> str:
+    match tool:
+        case None | SearchMemory():
+            return ""
+        case AddMemory(summary=summary):
+            return summary
+        case other:
+            return other.reason
+
+
+def _note(call: FoundCall | NoCall) -> str:
+    ignored = call.ignored if isinstance(call, FoundCall) else 0
+    return f"{ignored} further tool call(s) in the same reply were not executed" if ignored else ""
+
+
+def _native_text(completion: Completion) -> str:
+    calls = (f"{call.function.name} {call.function.arguments}" for call in completion.tool_calls)
+    return well_formed("\n".join(calls))

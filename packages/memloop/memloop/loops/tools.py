@@ -1,0 +1,85 @@
+"""The memory writer's four tools as the loop checks them; what the model sees is the profile's ``tools.json``."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from memloop.wire.chat import Json
+from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft
+
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_CHARS)]
+_Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TEXT_CHARS)]
+
+
+class InvalidArguments(ValueError):
+    """An unknown tool, or arguments that do not fit it; the text is fit to show to the model."""
+
+
+class _Arguments(BaseModel):
+    """Arguments that nobody knows are dropped: they do no harm."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class SearchMemory(_Arguments):
+    """Look up what is known before deciding."""
+
+    query: _Text
+
+
+class Draft(_Arguments):
+    """One memory of ``add_memory``; a model may not write raw turns."""
+
+    key: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
+    memory_type: Literal["LongTermMemory", "UserMemory"]
+    value: _Text
+    tags: tuple[str, ...] = Field(max_length=64)
+
+    def to_wire(self) -> MemoryDraft:
+        """The draft as the store takes it."""
+        return MemoryDraft(key=self.key, value=self.value, memory_type=self.memory_type, tags=self.tags)
+
+
+class AddMemory(_Arguments):
+    """Store lasting facts."""
+
+    memory_list: tuple[Draft, ...] = Field(min_length=1, max_length=100)
+    summary: _Reason
+
+
+class BufferMemory(_Arguments):
+    """Wait for the next turns."""
+
+    reason: _Reason
+
+
+class IgnoreMemory(_Arguments):
+    """Store nothing."""
+
+    reason: _Reason
+
+
+Tool: TypeAlias = SearchMemory | AddMemory | BufferMemory | IgnoreMemory
+
+_TOOLS: dict[str, type[Tool]] = {
+    "search_memory": SearchMemory,
+    "add_memory": AddMemory,
+    "buffer_memory": BufferMemory,
+    "ignore_memory": IgnoreMemory,
+}
+
+
+def check_call(name: str, arguments: Json) -> Tool:
+    """The tool with its arguments. Raises InvalidArguments, which names the tool, the field and the fault."""
+    if name not in _TOOLS:
+        raise InvalidArguments(f"there is no tool {name[:64]!r}; the tools are {', '.join(_TOOLS)}")
+    try:
+        return _TOOLS[name].model_validate(arguments)
+    except ValidationError as error:
+        raise InvalidArguments(f"{name}: {_first_fault(error)}") from error
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in fault["loc"])
+    return f"{place}: {fault['msg']}"

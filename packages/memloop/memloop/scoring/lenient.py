@@ -1,0 +1,50 @@
+"""The lenient scores of question answering: exact match, token F1 and containment, each the best over all gold answers.
+
+Text is lowered, and loses its punctuation, articles and double spaces. An empty prediction scores 0.
+Source: the SQuAD v1.1 and HotpotQA evaluation scripts' conventions.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
+
+
+def exact_match(prediction: str, golds: Iterable[str]) -> float:
+    """1.0 when the normal forms are equal."""
+    return _best(prediction, golds, lambda mine, gold: float(mine == gold))
+
+
+def contains(prediction: str, golds: Iterable[str]) -> float:
+    """1.0 when the prediction contains a gold answer (``sub_em``)."""
+    return _best(prediction, golds, lambda mine, gold: float(bool(gold) and gold in mine))
+
+
+def token_f1(prediction: str, golds: Iterable[str]) -> float:
+    """Harmonic mean of token precision and recall; yes and no must match whole."""
+    return _best(prediction, golds, _f1)
+
+
+def normalise(text: str) -> str:
+    """The normal form that the lenient scores compare."""
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def _best(prediction: str, golds: Iterable[str], score: Callable[[str, str], float]) -> float:
+    mine = normalise(prediction)
+    return max((score(mine, normalise(gold)) for gold in golds), default=0.0) if mine else 0.0
+
+
+def _f1(mine: str, gold: str) -> float:
+    if mine != gold and (mine in _CLOSED_ANSWERS or gold in _CLOSED_ANSWERS):
+        return 0.0
+    mine_tokens, gold_tokens = mine.split(), gold.split()
+    shared = sum((Counter(mine_tokens) & Counter(gold_tokens)).values())
+    if not shared:
+        return 0.0
+    precision, recall = shared / len(mine_tokens), shared / len(gold_tokens)
+    return 2 * precision * recall / (precision + recall)

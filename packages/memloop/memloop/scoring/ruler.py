@@ -1,0 +1,11 @@
+"""RULER's score of tasks with several references. Source: RULER (arXiv 2404.06654), ``string_match_all``."""
+
+from collections.abc import Sequence
+
+
+def recall_of_references(prediction: str, references: Sequence[str]) -> float:
+    """The share of references that the prediction contains, in any case. Raises ValueError without references."""
+    if not references:
+        raise ValueError("an item without references has no score")
+    said = prediction.lower()
+    return sum(reference.lower() in said for reference in references) / len(references)

@@ -1,0 +1,20 @@
+"""What every FastAPI process of ours shares: errors, request ids, limits, health, metrics, logs, settings, start-up."""
+
+from memloop.service.app import create_app
+from memloop.service.errors import error_response
+from memloop.service.health import Check
+from memloop.service.logs import configure_logging
+from memloop.service.metrics import new_registry
+from memloop.service.run import refuse_open_listen, run
+from memloop.service.settings import ServiceSettings
+
+__all__ = [
+    "Check",
+    "ServiceSettings",
+    "configure_logging",
+    "create_app",
+    "error_response",
+    "new_registry",
+    "refuse_open_listen",
+    "run",
+]

@@ -1,0 +1,70 @@
+"""Makes the FastAPI app of a process."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import TypeAlias
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CollectorRegistry
+from starlette.exceptions import HTTPException
+
+from memloop.service.edge import Edge
+from memloop.service.errors import handle
+from memloop.service.health import Check, health_routes
+from memloop.service.metrics import metrics_route, new_registry, watch_loop
+from memloop.service.settings import ServiceSettings
+from memloop.wire.errors import ErrorEnvelope, MemloopError
+
+Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+@asynccontextmanager
+async def _nothing(app: FastAPI) -> AsyncGenerator[None]:
+    del app
+    yield
+
+
+def create_app(
+    title: str,
+    *,
+    settings: ServiceSettings,
+    routers: Sequence[APIRouter] = (),
+    readiness: Mapping[str, Check] | None = None,
+    registry: CollectorRegistry | None = None,
+    lifespan: Lifespan = _nothing,
+) -> FastAPI:
+    """An app with the process's routers, and all that every process has.
+
+    ``readiness`` names the dependencies that ``/readyz`` checks. ``registry`` holds the process's metrics; without one
+    the app gets its own. ``lifespan`` opens and closes what the process owns.
+    """
+    registry = registry or new_registry()
+    app = FastAPI(
+        title=title,
+        lifespan=_watched(lifespan, registry),
+        redirect_slashes=False,
+        responses={"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}},
+    )
+    for failure in (MemloopError, RequestValidationError, HTTPException):
+        app.add_exception_handler(failure, handle)
+    app.add_middleware(Edge, max_body_bytes=settings.max_body_bytes)
+    for router in (health_routes(readiness or {}), metrics_route(registry), *routers):
+        app.include_router(router)
+    return app
+
+
+def _watched(lifespan: Lifespan, registry: CollectorRegistry) -> Lifespan:
+    @asynccontextmanager
+    async def run(app: FastAPI) -> AsyncGenerator[None]:
+        watch = asyncio.create_task(watch_loop(registry))
+        try:
+            async with lifespan(app):
+                yield
+        finally:
+            watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await watch
+
+    return run

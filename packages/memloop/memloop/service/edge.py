@@ -1,0 +1,107 @@
+"""The outermost layer of an app, as plain ASGI: request id, timing, body limit, slashes, the last net for errors."""
+
+import logging
+import time
+import uuid
+from contextvars import ContextVar
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memloop.service.errors import as_error, error_response
+from memloop.wire.errors import MemloopError, TooLarge
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+"""The id of the request that is being answered; empty outside of one."""
+
+_CLIENT_ID = "x-client-request-id"
+_CLIENT_ID_CHARS = 512
+
+log = logging.getLogger(__name__)
+
+
+class Edge:
+    """Wraps an app. Routes are declared without a trailing slash and answer with one too."""
+
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(scope, receive, send, self._max_body_bytes)
+        request_id.set(exchange.id)
+        try:
+            exchange.refuse_announced_size()
+            await self._app(_without_slash(scope), exchange.receive, exchange.send)
+        except Exception as failure:
+            if exchange.started:
+                raise
+            await exchange.fail(failure)
+
+
+class _Exchange:
+    """One request and its response."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, max_body_bytes: int) -> None:
+        self.id = f"req_{uuid.uuid4().hex}"
+        self.started = False
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._limit = max_body_bytes
+        self._received = 0
+        self._began = time.perf_counter()
+        self._client_id = _client_id(Headers(scope=scope))
+
+    def refuse_announced_size(self) -> None:
+        """Raises TooLarge before a byte is read, when the client told its size."""
+        announced = Headers(scope=self._scope).get("content-length", "")
+        if announced.isdecimal():
+            self._check(int(announced))
+
+    async def receive(self) -> Message:
+        """The app's next message. Raises TooLarge as soon as the body passes its limit."""
+        message = await self._receive()
+        self._received += len(message.get("body", b""))
+        self._check(self._received)
+        return message
+
+    async def send(self, message: Message) -> None:
+        """The app's response, our headers added to its start."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = MutableHeaders(scope=message)
+            headers["x-request-id"] = self.id
+            headers["openai-processing-ms"] = str(round((time.perf_counter() - self._began) * 1000))
+            if self._client_id:
+                headers[_CLIENT_ID] = self._client_id
+        await self._send(message)
+
+    async def fail(self, failure: Exception) -> None:
+        """Answer for an exception that nobody handled."""
+        error = as_error(failure, Request(self._scope))
+        if type(error) is MemloopError:
+            log.error("unhandled exception", exc_info=failure)
+        await error_response(error)(self._scope, self._receive, self.send)
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise TooLarge(f"the body is over the limit of {self._limit} bytes")
+
+
+def _without_slash(scope: Scope) -> Scope:
+    path = scope["path"]
+    if path == "/" or not path.endswith("/"):
+        return scope
+    raw: bytes = scope.get("raw_path") or b""
+    return {**scope, "path": path.rstrip("/") or "/", "raw_path": raw.rstrip(b"/") or b"/"}
+
+
+def _client_id(headers: Headers) -> str:
+    given = headers.get(_CLIENT_ID, "")
+    return given if given.isascii() and given.isprintable() and len(given) <= _CLIENT_ID_CHARS else ""

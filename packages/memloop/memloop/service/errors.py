@@ -1,0 +1,92 @@
+"""Every failure as OpenAI's ``{"error": {…}}``, translated here and nowhere else."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+
+from memloop.profiles import well_formed
+from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
+
+_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 409: "conflict_error"}
+_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+
+
+class RouteError(MemloopError):
+    """What the router itself refused: no such route, or not with this method."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str]) -> None:
+        super().__init__(message, code=_CODES.get(status, "invalid_request" if status < 500 else "internal_error"))
+        self._status = status
+        self.headers = headers
+
+    @property
+    def http_status(self) -> int:
+        """The router's status."""
+        return self._status
+
+    def envelope(self) -> ErrorEnvelope:
+        """The body; its type follows from the status."""
+        kind = _TYPES.get(self._status, "invalid_request_error" if self._status < 500 else "api_error")
+        return ErrorEnvelope(error=ErrorBody(message=self.message, type=kind, code=self.code))
+
+
+def error_response(error: MemloopError) -> JSONResponse:
+    """The answer that an error makes, with the headers that go with its status."""
+    content = error.envelope().model_dump(mode="json")
+    return JSONResponse(content, status_code=error.http_status, headers=_headers(error))
+
+
+async def handle(request: Request, failure: Exception) -> JSONResponse:
+    """The exception handler of every app."""
+    return error_response(as_error(failure, request))
+
+
+def as_error(failure: Exception, request: Request) -> MemloopError:
+    """Any exception as one of ours; one that is not known says nothing of itself."""
+    if isinstance(failure, MemloopError):
+        return failure
+    if isinstance(failure, RequestValidationError):
+        return _invalid(cast(Sequence[Mapping[str, object]], failure.errors()))
+    if isinstance(failure, HTTPException):
+        return _refused(failure, request)
+    if isinstance(failure, ExceptionGroup):
+        return as_error(_only(cast("ExceptionGroup[Exception]", failure)), request)
+    return MemloopError("an internal error; the request id finds it in our logs")
+
+
+def _only(group: "ExceptionGroup[Exception]") -> Exception:
+    """A task group wraps even a single failure."""
+    return group.exceptions[0] if len(group.exceptions) == 1 else RuntimeError("several failures")
+
+
+def _invalid(faults: Sequence[Mapping[str, object]]) -> InvalidRequest:
+    fault = faults[0]
+    if fault["type"] == "json_invalid":
+        return InvalidRequest("the body is not valid JSON", code="invalid_json")
+    place = [str(part) for part in cast(Sequence[object], fault["loc"])]
+    param = well_formed(".".join(place[1:])) or None
+    return Unprocessable(f"{param or place[0]}: {well_formed(str(fault['msg']))}", param=param)
+
+
+def _refused(failure: HTTPException, request: Request) -> MemloopError:
+    """FastAPI hides what fails while it reads a body in the cause of a 400."""
+    if isinstance(failure.__cause__, MemloopError):
+        return failure.__cause__
+    if failure.status_code in {404, 405}:
+        message = f"{failure.detail}: {request.method} {well_formed(request.url.path)}"
+        return RouteError(failure.status_code, message, failure.headers or {})
+    return RouteError(failure.status_code, failure.detail, failure.headers or {})
+
+
+def _headers(error: MemloopError) -> dict[str, str]:
+    headers = dict(error.headers) if isinstance(error, RouteError) else {}
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(math.ceil(error.retry_after_s))
+    if error.http_status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return headers

@@ -1,0 +1,40 @@
+"""Logs as one JSON object per line on standard output."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+
+import orjson
+
+from memloop.profiles import well_formed
+from memloop.service.edge import request_id
+
+
+class JsonLines(logging.Formatter):
+    """``time`` (UTC), ``level``, ``service``, ``logger``, ``message``, and where there is one ``request_id``, ``error``."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__()
+        self._service = service
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's line."""
+        fields = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "service": self._service,
+            "logger": record.name,
+            "message": well_formed(record.getMessage()),
+        }
+        if request_id.get():
+            fields["request_id"] = request_id.get()
+        if record.exc_info:
+            fields["error"] = well_formed(self.formatException(record.exc_info))
+        return orjson.dumps(fields).decode()
+
+
+def configure_logging(service: str, level: str) -> None:
+    """Send all loggers of this process, uvicorn's included, to one handler."""
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(JsonLines(service))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

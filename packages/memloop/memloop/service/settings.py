@@ -1,0 +1,17 @@
+"""The settings that all processes have. A process adds its own fields in a subclass."""
+
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class ServiceSettings(BaseSettings):
+    """Read from the environment, ``MEMLOOP_`` before each field's name."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMLOOP_", frozen=True, extra="ignore")
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=7800, ge=0, le=65_535)
+    max_body_bytes: int = Field(default=32 * 1024 * 1024, gt=0)
+    log_level: Literal["debug", "info", "warning", "error"] = "info"

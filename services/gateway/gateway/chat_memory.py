@@ -1,0 +1,89 @@
+"""Memory's part in one chat: what was recalled for it, and how its newest turn gets to the memory writer.
+
+When the write is queued, and why no order of events loses it:
+
+* The job is in Redis before the client learns its ``write_event_id``. A kill before that leaves a client without an
+  answer's end, which it knows; a kill after that leaves a job that the worker will do.
+* Nothing that a reader waits for comes later because of it: a stream has sent its last token by then, and a JSON
+  answer waits one Redis round trip, at most ``enqueue_timeout_s``. Deciding what to remember is the worker's work.
+* A client that leaves a stream after the model's last token, but before its end, has had its answer: the turn is
+  written. One that leaves earlier has not: nothing is written, and it will ask again.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from memloop.wire.chat import ChatMemory, ChatRequest, MemoryOptions, SentMessage
+from memloop.wire.errors import DependencyError
+from memloop.wire.memory import Namespace
+
+from gateway.auth import Principal
+from gateway.namespaces import namespace_of
+from gateway.recall import Recall, recall
+from gateway.services import Services
+from gateway.turns import last_user_index, newest_turn
+
+_NOBODY = "No memory was used: the request names no user_id."
+_NOT_QUEUED = "The memory write could not be queued: this turn will not be remembered."
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """A chat that memory takes part in. ``namespace`` is None when memory was asked for, but for nobody."""
+
+    namespace: Namespace | None
+    options: MemoryOptions
+    messages: Sequence[SentMessage]
+    recalled: Recall
+    place: int | None
+    """Where the last user message stands; recalled memories go in before it."""
+
+    async def answered(self, services: Services, reply: str) -> ChatMemory:
+        """Queue the write of the newest turn, if there is one; what the answer says about memory."""
+        event_id, error = await self._write(services, reply)
+        problems = [problem for problem in (self.recalled.error, error) if problem is not None]
+        return ChatMemory(
+            retrieved=self.recalled.ids, write_event_id=event_id, error=" ".join(problems) if problems else None
+        )
+
+    def left_alone(self) -> ChatMemory:
+        """What the answer says about memory when there is nothing to write."""
+        return ChatMemory(retrieved=self.recalled.ids, error=self.recalled.error)
+
+    async def _write(self, services: Services, reply: str) -> tuple[str | None, str | None]:
+        turn = newest_turn(self.messages, reply, at=datetime.now(UTC))
+        if self.namespace is None or self.options.mode not in {"readwrite", "write"} or not turn:
+            return None, None
+        try:
+            async with asyncio.timeout(services.settings.enqueue_timeout_s):
+                return await services.jobs.enqueue_memory_write(self.namespace, turn), None
+        except (DependencyError, TimeoutError):
+            return None, _NOT_QUEUED
+
+
+async def begin_turn(
+    services: Services, principal: Principal, chat: ChatRequest, headers: Mapping[str, str]
+) -> ChatTurn | None:
+    """Recall for a chat; None when memory has no part in it (it is off, or was not asked for and nobody is named)."""
+    options = chat.memory or MemoryOptions()
+    namespace = namespace_of(principal, chat, headers)
+    if options.mode == "off" or (namespace is None and chat.memory is None):
+        return None
+    place = last_user_index(chat.messages)
+    return ChatTurn(
+        namespace=namespace,
+        options=options,
+        messages=chat.messages,
+        recalled=await _recalled(services, namespace, chat.messages[place].text() if place is not None else "", options),
+        place=place,
+    )
+
+
+async def _recalled(services: Services, namespace: Namespace | None, query: str, options: MemoryOptions) -> Recall:
+    if namespace is None:
+        return Recall(error=_NOBODY)
+    if options.mode not in {"readwrite", "read"}:
+        return Recall()
+    return await recall(services, namespace, query, options)

@@ -1,0 +1,106 @@
+"""Admission of durable work: what the API writes to Redis and the worker takes from there.
+
+A job is accepted when its script returned: payload, event record, lane entry and ticket are one atomic write.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from memloop.wire.base import Wire
+from memloop.wire.memory import MemoryEvent, Namespace, Source
+from pydantic import Field, JsonValue
+from redis.asyncio import Redis
+
+from gateway.events import MemoryEvents, index_key
+from gateway.lanes import LaneQueue, Submission
+from gateway.read_records import ReadRecords
+
+MEMORY_QUEUE = "memory"
+READS_QUEUE = "reads"
+
+
+class MemoryJob(Wire):
+    """One memory write. Without turns it decides over what is buffered (a flush).
+
+    ``key`` names the memories of an ``infer=False`` write; left out, a text names itself.
+    """
+
+    event_id: str
+    namespace: Namespace
+    turns: tuple[Source, ...]
+    infer: bool = True
+    key: str | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    timestamp: datetime | None = None
+    expires_at: datetime | None = None
+    created_at: datetime
+
+
+def new_event_id() -> str:
+    """An id that nobody can guess (128 random bits)."""
+    return f"evt_{secrets.token_hex(16)}"
+
+
+class Jobs:
+    """The process's way to queue work and to follow it."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.memory = LaneQueue(redis, MEMORY_QUEUE)
+        self.reads = LaneQueue(redis, READS_QUEUE)
+        self.events = MemoryEvents(redis, self.memory)
+        self.read_records = ReadRecords(redis, self.reads)
+
+    async def enqueue_memory_write(
+        self,
+        namespace: Namespace,
+        turns: Sequence[Source],
+        *,
+        infer: bool = True,
+        key: str | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        timestamp: datetime | None = None,
+        expires_at: datetime | None = None,
+        event_id: str | None = None,
+    ) -> str:
+        """Queue a write in the namespace's lane; its event id, once it is durable.
+
+        ``infer`` has MemReader decide what to keep; False keeps the texts as they are. No turns: decide over the
+        buffered ones. A given ``event_id`` makes a second call harmless. Raises Unavailable, Timeout.
+        """
+        job = MemoryJob(
+            event_id=event_id or new_event_id(),
+            namespace=namespace,
+            turns=tuple(turns),
+            infer=infer,
+            key=key,
+            metadata=dict(metadata or {}),
+            timestamp=timestamp,
+            expires_at=expires_at,
+            created_at=datetime.now(UTC),
+        )
+        await self.memory.submit(_submission(job))
+        return job.event_id
+
+
+def _submission(job: MemoryJob) -> Submission:
+    namespace = job.namespace
+    event = MemoryEvent(
+        event_id=job.event_id, status="queued", user_id=namespace.user_id, created_at=job.created_at
+    )
+    fields = {
+        "tenant": namespace.tenant,
+        "user_id": namespace.user_id,
+        "agent_id": namespace.agent_id or "",
+        "run_id": namespace.run_id or "",
+        "status": "queued",
+        "record": event.model_dump_json(),
+        "payload": job.model_dump_json(),
+    }
+    return Submission(
+        job_id=job.event_id,
+        lane=namespace.lane(),
+        created_ms=int(job.created_at.timestamp() * 1000),
+        index=index_key(namespace.tenant, namespace.user_id),
+        fields=fields,
+    )

@@ -1,0 +1,47 @@
+"""Times and counts one request for the metrics: how long in all, how long without the engine, to the first byte."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gateway.metrics import Metrics
+
+
+class Meter:
+    """One request at the engine. ``operation`` is ``chat``, ``completions``, ``embeddings`` or ``responses``."""
+
+    def __init__(self, metrics: Metrics, route: str, operation: str) -> None:
+        self._metrics = metrics
+        self._route = route
+        self._operation = operation
+        self._started = time.perf_counter()
+        self._ours_s = 0.0
+        self._saw_byte = False
+
+    @contextmanager
+    def ours(self) -> Iterator[None]:
+        """Count this time as the gateway's own."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._ours_s += time.perf_counter() - started
+
+    def first_byte(self) -> None:
+        """The engine's first streamed byte is here; later calls count nothing."""
+        if not self._saw_byte:
+            self._saw_byte = True
+            self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
+
+    def tokens(self, usage: object) -> None:
+        """The usage that the engine gave, if it is one."""
+        if not isinstance(usage, dict):
+            return
+        for kind, name in (("input", "prompt_tokens"), ("output", "completion_tokens")):
+            count: object = usage.get(name)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            if isinstance(count, int):
+                self._metrics.token_usage.labels(kind, self._operation).observe(count)
+
+    def finish(self) -> None:
+        """The last byte is out."""
+        self._metrics.overhead_seconds.labels(self._route).observe(self._ours_s)

@@ -1,0 +1,84 @@
+"""What the loops need to know about the served model: its id, its prompt profile and its tokenizer.
+
+They come from the settings, else from inference, else from the engine (the id) and safe defaults (the rest).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from memloop.chunking import EstimatingSplitter, TokenizerSplitter
+from memloop.clients import EngineClient, InferenceClient
+from memloop.ports import Splitter
+from memloop.profiles import Profile, load_profile
+from memloop.wire.chat import Json
+from memloop.wire.errors import DependencyError
+
+from gateway.settings import GatewaySettings
+
+DEFAULT_PROFILE = "default"
+_POLL_S = 0.5
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class LoopModel:
+    """The model that the loops ask, as this process knows it."""
+
+    id: str
+    profile: Profile
+    splitter: Splitter
+
+
+async def loop_model(settings: GatewaySettings, engine: EngineClient, inference: InferenceClient | None) -> LoopModel:
+    """The loops' model. Waits up to ``startup_wait_s`` for whoever must be asked.
+
+    Raises DependencyError when nobody answers by then, ProfileError and OSError on wrong settings.
+    """
+    deadline = time.monotonic() + settings.startup_wait_s
+    return LoopModel(
+        id=settings.model or await _wait(lambda: _model_id(engine, inference), deadline),
+        profile=await _wait(lambda: _profile(settings, inference), deadline),
+        splitter=await _wait(lambda: _splitter(settings, inference), deadline),
+    )
+
+
+async def _model_id(engine: EngineClient, inference: InferenceClient | None) -> str:
+    if inference is not None:
+        return (await inference.model()).id
+    return _first_id(await engine.get_json("models"))
+
+
+def _first_id(listing: Json) -> str:
+    models = listing.get("data")
+    first = models[0] if isinstance(models, list) and models else None
+    model_id = first.get("id") if isinstance(first, dict) else None
+    if not isinstance(model_id, str):
+        raise DependencyError("the engine lists no model: set MEMLOOP_MODEL")
+    return model_id
+
+
+async def _profile(settings: GatewaySettings, inference: InferenceClient | None) -> Profile:
+    if settings.profile is not None or inference is None:
+        return load_profile(settings.profile or DEFAULT_PROFILE)
+    return await inference.profile()
+
+
+async def _splitter(settings: GatewaySettings, inference: InferenceClient | None) -> Splitter:
+    if settings.tokenizer is not None:
+        return TokenizerSplitter(await asyncio.to_thread(settings.tokenizer.read_bytes))
+    if inference is not None:
+        return TokenizerSplitter(await inference.tokenizer())
+    return EstimatingSplitter()
+
+
+async def _wait(ask: Callable[[], Awaitable[_Answer]], deadline: float) -> _Answer:
+    while True:
+        try:
+            return await ask()
+        except DependencyError:
+            if time.monotonic() >= deadline:
+                raise
+        await asyncio.sleep(_POLL_S)

@@ -1,0 +1,234 @@
+"""Long reads as Redis keeps them: record, payload, event stream, index by tenant.
+
+The event of sequence number N is entry ``0-(N+1)`` of the read's stream, so a number exists once: a read that is
+taken up again after a crash repeats its steps from the journal, and what was published before is not published twice.
+"""
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from memloop.wire.base import Wire
+from memloop.wire.errors import NotFound
+from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus
+from redis.asyncio import Redis
+
+from gateway import lane_scripts
+from gateway.lanes import KEEP_MS, JobCancelled, JobGone, LaneQueue, Submission, job_key
+from gateway.lua import Script, entries, entry_list, redis_errors, text
+
+TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
+_ABANDONED_AFTER_MS = 3600 * 1000
+"""A foreground read whose process died disappears after this long without an event."""
+_FOLLOW_BLOCK_MS = 1000
+_MAX_SEQUENCE = 2**63 - 1
+
+
+class ReadJob(Wire):
+    """The payload of a background read."""
+
+    read_id: str
+    tenant: str
+    request: LongReadRequest
+
+
+class ReadPage(Wire):
+    """``GET /v1/long-read``: newest first."""
+
+    object: str = "list"
+    data: tuple[LongRead, ...]
+    first_id: str | None = None
+    last_id: str | None = None
+    has_more: bool = False
+
+
+class ReadDeleted(Wire):
+    """``DELETE /v1/long-read/{id}``."""
+
+    id: str
+    object: str = "long_read"
+    deleted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRead:
+    """A record as stored, and whose it is."""
+
+    tenant: str
+    record: LongRead
+
+
+def index_key(tenant: str) -> str:
+    """The sorted set of a tenant's reads by time."""
+    return f"memloop:reads:{tenant}"
+
+
+def events_key(read_id: str) -> str:
+    """The stream of a read's events."""
+    return f"memloop:read-events:{read_id}"
+
+
+class ReadRecords:
+    """Reads, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
+
+    def __init__(self, redis: Redis, queue: LaneQueue) -> None:
+        self._redis = redis
+        self._queue = queue
+        self._publish = Script(redis, lane_scripts.PUBLISH)
+        self._open = Script(redis, lane_scripts.OPEN_READ)
+
+    async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
+        """Queue a background read; its ``queued`` event, once it is durable."""
+        event = ReadEvent(type="long_read.queued", sequence_number=0, read=record, at=datetime.now(UTC))
+        fields = {
+            "tenant": job.tenant,
+            "status": "queued",
+            "record": record.model_dump_json(),
+            "payload": job.model_dump_json(),
+        }
+        submission = Submission(
+            job_id=job.read_id,
+            lane=job.read_id,
+            created_ms=_now_ms(),
+            index=index_key(job.tenant),
+            fields=fields,
+            events_key=events_key(job.read_id),
+            first_event=event.model_dump_json(exclude_none=True),
+        )
+        await self._queue.submit(submission)
+        return event
+
+    async def open(self, tenant: str, record: LongRead) -> None:
+        """Enter a foreground read, which no worker will see."""
+        keys = [job_key(record.id), index_key(tenant)]
+        args = [record.id, _now_ms(), tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
+        await self._open(keys, args)
+
+    async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
+        """Append the event and keep the record as it stands with it; an event that is already there changes nothing.
+
+        Raises JobGone when the read was deleted, JobCancelled when it was asked to stop.
+        """
+        lasts = record.status in TERMINAL
+        expire_ms = KEEP_MS if lasts else _ABANDONED_AFTER_MS if foreground else 0
+        entry = f"0-{event.sequence_number + 1}"
+        args = [entry, event.model_dump_json(exclude_none=True), record.model_dump_json(), expire_ms]
+        outcome = await self._publish([job_key(record.id), events_key(record.id)], args)
+        if outcome == "gone":
+            raise JobGone
+        if outcome == "cancel" and not lasts:
+            raise JobCancelled
+
+    async def payload(self, read_id: str) -> ReadJob | None:
+        """What is to be read, or None when the read is gone or done."""
+        with redis_errors():
+            payload = await self._redis.hget(job_key(read_id), "payload")
+        return None if payload is None else ReadJob.model_validate_json(text(payload))
+
+    async def get(self, tenant: str, read_id: str) -> LongRead:
+        """The read. Raises NotFound when there is none in this tenant."""
+        stored = await self._stored(read_id)
+        if stored is None or stored.tenant != tenant:
+            raise NotFound(f"There is no long read {read_id!r}.", param="read_id")
+        return stored.record
+
+    async def page(self, tenant: str, *, limit: int, after: str | None) -> ReadPage:
+        """Reads that are older than ``after``, newest first. Raises NotFound for an unknown ``after``."""
+        found: list[LongRead] = []
+        start = 0 if after is None else await self._rank(tenant, after) + 1
+        with redis_errors():
+            ids: Any = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType]
+                index_key(tenant), start, start + limit, desc=True
+            )
+        for id_ in map(text, cast(list[object], ids)):
+            stored = await self._stored(id_)
+            if stored is not None:
+                found.append(stored.record)
+        data = tuple(found[:limit])
+        first, last = (data[0].id, data[-1].id) if data else (None, None)
+        return ReadPage(data=data, first_id=first, last_id=last, has_more=len(ids) > limit)
+
+    async def cancel(self, tenant: str, read_id: str) -> LongRead:
+        """Stop the read; harmless when it is over. A running one is cancelled by whoever runs it, within seconds."""
+        record = await self.get(tenant, read_id)
+        cancelled = record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
+        record_json = cancelled.model_dump_json()
+        outcome = await self._queue.cancel(read_id, read_id, record=record_json, keep_ms=KEEP_MS)
+        if outcome == "cancelled":
+            await self.publish(await self.closing_event(cancelled), cancelled, foreground=False)
+        return await self.get(tenant, read_id)
+
+    async def delete(self, tenant: str, read_id: str) -> ReadDeleted:
+        """Delete record, document and events; a running read stops. Raises NotFound."""
+        await self.get(tenant, read_id)
+        index = index_key(tenant)
+        await self._queue.forget(read_id, read_id, index=index, also=[events_key(read_id)])
+        return ReadDeleted(id=read_id)
+
+    async def closing_event(self, record: LongRead) -> ReadEvent:
+        """The event that ends the read's stream with this record, numbered after the last one there."""
+        with redis_errors():
+            last = await self._redis.xrevrange(events_key(record.id), count=1)
+        ids = [id_ for id_, _ in entry_list(cast(list[object], last))]
+        number = int(ids[0].split("-")[1]) if ids else 0
+        return terminal_event(record, number)
+
+    async def follow(self, tenant: str, read_id: str, *, starting_after: int = -1) -> AsyncIterator[ReadEvent]:
+        """The read's events after that sequence number, as they come, to its end. Raises NotFound at once.
+
+        The stream of a read that is deleted meanwhile just ends.
+        """
+        await self.get(tenant, read_id)
+        last = f"0-{min(starting_after + 1, _MAX_SEQUENCE)}"
+        while True:
+            over = await self._over(read_id)
+            with redis_errors():
+                reply = await self._redis.xread({events_key(read_id): last}, block=None if over else _FOLLOW_BLOCK_MS)
+            found = entries(reply)
+            for id_, fields in found:
+                last = id_
+                yield ReadEvent.model_validate_json(fields["event"])
+            if over:
+                return
+
+    async def _over(self, read_id: str) -> bool:
+        stored = await self._stored(read_id)
+        return stored is None or stored.record.status in TERMINAL
+
+    async def _rank(self, tenant: str, read_id: str) -> int:
+        with redis_errors():
+            rank: Any = await self._redis.zrevrank(  # pyright: ignore[reportUnknownMemberType]
+                index_key(tenant), read_id
+            )
+        if rank is None:
+            raise NotFound(f"There is no long read {read_id!r}.", param="after")
+        return int(rank)
+
+    async def _stored(self, read_id: str) -> StoredRead | None:
+        if not read_id.startswith("lr_"):
+            return None
+        with redis_errors():
+            values = await self._redis.hmget(job_key(read_id), ["tenant", "record", "status"])
+        if values[0] is None or values[1] is None:
+            return None
+        record = LongRead.model_validate_json(text(values[1]))
+        if record.status not in TERMINAL:
+            record = record.model_copy(update={"status": text(values[2])})
+        return StoredRead(text(values[0]), record)
+
+
+def terminal_event(record: LongRead, sequence_number: int) -> ReadEvent:
+    """The event that ends a read in the record's status."""
+    values = {
+        "type": f"long_read.{record.status}",
+        "sequence_number": sequence_number,
+        "read": record,
+        "at": datetime.now(UTC),
+    }
+    return ReadEvent.model_validate(values)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,123 @@
+"""Checks a long-read request against the served model's window, and cuts its document."""
+
+from dataclasses import dataclass, replace
+
+from memloop.loops.cost import max_calls
+from memloop.ports import Chunk, Splitter
+from memloop.profiles import Budget, Profile, PromptSpec
+from memloop.wire.errors import NotSupported, TooLarge, Unprocessable
+from memloop.wire.long_read import Estimate, LongReadRequest
+
+_CHAT_TEMPLATE_TOKENS = 32
+"""What a chat template puts around one user message, generously."""
+_LEAST_CHUNK_TOKENS = 16
+_REWRITES: tuple[str, ...] = ("read", "integrate")
+"""The prompts whose reply is a memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPlan:
+    """A request that can be read: the profile with the request's own token numbers in it, and the question's size."""
+
+    profile: Profile
+    question_tokens: int
+
+    @property
+    def budget(self) -> Budget:
+        """Tokens of chunk and memory as they will be."""
+        return self.profile.budget
+
+
+def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter, max_chars: int) -> ReadingPlan:
+    """The plan. Raises NotSupported for a file, TooLarge, and Unprocessable for what cannot be read.
+
+    A chunk size that the request names must fit the window; one that it leaves open is made smaller when it must be.
+    """
+    _check_document(request, max_chars)
+    question_tokens = splitter.count(request.question)
+    if question_tokens > profile.budget.question_tokens:
+        raise Unprocessable(
+            f"The question has {question_tokens} tokens; this model takes at most {profile.budget.question_tokens}.",
+            param="question",
+            code="question_too_long",
+        )
+    tuned = _with_memory(profile, request.memory_tokens or profile.budget.memory_tokens)
+    room = _room_for_chunk(tuned, splitter, question_tokens)
+    return ReadingPlan(_with_chunk(tuned, request.chunk_tokens, room), question_tokens)
+
+
+def cut(document: str, plan: ReadingPlan, splitter: Splitter) -> tuple[Chunk, ...]:
+    """The document's chunks. CPU work: run it in a thread."""
+    return tuple(splitter.split(document, chunk_tokens=plan.budget.chunk_tokens))
+
+
+def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: tuple[Chunk, ...], splitter: Splitter) -> Estimate:
+    """The most that the read can cost: every reread used, every memory and reply as long as it may be."""
+    rereads = request.max_rereads if request.strategy == "memreread" else 0
+    document_tokens = sum(chunk.tokens for chunk in chunks)
+    calls = max_calls(request.strategy, len(chunks), max_rereads=request.max_rereads)
+    readings = (1 + rereads) * len(chunks)
+    prompts = plan.profile.prompts
+    longest = max(spec.sampling.max_tokens for spec in prompts.values())
+    around = max(map(splitter.count, (spec.template for spec in prompts.values()))) + _CHAT_TEMPLATE_TOKENS
+    question_tokens = max(plan.question_tokens, prompts["judge"].sampling.max_tokens if rereads else 0)
+    asked = calls * (around + plan.question_tokens + question_tokens + 2 * plan.budget.memory_tokens)
+    written = readings * prompts["read"].sampling.max_tokens + (calls - readings) * longest
+    return Estimate(
+        chunks=len(chunks),
+        document_tokens=document_tokens,
+        max_llm_calls=calls,
+        max_input_tokens=asked + (1 + rereads) * document_tokens,
+        max_output_tokens=written,
+    )
+
+
+def _check_document(request: LongReadRequest, max_chars: int) -> None:
+    text = request.document.text
+    if text is None:
+        raise NotSupported("Reading an uploaded file is not served yet: send document.text.", param="document.file_id")
+    if len(text) > max_chars:
+        raise TooLarge(
+            f"The document has {len(text)} characters; at most {max_chars} are read.",
+            param="document.text",
+            code="document_too_large",
+        )
+    if not text.strip():
+        raise Unprocessable("The document is empty.", param="document.text", code="empty_document")
+    if not request.question.strip():
+        raise Unprocessable("The question is empty.", param="question", code="empty_question")
+
+
+def _with_memory(profile: Profile, memory_tokens: int) -> Profile:
+    """The profile with another memory size; the replies that are memories may be as much longer or shorter."""
+    more = memory_tokens - profile.budget.memory_tokens
+    prompts = dict(profile.prompts)
+    for name, spec in profile.prompts.items():
+        if name in _REWRITES:
+            prompts[name] = _with_reply(spec, max(1, spec.sampling.max_tokens + more))
+    return replace(profile, prompts=prompts, budget=replace(profile.budget, memory_tokens=memory_tokens))
+
+
+def _with_reply(spec: PromptSpec, max_tokens: int) -> PromptSpec:
+    return replace(spec, sampling=replace(spec.sampling, max_tokens=max_tokens))
+
+
+def _room_for_chunk(profile: Profile, splitter: Splitter, question_tokens: int) -> int:
+    """Tokens that the window leaves for a chunk beside template, question, memory and reply."""
+    spec = profile.prompts["read"]
+    fixed = splitter.count(f"{spec.system or ''}{spec.template}") + _CHAT_TEMPLATE_TOKENS
+    taken = fixed + question_tokens + profile.budget.memory_tokens + spec.sampling.max_tokens
+    return profile.budget.window_tokens - taken
+
+
+def _with_chunk(profile: Profile, asked: int | None, room: int) -> Profile:
+    chunk_tokens = asked if asked is not None else min(profile.budget.chunk_tokens, room)
+    if chunk_tokens > room or chunk_tokens < _LEAST_CHUNK_TOKENS:
+        window = profile.budget.window_tokens
+        raise Unprocessable(
+            f"The model's window of {window} tokens leaves {max(room, 0)} for a chunk beside the question, a memory of "
+            f"{profile.budget.memory_tokens} tokens and the reply. Ask with smaller chunk_tokens or memory_tokens.",
+            param="chunk_tokens" if asked is not None else "memory_tokens",
+            code="window_exceeded",
+        )
+    return replace(profile, budget=replace(profile.budget, chunk_tokens=chunk_tokens))

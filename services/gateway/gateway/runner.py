@@ -1,0 +1,308 @@
+"""Takes the jobs of one lane queue and sees every one of them to an end.
+
+A run of a job ends in one of these ways:
+
+* done: its record is written and its lane goes on;
+* an *outage* (engine, store or Redis cannot be reached, time out, answer 5xx or 429, or refuse our key): nobody's
+  fault, so no attempt is counted; tried again after 1, 2, 4 … 60 s, up to ``outages`` times (about half a day);
+* a *failure* (the model's output, a request that is refused, a fault of ours): counted; tried again after 1, 2, 4 … s;
+  after ``attempts`` of them the job becomes a dead letter: its event says ``failed``, it is never dropped silently;
+* the lane was lost, or the worker stops: the job goes back uncounted;
+* the worker dies: its ticket goes to another worker once it lay idle; after ``crashes`` of these, a dead letter.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from memloop.wire.errors import (
+    Conflict,
+    DependencyError,
+    EngineError,
+    Forbidden,
+    MemloopError,
+    RateLimited,
+    Unauthenticated,
+)
+
+from gateway.lanes import KEEP_MS, Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease, Ticket
+
+_LOG = logging.getLogger(__name__)
+_OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})
+_MAX_DELAY_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerOptions:
+    """How a queue is worked. ``lease_s`` and ``idle_s`` bound how long a dead worker's job waits."""
+
+    concurrency: int
+    lease_s: float
+    idle_s: float
+    attempts: int
+    outages: int = 1000
+    crashes: int = 10
+    retry_s: float = 1.0
+    poll_s: float = 1.0
+    stop_s: float = 10.0
+
+    @property
+    def beat_s(self) -> float:
+        """Seconds between two signs of life of a job."""
+        return min(self.lease_s / 4, self.idle_s / 4, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a job ended: its status and its record as JSON. ``keep_ms`` 0 keeps record, payload and journal for ever."""
+
+    status: str
+    record: str
+    keep_ms: int = KEEP_MS
+
+
+class Hold(Protocol):
+    """The running job's grip on its lane."""
+
+    @property
+    def token(self) -> int:
+        """The lane's fencing token."""
+        ...
+
+    async def check(self) -> None:
+        """Raise LaneLost when the lane is another's by now."""
+        ...
+
+
+class Handler(Protocol):
+    """What a queue's jobs are."""
+
+    async def run(self, lease: Lease, hold: Hold) -> Ending:
+        """Do the job. Raises JobGone, and anything that makes it fail."""
+        ...
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+        """The ending of a job that becomes a dead letter. Raises JobGone."""
+        ...
+
+    async def cancelled(self, lease: Lease) -> Ending:
+        """The ending of a job that its client stopped. Raises JobGone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHold:
+    """A lease as the job sees it."""
+
+    queue: LaneQueue
+    lease: Lease
+    consumer: str
+    lease_ms: int
+
+    @property
+    def token(self) -> int:
+        """The lane's fencing token."""
+        return self.lease.token
+
+    async def check(self) -> None:
+        """Renew the lease. Raises LaneLost, JobCancelled."""
+        beat = await self.queue.beat(self.lease, consumer=self.consumer, lease_ms=self.lease_ms)
+        if beat == "lost":
+            raise LaneLost
+        if beat == "cancel":
+            raise JobCancelled
+
+
+class Runner:
+    """Works one queue with one handler until it is told to stop."""
+
+    def __init__(self, queue: LaneQueue, handler: Handler, options: RunnerOptions, *, consumer: str) -> None:
+        self._queue = queue
+        self._handler = handler
+        self._options = options
+        self._consumer = consumer
+        self._slots = asyncio.Semaphore(options.concurrency)
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Take jobs until ``stop`` is set; then give running jobs ``stop_s`` seconds, and the rest back."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._repeat(stop, self._take, group))
+            group.create_task(self._repeat(stop, self._reclaim, group))
+            group.create_task(self._repeat(stop, self._promote, group))
+            await stop.wait()
+            if self._running:
+                await asyncio.wait(self._running.values(), timeout=self._options.stop_s)
+            for task in self._running.values():
+                task.cancel()
+
+    async def _repeat(self, stop: asyncio.Event, step: "_Step", group: asyncio.TaskGroup) -> None:
+        """One step after another; a Redis that is gone is waited for."""
+        reachable = False
+        while not stop.is_set():
+            try:
+                if not reachable:
+                    await self._queue.ensure_group()
+                    reachable = True
+                await step(stop, group)
+            except DependencyError as error:
+                reachable = False
+                _LOG.warning("queue %s: %s", self._queue.name, error.message)
+                await _pause(stop, self._options.poll_s)
+
+    async def _take(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
+        async with self._slots:
+            pass
+        if not stop.is_set():
+            ticket = await self._queue.take(self._consumer, block_ms=int(self._options.poll_s * 1000))
+            if ticket is not None:
+                await self._start(ticket, stop, group)
+
+    async def _reclaim(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
+        if not self._slots.locked():
+            idle_ms = int(self._options.idle_s * 1000)
+            for ticket in await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1):
+                await self._start(ticket, stop, group)
+        await _pause(stop, min(self._options.idle_s / 3, self._options.poll_s))
+
+    async def _promote(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
+        del group
+        await self._queue.promote_due()
+        await _pause(stop, self._options.poll_s / 4)
+
+    async def _start(self, ticket: Ticket, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
+        if ticket.id in self._running:
+            return
+        await self._slots.acquire()
+        if stop.is_set():
+            return
+        task = group.create_task(self._work(ticket))
+        self._running[ticket.id] = task
+        task.add_done_callback(lambda _: self._ended(ticket))
+
+    def _ended(self, ticket: Ticket) -> None:
+        del self._running[ticket.id]
+        self._slots.release()
+
+    async def _work(self, ticket: Ticket) -> None:
+        """One ticket, to its end. When Redis is gone the ticket stays pending and is claimed again later."""
+        try:
+            lease = await self._queue.begin(ticket, lease_ms=self._lease_ms)
+            if lease is not None:
+                await self._do(lease)
+        except DependencyError as error:
+            _LOG.warning("queue %s, ticket %s: %s", self._queue.name, ticket.id, error.message)
+        except Exception:
+            _LOG.exception("queue %s, ticket %s: left pending", self._queue.name, ticket.id)
+
+    async def _do(self, lease: Lease) -> None:
+        try:
+            if lease.crashes > self._options.crashes:
+                return await self._bury(lease, MemloopError(f"Workers died {lease.crashes} times at this job."))
+            ending = await self._beating(lease, self._run(lease))
+        except (LaneLost, JobGone):
+            await self._queue.abandon(lease)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._give_back(lease))
+            raise
+        except Exception as error:
+            await self._failed(lease, error)
+        else:
+            await self._queue.finish(lease, status=ending.status, record=ending.record, keep_ms=ending.keep_ms)
+
+    async def _run(self, lease: Lease) -> Ending:
+        try:
+            return await self._handler.run(lease, self._hold(lease))
+        except JobCancelled:
+            return await self._handler.cancelled(lease)
+
+    async def _give_back(self, lease: Lease) -> None:
+        with suppress(DependencyError):
+            await self._queue.abandon(lease)
+
+    async def _failed(self, lease: Lease, error: Exception) -> None:
+        """Count it, and have the job tried again or made a dead letter."""
+        if isinstance(error, Conflict):
+            return await self._queue.abandon(lease)
+        counter: Counter = "outages" if is_outage(error) else "failures"
+        earlier = lease.outages if counter == "outages" else lease.failures
+        limit = self._options.outages if counter == "outages" else self._options.attempts
+        problem = error if isinstance(error, MemloopError) else MemloopError(f"{type(error).__name__}: {error}")
+        _LOG.warning(
+            "job %s: %s %d of %d",
+            lease.job_id,
+            counter,
+            earlier + 1,
+            limit,
+            exc_info=None if isinstance(error, MemloopError) else error,
+        )
+        if earlier + 1 >= limit:
+            return await self._bury(lease, problem)
+        delay_ms = int(1000 * self._delay_s(earlier))
+        await self._queue.retry(lease, counter=counter, delay_ms=delay_ms, error=problem.message)
+        return None
+
+    async def _bury(self, lease: Lease, error: MemloopError) -> None:
+        try:
+            ending = await self._handler.give_up(lease, error, attempts=lease.failures + 1)
+        except JobGone:
+            return await self._queue.abandon(lease)
+        await self._queue.finish(
+            lease, status=ending.status, record=ending.record, keep_ms=ending.keep_ms, dead=error.message
+        )
+        return None
+
+    async def _beating(self, lease: Lease, work: Coroutine[Any, Any, Ending]) -> Ending:
+        """The work's ending. The lease is renewed meanwhile; when it is lost or the job cancelled, the work stops."""
+        hold = self._hold(lease)
+        task = asyncio.create_task(work)
+        try:
+            while not (await asyncio.wait({task}, timeout=self._options.beat_s))[0]:
+                with suppress(DependencyError):
+                    await hold.check()
+            return task.result()
+        except JobCancelled:
+            await _stopped(task)
+            return await self._handler.cancelled(lease)
+        finally:
+            await _stopped(task)
+
+    def _hold(self, lease: Lease) -> LeaseHold:
+        return LeaseHold(self._queue, lease, self._consumer, self._lease_ms)
+
+    @property
+    def _lease_ms(self) -> int:
+        return int(self._options.lease_s * 1000)
+
+    def _delay_s(self, earlier: int) -> float:
+        """Doubling, with up to a quarter more so that lanes do not come back all at once."""
+        return min(self._options.retry_s * 2 ** min(earlier, 16), _MAX_DELAY_S) * random.uniform(1.0, 1.25)
+
+
+class _Step(Protocol):
+    async def __call__(self, stop: asyncio.Event, group: asyncio.TaskGroup, /) -> None: ...
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether the failure says nothing about the job: a dependency is down, overloaded, or refuses our own key."""
+    if isinstance(error, EngineError):
+        return not 400 <= error.engine_status < 500 or error.engine_status in _OURS_TO_MEND
+    return isinstance(error, DependencyError | RateLimited | Unauthenticated | Forbidden)
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+
+
+async def _stopped(task: "asyncio.Task[Any]") -> None:
+    """Cancel the task and wait until it is over."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()

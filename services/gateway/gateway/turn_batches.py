@@ -1,0 +1,65 @@
+"""Cuts the turns of a memory write so that every decision fits the model's window. Nothing is left out."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from memloop.loops.rendering import conversation_lines
+from memloop.ports import Splitter
+from memloop.profiles import Profile
+from memloop.wire.memory import Source
+
+_CHAT_TEMPLATE_TOKENS = 64
+_LEAST_ROOM_TOKENS = 64
+_REPLIES = 2
+"""Replies that a window must hold beside the turns: one search and the decision."""
+
+
+def conversation_room(profile: Profile, splitter: Splitter) -> int:
+    """Tokens that the turns of one decision may take: the window less prompt, tools, replies and search results."""
+    spec = profile.prompts["memory"]
+    words = (spec.system or "", spec.template, json.dumps(spec.tools, ensure_ascii=False))
+    fixed = sum(map(splitter.count, words)) + _CHAT_TEMPLATE_TOKENS
+    window = profile.budget.window_tokens
+    room = window - fixed - _REPLIES * spec.sampling.max_tokens - window // 8
+    return max(room, _LEAST_ROOM_TOKENS)
+
+
+def batches(turns: Sequence[Source], *, splitter: Splitter, most_tokens: int) -> list[tuple[Source, ...]]:
+    """The turns in order, in runs of at most ``most_tokens`` tokens each; a longer turn is cut into several."""
+    runs: list[tuple[Source, ...]] = []
+    run: tuple[Source, ...] = ()
+    left = most_tokens
+    for piece, tokens in _pieces(turns, splitter, most_tokens):
+        if run and tokens > left:
+            runs.append(run)
+            run, left = (), most_tokens
+        run += (piece,)
+        left -= tokens
+    return [*runs, run] if run else runs
+
+
+def newest_within(turns: Sequence[Source], *, splitter: Splitter, most_tokens: int) -> tuple[Source, ...]:
+    """As many of the newest turns as fit; the oldest fall out (they are stored as raw turns all the same)."""
+    kept: list[Source] = []
+    for turn in reversed(turns):
+        most_tokens -= _tokens(turn, splitter)
+        if most_tokens < 0:
+            break
+        kept.append(turn)
+    return tuple(reversed(kept))
+
+
+def _pieces(turns: Sequence[Source], splitter: Splitter, most_tokens: int) -> Iterator[tuple[Source, int]]:
+    for turn in turns:
+        tokens = _tokens(turn, splitter)
+        if tokens <= most_tokens:
+            yield turn, tokens
+            continue
+        for chunk in splitter.split(turn.content, chunk_tokens=max(1, most_tokens // 2)):
+            piece = turn.model_copy(update={"content": chunk.text})
+            yield piece, _tokens(piece, splitter)
+
+
+def _tokens(turn: Source, splitter: Splitter) -> int:
+    """As the prompt renders it, so that tags made harmless are counted at their new length."""
+    return splitter.count(conversation_lines((turn,))) + 1

@@ -1,0 +1,16 @@
+"""One module per engine: from a plan to the engine's own command line. Nothing here starts anything."""
+
+from collections.abc import Callable
+
+from inference.engines.command import Command, EnginePlan
+from inference.engines.sglang import sglang_command
+from inference.engines.vllm import vllm_command, vllm_cpu_command
+from inference.machine import EngineName
+
+BUILDERS: dict[EngineName, Callable[[EnginePlan], Command]] = {
+    "vllm": vllm_command,
+    "vllm-cpu": vllm_cpu_command,
+    "sglang": sglang_command,
+}
+
+__all__ = ["BUILDERS", "Command", "EnginePlan"]

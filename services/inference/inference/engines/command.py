@@ -1,0 +1,90 @@
+"""What is to be served, in no engine's words, and the command that an engine's module makes of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from inference.machine import EngineName
+
+Flags = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line and the environment that it needs on top of the launcher's own. ``argv`` may hold a key."""
+
+    argv: Flags
+    environment: Mapping[str, str]
+    secrets: frozenset[str] = frozenset()
+
+    def shown(self) -> str:
+        """The command line for a log, its secrets replaced."""
+        return " ".join("***" if word in self.secrets else word for word in self.argv)
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePlan:
+    """One engine serving one model: every contradiction is already resolved.
+
+    ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1). None
+    leaves a choice to the engine.
+    """
+
+    engine: EngineName
+    python: str
+    model: str
+    served_name: str
+    host: str
+    port: int
+    profile: str
+    local: bool = True
+    api_key: str | None = field(default=None, repr=False)
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
+    dtype: str = "auto"
+    kv_cache_memory_bytes: int | None = None
+    kv_cache_dtype: str | None = None
+    memory_fraction: float | None = None
+    tensor_parallel_size: int = 1
+    quantization: str | None = None
+    enforce_eager: bool = False
+    prefix_caching: bool = True
+    tool_call_parser: str | None = None
+    reasoning_parser: str | None = None
+    chat_template: str | None = None
+    load_format: str | None = None
+    revision: str | None = None
+    seed: int = 0
+    trust_remote_code: bool = False
+    strict_tools: bool = True
+
+    @property
+    def url(self) -> str:
+        """Where the launcher itself reaches the engine, without ``/v1``."""
+        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - compared, not bound
+        return f"http://{host}:{self.port}"
+
+
+def option(name: str, value: object | None) -> Flags:
+    """``--name value``, or nothing when the value is None."""
+    return () if value is None else (name, str(value))
+
+
+def switch(name: str, *, on: bool) -> Flags:
+    """``--name`` when on."""
+    return (name,) if on else ()
+
+
+def secrets_of(plan: EnginePlan) -> frozenset[str]:
+    """The words of a command line that no log may show."""
+    return frozenset({plan.api_key} if plan.api_key else ())
+
+
+def quiet_environment(plan: EnginePlan) -> dict[str, str]:
+    """No telemetry from any engine, and no look at the hub when the model is on disk."""
+    environment = {
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    return environment | ({"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"} if plan.local else {})

@@ -1,0 +1,60 @@
+"""SGLang's command line. Source: ``sglang.srt.server_args`` of SGLang 0.5.23. It takes its key on the command line only."""
+
+from inference.engines.command import Command, EnginePlan, Flags, option, quiet_environment, secrets_of, switch
+
+_MODULE = ("-m", "sglang.launch_server")
+TOOL_CALL_PARSERS = {"hermes": "qwen25", "qwen3_coder": "qwen3_coder", "mistral": "mistral", "llama3_json": "llama3"}
+"""vLLM's name to SGLang's. SGLang's own ``hermes`` does not take Qwen's newline after ``<tool_call>``."""
+REASONING_PARSERS = {"qwen3": "qwen3", "deepseek_r1": "deepseek-r1"}
+
+
+def sglang_command(plan: EnginePlan) -> Command:
+    """The command for SGLang on GPUs."""
+    argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan))
+    return Command(argv, quiet_environment(plan), secrets_of(plan))
+
+
+def _model(plan: EnginePlan) -> Flags:
+    return (
+        *option("--model-path", plan.model),
+        *option("--served-model-name", plan.served_name),
+        *option("--revision", plan.revision),
+        *option("--load-format", plan.load_format),
+        *option("--dtype", plan.dtype),
+        *option("--quantization", plan.quantization),
+        *option("--chat-template", plan.chat_template),
+        *option("--random-seed", plan.seed),
+        *switch("--trust-remote-code", on=plan.trust_remote_code),
+    )
+
+
+def _listen(plan: EnginePlan) -> Flags:
+    return (
+        *option("--host", plan.host),
+        *option("--port", plan.port),
+        *option("--api-key", plan.api_key),
+        "--enable-metrics",
+    )
+
+
+def _resources(plan: EnginePlan) -> Flags:
+    eager = ("--cuda-graph-backend-decode", "disabled", "--cuda-graph-backend-prefill", "disabled")
+    return (
+        *option("--context-length", plan.max_model_len),
+        *option("--max-running-requests", plan.max_num_seqs),
+        *option("--tp-size", plan.tensor_parallel_size if plan.tensor_parallel_size > 1 else None),
+        *option("--mem-fraction-static", plan.memory_fraction),
+        *option("--kv-cache-dtype", plan.kv_cache_dtype),
+        *(eager if plan.enforce_eager else ()),
+        *switch("--disable-radix-cache", on=not plan.prefix_caching),
+    )
+
+
+def _answers(plan: EnginePlan) -> Flags:
+    """Parsers, and decoding values that come from the request alone, never from the checkpoint's own file."""
+    return (
+        *option("--tool-call-parser", TOOL_CALL_PARSERS[plan.tool_call_parser] if plan.tool_call_parser else None),
+        *option("--reasoning-parser", REASONING_PARSERS[plan.reasoning_parser] if plan.reasoning_parser else None),
+        *option("--sampling-defaults", "openai"),
+        "--enable-cache-report",
+    )

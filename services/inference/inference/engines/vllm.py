@@ -1,0 +1,78 @@
+"""vLLM's command line: the GPU build and the CPU build take the same flags.
+
+Source: ``python -m vllm.entrypoints.openai.api_server --help=all`` of vLLM 0.32.0. ``vllm serve`` is not used: it looks
+for a distribution named ``vllm``, which the CPU build is not. The key goes through the environment, where no process
+list shows it. ``--tool-strict-level parameter`` makes the engine hold a tool call's arguments to the tool's schema without
+``"strict": true`` in the request, which a chat template may print into the prompt.
+"""
+
+from dataclasses import replace
+
+from inference.engines.command import Command, EnginePlan, Flags, option, quiet_environment, switch
+
+_MODULE = ("-m", "vllm.entrypoints.openai.api_server")
+_CPU_KV_CACHE_BYTES = 1 << 30
+
+
+def vllm_command(plan: EnginePlan) -> Command:
+    """The command for vLLM on GPUs."""
+    argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan))
+    key = {"VLLM_API_KEY": plan.api_key} if plan.api_key else {}
+    return Command(argv, quiet_environment(plan) | key)
+
+
+def vllm_cpu_command(plan: EnginePlan) -> Command:
+    """The command for the CPU build, which needs to be told the size of its cache and compiles for a minute if let."""
+    return vllm_command(
+        replace(plan, kv_cache_memory_bytes=plan.kv_cache_memory_bytes or _CPU_KV_CACHE_BYTES, enforce_eager=True)
+    )
+
+
+def _model(plan: EnginePlan) -> Flags:
+    return (
+        *option("--model", plan.model),
+        *option("--served-model-name", plan.served_name),
+        *option("--revision", plan.revision),
+        *option("--load-format", plan.load_format),
+        *option("--dtype", plan.dtype),
+        *option("--quantization", plan.quantization),
+        *option("--chat-template", plan.chat_template),
+        *option("--seed", plan.seed),
+        *switch("--trust-remote-code", on=plan.trust_remote_code),
+    )
+
+
+def _listen(plan: EnginePlan) -> Flags:
+    return (
+        *option("--host", plan.host),
+        *option("--port", plan.port),
+        "--disable-uvicorn-access-log",
+    )
+
+
+def _resources(plan: EnginePlan) -> Flags:
+    return (
+        *option("--max-model-len", plan.max_model_len),
+        *option("--max-num-seqs", plan.max_num_seqs),
+        *option("--tensor-parallel-size", plan.tensor_parallel_size if plan.tensor_parallel_size > 1 else None),
+        *option("--gpu-memory-utilization", plan.memory_fraction),
+        *option("--kv-cache-memory-bytes", plan.kv_cache_memory_bytes),
+        *option("--kv-cache-dtype", plan.kv_cache_dtype),
+        *switch("--enforce-eager", on=plan.enforce_eager),
+        "--enable-prefix-caching" if plan.prefix_caching else "--no-enable-prefix-caching",
+    )
+
+
+def _answers(plan: EnginePlan) -> Flags:
+    """Parsers, and decoding values that come from the request alone, never from the checkpoint's own file."""
+    tools = (
+        "--enable-auto-tool-choice",
+        *option("--tool-call-parser", plan.tool_call_parser),
+        *option("--tool-strict-level", "parameter" if plan.strict_tools else None),
+    )
+    return (
+        *(tools if plan.tool_call_parser else ()),
+        *option("--reasoning-parser", plan.reasoning_parser),
+        *option("--generation-config", "vllm"),
+        "--enable-prompt-tokens-details",
+    )

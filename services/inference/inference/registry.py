@@ -1,0 +1,47 @@
+"""The models that the launcher knows by name: ``models.toml``, each row a :class:`ModelCard`."""
+
+import tomllib
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+_PACKAGE = Path(__file__).parent
+MODELS_FILE = _PACKAGE / "models.toml"
+
+
+class RegistryError(ValueError):
+    """``models.toml`` is wrong; the message says where and why."""
+
+
+class ModelCard(BaseModel):
+    """How a model is to be served. ``source`` is a hub id, or an absolute folder once it was read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    source: str | None = None
+    profile: str = "default"
+    max_model_len: int | None = Field(default=None, gt=0)
+    max_num_seqs: int | None = Field(default=None, gt=0)
+    dtype: str = "auto"
+    kv_cache_memory_bytes: int | None = Field(default=None, gt=0)
+    tool_call_parser: str | None = None
+    reasoning_parser: str | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    models: dict[str, ModelCard]
+
+
+def read_registry(path: Path = MODELS_FILE) -> dict[str, ModelCard]:
+    """All rows by name, folders made absolute. Raises RegistryError."""
+    try:
+        rows = _File.model_validate(tomllib.loads(path.read_text("utf-8"))).models
+    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise RegistryError(f"{path}: {error}") from error
+    return {name: _with_absolute_folder(card, path.parent) for name, card in rows.items()}
+
+
+def _with_absolute_folder(card: ModelCard, base: Path) -> ModelCard:
+    if card.source is None or not card.source.startswith(("./", "../")):
+        return card
+    return card.model_copy(update={"source": str((base / card.source).resolve())})

@@ -1,0 +1,136 @@
+"""What a new statement does to the known versions of the same fact. Pure: no clock, no store.
+
+All versions of a fact (same namespace, type and normalised key) form a *timeline* in event time. A version says
+its value over ``[valid_from, valid_to)`` and was last stated at ``confirmed_at``; the one without an end is live.
+A statement of a value at time t falls into exactly one rule:
+
+    new fact       no version is known                                        insert, live
+    same fact      the version at t has this value                            touch it
+    known later    the next version has this value                            touch it: it holds from t on
+    changed fact   t is the newest time of all                                new live version, the old one ends at t
+    older news     a later version exists                                     into history, superseded already
+    interlude      the version at t has another value and was stated again    into history, between the two halves
+                   after t
+
+So the live version always has the value that was stated last in event time, in whatever order statements arrive.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from memloop.wire.memory import Outcome
+
+Rule: TypeAlias = Literal[
+    "new fact", "same fact", "known later", "changed fact", "older news", "interlude", "near duplicate", "raw turn"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One known version of a fact, in event time; ``valid_to`` None is the live one."""
+
+    id: str
+    value_hash: str
+    number: int
+    valid_from: datetime
+    confirmed_at: datetime
+    valid_to: datetime | None = None
+
+    def covers(self, moment: datetime) -> bool:
+        """Whether the version held at the moment."""
+        return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A new version to be stored; ``valid_to`` None makes it live. ``supersedes`` is the id of the one before."""
+
+    valid_from: datetime
+    valid_to: datetime | None = None
+    supersedes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New times for a stored version. None leaves a time as it is; a version that gets an end is archived."""
+
+    id: str
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    confirmed_at: datetime | None = None
+    after_new: bool = False
+    """The version now supersedes the placed one."""
+    keeps_first_half_until: datetime | None = None
+    """Store a copy of the version as it was, ending at this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What to do: touch ``touched`` or store ``placed``, and apply the changes. ``rule`` says why."""
+
+    outcome: Outcome
+    rule: Rule
+    touched: str | None = None
+    placed: Placement | None = None
+    changes: tuple[Change, ...] = ()
+
+
+def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -> Resolution:
+    """Apply the first rule that fits. ``versions`` are the fact's versions that are not deleted, in any order."""
+    timeline = sorted(versions, key=lambda version: (version.valid_from, version.number))
+    before = [version for version in timeline if version.valid_from <= stated_at]
+    after = [version for version in timeline if version.valid_from > stated_at]
+    current = next((version for version in reversed(before) if version.covers(stated_at)), None)
+    if current and current.value_hash == value_hash:
+        return _same(current, stated_at)
+    if current and current.confirmed_at > stated_at:
+        return _interlude(current, stated_at)
+    following = after[0] if after else None
+    if following and following.value_hash == value_hash:
+        return _known_later(current, following, stated_at)
+    if following:
+        return _older_news(current, following, stated_at)
+    return _changed(current, stated_at) if current else _new(stated_at)
+
+
+def _new(stated_at: datetime) -> Resolution:
+    return Resolution("inserted", "new fact", placed=Placement(stated_at))
+
+
+def _same(current: Version, stated_at: datetime) -> Resolution:
+    confirmed = Change(current.id, confirmed_at=max(current.confirmed_at, stated_at))
+    return Resolution("touched", "same fact", touched=current.id, changes=(confirmed,))
+
+
+def _changed(current: Version, stated_at: datetime) -> Resolution:
+    placed = Placement(stated_at, supersedes=current.id)
+    return Resolution("superseded", "changed fact", placed=placed, changes=(Change(current.id, valid_to=stated_at),))
+
+
+def _ending(current: Version | None, stated_at: datetime) -> tuple[Change, ...]:
+    return (Change(current.id, valid_to=stated_at),) if current else ()
+
+
+def _known_later(current: Version | None, following: Version, stated_at: datetime) -> Resolution:
+    earlier = Change(following.id, valid_from=stated_at)
+    changes = (*_ending(current, stated_at), earlier)
+    return Resolution("touched", "known later", touched=following.id, changes=changes)
+
+
+def _older_news(current: Version | None, following: Version, stated_at: datetime) -> Resolution:
+    placed = Placement(stated_at, valid_to=following.valid_from, supersedes=current.id if current else None)
+    changes = (*_ending(current, stated_at), Change(following.id, after_new=True))
+    return Resolution("superseded", "older news", placed=placed, changes=changes)
+
+
+def _interlude(current: Version, stated_at: datetime) -> Resolution:
+    placed = Placement(stated_at, valid_to=current.confirmed_at)
+    split = Change(
+        current.id,
+        valid_from=current.confirmed_at,
+        after_new=True,
+        keeps_first_half_until=stated_at if current.valid_from < stated_at else None,
+    )
+    return Resolution("superseded", "interlude", placed=placed, changes=(split,))

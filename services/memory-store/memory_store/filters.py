@@ -1,0 +1,321 @@
+"""The one filter language of the store: frozen conditions that each vector adapter translates into its own.
+
+``parse_filters`` reads the public form (``{"AND": [{"tags": "travel"}, {"created_at": {"gte": "2026-01-01"}}]}``);
+the store's own conditions (tenant, status, validity) are built from the same pieces.
+"""
+
+import math
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias, cast
+
+from pydantic import JsonValue
+
+from memloop.wire.errors import Unprocessable
+
+_MAX_DEPTH = 8
+_MAX_CONDITIONS = 200
+_MAX_EXACT_FLOAT = 2**53
+_FIELD = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){0,8}")
+_TEXT_FIELDS = ("id", "key", "memory", "memory_type", "tags", "user_id", "agent_id", "run_id", "supersedes", "hash")
+_TIME_FIELDS = ("valid_from", "valid_to", "created_at", "updated_at", "expires_at")
+_ITEM_FIELDS = frozenset((*_TEXT_FIELDS, *_TIME_FIELDS, "version", "status"))
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """The field, or one element of it if it is a list, is this value."""
+
+    field: str
+    value: str | int
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The field, or one element of it, is one of these texts."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRange:
+    """The field is a number within all the bounds that are set."""
+
+    field: str
+    gt: float | None = None
+    gte: float | None = None
+    lt: float | None = None
+    lte: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """The field is an RFC 3339 time within all the bounds that are set."""
+
+    field: str
+    gt: datetime | None = None
+    gte: datetime | None = None
+    lt: datetime | None = None
+    lte: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """The field, or one element of it, has this text in it; case counts."""
+
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The field is there and neither null nor an empty list."""
+
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The point has one of these ids."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every condition holds; an empty one always does."""
+
+    conditions: "tuple[Condition, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one condition holds; never empty."""
+
+    conditions: "tuple[Condition, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The condition does not hold; a missing field counts as not holding it."""
+
+    condition: "Condition"
+
+
+Condition: TypeAlias = Equals | OneOf | NumberRange | TimeRange | Contains | Exists | Ids | AllOf | AnyOf | Not
+
+
+def flag(path: str, value: bool) -> str:
+    """How a boolean of the metadata stands in the ``flags`` list of a payload (Qdrant Edge 0.9 matches no booleans)."""
+    return f"{path}={'true' if value else 'false'}"
+
+
+def parse_filters(filters: Mapping[str, JsonValue]) -> Condition:
+    """The condition that the public filter form means.
+
+    Fields are the item's own or those of its metadata (with or without ``metadata.`` before the name). Raises
+    ``Unprocessable`` with ``param="filters"`` and the reason.
+    """
+    return _Parser().group(dict(filters), depth=1)
+
+
+class _Parser:
+    """Reads one filter; counts conditions so that no request can make the store evaluate thousands."""
+
+    def __init__(self) -> None:
+        self._conditions = 0
+
+    def group(self, filters: JsonValue, *, depth: int) -> Condition:
+        if not isinstance(filters, dict):
+            raise _refused("a filter is an object of field names and the words AND, OR, NOT")
+        if depth > _MAX_DEPTH:
+            raise _refused(f"a filter is at most {_MAX_DEPTH} levels deep")
+        parts = tuple(self._entry(name, value, depth=depth) for name, value in filters.items())
+        return parts[0] if len(parts) == 1 else AllOf(parts)
+
+    def _entry(self, name: str, value: JsonValue, *, depth: int) -> Condition:
+        match name:
+            case "AND":
+                return AllOf(self._groups(name, value, depth=depth))
+            case "OR":
+                return AnyOf(self._groups(name, value, depth=depth))
+            case "NOT":
+                negated: list[JsonValue] = [*value] if isinstance(value, list) else [value]
+                return Not(AnyOf(self._groups(name, negated, depth=depth)))
+            case "metadata" if isinstance(value, dict):
+                return AllOf(tuple(self._field(f"metadata.{key}", inner) for key, inner in value.items()))
+            case _:
+                return self._field(name, value)
+
+    def _groups(self, name: str, value: JsonValue, *, depth: int) -> tuple[Condition, ...]:
+        if not isinstance(value, list) or not value:
+            raise _refused(f"{name} takes a list of at least one filter")
+        return tuple(self.group(inner, depth=depth + 1) for inner in value)
+
+    def _field(self, name: str, value: JsonValue) -> Condition:
+        self._conditions += 1
+        if self._conditions > _MAX_CONDITIONS:
+            raise _refused(f"a filter has at most {_MAX_CONDITIONS} conditions")
+        field = _payload_path(name)
+        if isinstance(value, dict):
+            return _operators(field, value)
+        if isinstance(value, list):
+            return _one_of(field, value)
+        return Exists(field) if value == "*" else _equals(field, value)
+
+
+def _refused(reason: str) -> Unprocessable:
+    return Unprocessable(f"filters: {reason}", param="filters", code="invalid_filter")
+
+
+def _payload_path(name: str) -> str:
+    if not _FIELD.fullmatch(name):
+        raise _refused(f"no field can be named {name[:80]!r}")
+    known = name in _ITEM_FIELDS or name.startswith("metadata.")
+    return name if known else f"metadata.{name}"
+
+
+def _operators(field: str, operators: Mapping[str, JsonValue]) -> Condition:
+    if not operators:
+        raise _refused(f"{field} has an empty object of operators")
+    return AllOf(tuple(_operator(field, name, value) for name, value in operators.items()))
+
+
+def _operator(field: str, name: str, value: JsonValue) -> Condition:
+    match name:
+        case "eq":
+            return _equals(field, value)
+        case "ne":
+            return Not(_equals(field, value))
+        case "in":
+            return _one_of(field, value)
+        case "contains":
+            return _contains(field, value)
+        case "gt" | "gte" | "lt" | "lte":
+            return _bound(field, name, value)
+        case _:
+            raise _refused(f"{field} has the unknown operator {name[:80]!r}")
+
+
+def _equals(field: str, value: JsonValue) -> Condition:
+    match value:
+        case None:
+            return Not(Exists(field))
+        case bool():
+            return Equals("flags", flag(field.removeprefix("metadata."), value))
+        case int() if abs(value) >= _MAX_EXACT_FLOAT:
+            return Equals(field, _within_64_bits(field, value))
+        case int() | float():
+            return NumberRange(field, gte=_finite(field, value), lte=_finite(field, value))
+        case str():
+            return Ids((_item_id(value),)) if field == "id" else Equals(field, value)
+        case _:
+            raise _refused(f"{field} can only equal a text, a number, a boolean or null")
+
+
+def _within_64_bits(field: str, value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise _refused(f"{field} is compared with a number beyond 64 bits")
+    return value
+
+
+def _finite(field: str, value: float) -> float:
+    if isinstance(value, int):
+        return float(_within_64_bits(field, value))
+    if not math.isfinite(value):
+        raise _refused(f"{field} is compared with {value}")
+    return value
+
+
+def _item_id(text: str) -> str:
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise _refused(f"no id looks like {text[:80]!r}") from None
+
+
+def _one_of(field: str, value: JsonValue) -> Condition:
+    if not isinstance(value, list) or not value:
+        raise _refused(f"{field} takes a list of at least one value")
+    if len(value) > _MAX_CONDITIONS:
+        raise _refused(f"{field} takes at most {_MAX_CONDITIONS} values")
+    if field != "id" and all(isinstance(one, str) for one in value):
+        return OneOf(field, tuple(cast("list[str]", value)))
+    return AnyOf(tuple(_equals(field, one) for one in value))
+
+
+def _contains(field: str, value: JsonValue) -> Condition:
+    if not isinstance(value, str) or not value:
+        raise _refused(f"{field} can only contain a text")
+    return Contains(field, value)
+
+
+def _bound(field: str, name: str, value: JsonValue) -> Condition:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise _refused(f"{field} can only be compared with a number or a time")
+    if isinstance(value, str):
+        return _time_bound(field, name, _time(field, value))
+    return _number_bound(field, name, _finite(field, value))
+
+
+def _number_bound(field: str, name: str, bound: float) -> NumberRange:
+    match name:
+        case "gt":
+            return NumberRange(field, gt=bound)
+        case "gte":
+            return NumberRange(field, gte=bound)
+        case "lt":
+            return NumberRange(field, lt=bound)
+        case _:
+            return NumberRange(field, lte=bound)
+
+
+def _time_bound(field: str, name: str, bound: datetime) -> TimeRange:
+    match name:
+        case "gt":
+            return TimeRange(field, gt=bound)
+        case "gte":
+            return TimeRange(field, gte=bound)
+        case "lt":
+            return TimeRange(field, lt=bound)
+        case _:
+            return TimeRange(field, lte=bound)
+
+
+def _time(field: str, text: str) -> datetime:
+    try:
+        return utc(datetime.fromisoformat(text))
+    except ValueError:
+        raise _refused(f"{field} is compared with {text[:80]!r}, which is neither a number nor an ISO time") from None
+
+
+def utc(moment: datetime) -> datetime:
+    """The moment in UTC; one without a zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def flags_of(metadata: Mapping[str, JsonValue]) -> list[str]:
+    """The flags of all booleans in the metadata, nested objects and lists of booleans included."""
+    found: list[str] = []
+    pending: list[tuple[str, JsonValue]] = list(metadata.items())
+    while pending:
+        path, value = pending.pop()
+        match value:
+            case bool():
+                found.append(flag(path, value))
+            case dict():
+                pending.extend((f"{path}.{name}", inner) for name, inner in value.items())
+            case list():
+                pending.extend((path, inner) for inner in value if isinstance(inner, bool))
+            case _:
+                pass
+    return sorted(set(found))
+
+
+def all_of(conditions: Sequence[Condition | None]) -> AllOf:
+    """Every condition that is given."""
+    return AllOf(tuple(condition for condition in conditions if condition is not None))

@@ -1,0 +1,75 @@
+"""What makes two memories the same: normalised keys and values, and the deterministic ids made from them."""
+
+import hashlib
+import re
+import unicodedata
+import uuid
+from datetime import datetime
+
+from memloop.wire.memory import MemoryDraft, MemoryType, Namespace
+
+_ROOT = uuid.UUID("6d656d6c-6f6f-5070-8000-73746f726500")
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
+_NOT_WORD = re.compile(r"[\W_]+")
+_LEADING_ARTICLE = re.compile(r"^(?:the|a|an) (?=.)")
+_SPACES = re.compile(r"\s+")
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def normalised_key(key: str) -> str:
+    """The key without case, punctuation, possessive s, leading article and extra space.
+
+    ``"The user's favourite-colour"`` and ``"User favourite colour"`` are one key. A key of punctuation only stays
+    as it is.
+    """
+    words = _NOT_WORD.sub(" ", _POSSESSIVE.sub("", _folded(key))).strip()
+    return _LEADING_ARTICLE.sub("", words) or _folded(key).strip()
+
+
+def normalised_value(value: str) -> str:
+    """The value without case, extra space and closing punctuation; what stands inside stays (3.5 is not 35)."""
+    return _SPACES.sub(" ", _folded(value)).strip().rstrip(".!;, ")
+
+
+def content_hash(value: str) -> str:
+    """SHA-256 (hex) of the normalised value: equal hashes are the same fact under one key."""
+    return hashlib.sha256(normalised_value(value).encode()).hexdigest()
+
+
+def _uuid(*parts: str) -> str:
+    return str(uuid.uuid5(_ROOT, "\x1f".join(parts)))
+
+
+def _namespace_parts(namespace: Namespace) -> tuple[str, ...]:
+    optional = (part if part is not None else "\x00" for part in (namespace.agent_id, namespace.run_id))
+    return namespace.tenant, namespace.user_id, *optional
+
+
+def chain_id(namespace: Namespace, memory_type: MemoryType, key: str) -> str:
+    """The id that all versions of one fact share: namespace, type and normalised key."""
+    return _uuid("chain", *_namespace_parts(namespace), memory_type, normalised_key(key))
+
+
+def version_id(chain: str, value_hash: str, version: int) -> str:
+    """The id of one version of a fact; two writers that race to the same version make one item, not two."""
+    return _uuid("version", chain, value_hash, str(version))
+
+
+def snapshot_id(item_id: str, version: int) -> str:
+    """The id under which an edited or split item keeps its former state."""
+    return _uuid("snapshot", item_id, str(version))
+
+
+def raw_turn_id(namespace: Namespace, draft: MemoryDraft, said_at: datetime | None, write: str) -> str:
+    """The id of a raw turn: equal turns at different times, or of different writes, are different turns."""
+    time = said_at.isoformat() if said_at else ""
+    return _uuid("raw", *_namespace_parts(namespace), normalised_key(draft.key), content_hash(draft.value), time, write)
+
+
+def draft_digest(draft: MemoryDraft) -> str:
+    """What a draft says, in 16 hex digits: it names the draft inside its write event."""
+    parts = (draft.memory_type, normalised_key(draft.key), normalised_value(draft.value))
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,35 @@
+"""One write at a time per lane inside this process."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class _Lane:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
+class Lanes:
+    """Locks by name; a lane that nobody uses is forgotten."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, _Lane] = {}
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    @contextlib.asynccontextmanager
+    async def hold(self, name: str) -> AsyncGenerator[None]:
+        """Wait for the lane and keep it for the block."""
+        lane = self._lanes.setdefault(name, _Lane())
+        lane.users += 1
+        try:
+            async with lane.lock:
+                yield
+        finally:
+            lane.users -= 1
+            if lane.users == 0:
+                del self._lanes[name]

@@ -1,0 +1,108 @@
+"""The port that retrieval and the domain use; both adapters pass one contract suite."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from pydantic import JsonValue
+
+from memory_store.filters import Condition
+
+Payload: TypeAlias = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseVector:
+    """Term weights by term index; the store multiplies them with each term's inverse document frequency."""
+
+    indices: tuple[int, ...]
+    values: tuple[float, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.indices)
+
+
+NO_WORDS = SparseVector((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What is stored: a UUID, both vectors (an empty sparse one is left out) and the payload."""
+
+    id: str
+    dense: tuple[float, ...]
+    sparse: SparseVector
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stored payload; ``score`` is 0 unless a search gave it."""
+
+    id: str
+    payload: Payload
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the points, in the order of their ids; ``next_id`` None ends the list."""
+
+    found: tuple[Found, ...]
+    next_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """A search. With both vectors the ranks are fused (RRF, ``1 / (2 + rank)``, rank from 0); with one it ranks alone.
+
+    ``depth`` is how many candidates each vector brings to the fusion, ``corpus`` the points over which inverse
+    document frequency is counted, so that the words of one tenant never move another's scores.
+    """
+
+    where: Condition
+    corpus: Condition
+    limit: int
+    depth: int
+    dense: tuple[float, ...] | None = None
+    sparse: SparseVector | None = None
+
+
+class VectorStore(Protocol):
+    """Points of one collection. Failures raise ``Unavailable`` or ``DependencyError``."""
+
+    async def open(self) -> None:
+        """Create or load the collection and its payload indexes. Raises ``EmbeddingMismatch`` (see ``schema``)."""
+        ...
+
+    async def close(self) -> None:
+        """Make everything durable and let go of files and connections."""
+        ...
+
+    async def ping(self) -> None:
+        """Raise if the store cannot answer."""
+        ...
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Store all the points in one operation; when it returns they survive the death of the process."""
+        ...
+
+    async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
+        """Those of the points that the condition allows, vectors included, in any order."""
+        ...
+
+    async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
+        """A page of payloads in the order of ids, from ``start_id`` on."""
+        ...
+
+    async def search(self, query: Hybrid) -> Sequence[Found]:
+        """The best points first."""
+        ...
+
+    async def count(self, *, where: Condition) -> int:
+        """How many points, exactly."""
+        ...
+
+    async def delete(self, *, where: Condition) -> None:
+        """Remove the points, vectors and payload."""
+        ...

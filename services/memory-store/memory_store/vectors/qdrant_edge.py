@@ -1,0 +1,246 @@
+"""Qdrant Edge: the engine of Qdrant inside this process, for one machine.
+
+Durability. An update is in Edge's write-ahead log (a mapped file) when ``update`` returns, so a killed *process* loses
+nothing. A power cut can lose what the kernel has not written: ``flush`` bounds that. A flush waits for the disk, costs
+a thousand times an update and holds the interpreter lock throughout, so it runs on a timer when there is something to
+flush, and on close, not after every write. ``optimize`` holds the lock for seconds and is never called.
+
+Every other call takes well under a millisecond and holds the interpreter lock, so a thread would only add a hop: calls
+run where they are awaited.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import cast
+
+import qdrant_edge as edge
+from pydantic import BaseModel, JsonValue
+
+from memloop.wire.errors import DependencyError
+from memory_store.filters import Condition, Ids, all_of
+from memory_store.vectors.edge_filters import to_filter
+from memory_store.vectors.port import NO_WORDS, Found, Hybrid, Page, Payload, Point, SparseVector
+from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind
+
+_log = logging.getLogger(__name__)
+
+
+class EdgeInUse(RuntimeError):
+    """Another process has the folder open."""
+
+
+class QdrantEdge:
+    """``VectorStore`` on one Edge shard in ``folder / spec.name``.
+
+    ``flush_s``: seconds between flushes while there are writes.
+    """
+
+    def __init__(self, folder: Path, spec: CollectionSpec, *, flush_s: float) -> None:
+        self._folder = folder
+        self._spec = spec
+        self._flush_s = flush_s
+        self._shard: edge.EdgeShard | None = None
+        self._dirty = False
+        self._flusher: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Load the shard or make it, with its indexes, then flush on a timer until :meth:`close`."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        names = [path.name for path in self._folder.iterdir() if path.is_dir()]
+        self._spec.check_neighbours(names)
+        path = self._folder / self._spec.name
+        with _translated(path):
+            self._shard = edge.EdgeShard.load(str(path)) if self._is_made(path) else self._create(path)
+            self._spec.check_dimension(_dimension(path))
+            self._make_indexes(self._shard)
+        self._flusher = asyncio.create_task(self._flush_on_timer(), name="edge-flush")
+
+    async def close(self) -> None:
+        """Flush and release the folder."""
+        if self._flusher:
+            self._flusher.cancel()
+            await asyncio.gather(self._flusher, return_exceptions=True)
+        if self._shard:
+            self._flush()
+            self._shard.close()
+            self._shard = None
+
+    async def ping(self) -> None:
+        """Raise ``DependencyError`` when the shard is closed."""
+        self._open_shard()
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """One operation in the log, applied at once."""
+        self._update(edge.UpdateOperation.upsert_points([_to_edge(point) for point in points]))
+
+    async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
+        """Points by id that the condition allows."""
+        if not ids:
+            return []
+        request = edge.ScrollRequest(
+            limit=len(ids),
+            filter=to_filter(all_of([Ids(tuple(ids)), where])),
+            with_payload=True,
+            with_vector=True,
+        )
+        with _translated():
+            records, _ = self._open_shard().scroll(request)
+        return [_from_edge(record) for record in records]
+
+    async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
+        """A page in the order of ids."""
+        request = edge.ScrollRequest(offset=start_id, limit=limit, filter=to_filter(where), with_payload=True)
+        with _translated():
+            records, next_id = self._open_shard().scroll(request)
+        found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
+        return Page(found, None if next_id is None else str(next_id))
+
+    async def search(self, query: Hybrid) -> Sequence[Found]:
+        """Dense, sparse or both fused."""
+        with _translated():
+            points = self._open_shard().query(_request(query))
+        return [Found(str(point.id), _payload(point.payload), point.score) for point in points]
+
+    async def count(self, *, where: Condition) -> int:
+        """Exact count."""
+        with _translated():
+            return self._open_shard().count(edge.CountRequest(exact=True, filter=to_filter(where)))
+
+    async def delete(self, *, where: Condition) -> None:
+        """Remove by condition."""
+        self._update(edge.UpdateOperation.delete_points_by_filter(to_filter(where)))
+
+    def _is_made(self, path: Path) -> bool:
+        return (path / "edge_config.json").is_file()
+
+    def _create(self, path: Path) -> edge.EdgeShard:
+        path.mkdir(parents=True, exist_ok=True)
+        dense = edge.EdgeVectorParams(size=self._spec.dimension, distance=edge.Distance.Cosine)
+        sparse = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
+        config = edge.EdgeConfig(vectors={DENSE: dense}, sparse_vectors={SPARSE: sparse}, max_search_threads=1)
+        return edge.EdgeShard.create(str(path), config)
+
+    def _make_indexes(self, shard: edge.EdgeShard) -> None:
+        made = shard.info().payload_schema
+        for field, kind in PAYLOAD_INDEXES:
+            if field not in made:
+                shard.update(edge.UpdateOperation.create_field_index(field, _index(kind)))
+                self._dirty = True
+
+    def _open_shard(self) -> edge.EdgeShard:
+        if self._shard is None:
+            raise DependencyError("the vector store is closed")
+        return self._shard
+
+    def _update(self, operation: edge.UpdateOperation) -> None:
+        with _translated():
+            self._open_shard().update(operation)
+        self._dirty = True
+
+    def _flush(self) -> None:
+        if self._dirty and self._shard:
+            self._shard.flush()
+            self._dirty = False
+
+    async def _flush_on_timer(self) -> None:
+        while True:
+            await asyncio.sleep(self._flush_s)
+            try:
+                self._flush()
+            except Exception:  # noqa: BLE001 - Edge raises bare Exception; the next turn tries again
+                _log.exception("the vector store could not be flushed")
+
+
+@contextlib.contextmanager
+def _translated(path: Path | None = None) -> Generator[None]:
+    """Edge's bare ``Exception`` as one of ours."""
+    try:
+        yield
+    except (DependencyError, RuntimeError):
+        raise
+    except Exception as error:
+        if path and "WouldBlock" in str(error):
+            raise EdgeInUse(
+                f"{path} is open in another process. Stop it, or give this one a MEMLOOP_DATA_DIR of its own; "
+                "several stores share memories through a Qdrant server (QDRANT_URL)."
+            ) from error
+        raise DependencyError(f"Qdrant Edge: {error}") from error
+
+
+class _StoredVector(BaseModel):
+    size: int
+
+
+class _StoredConfig(BaseModel):
+    """The part of Edge's own ``edge_config.json`` that is checked at boot."""
+
+    vectors: dict[str, _StoredVector]
+
+
+def _dimension(path: Path) -> int | None:
+    config = _StoredConfig.model_validate_json((path / "edge_config.json").read_bytes())
+    dense = config.vectors.get(DENSE)
+    return dense.size if dense else None
+
+
+def _index(kind: IndexKind) -> edge.KeywordIndexParams | edge.DatetimeIndexParams:
+    if kind == "datetime":
+        return edge.DatetimeIndexParams()
+    return edge.KeywordIndexParams(is_tenant=kind == "tenant")
+
+
+def _to_edge(point: Point) -> edge.Point:
+    vectors: dict[str, edge.NamedVector] = {DENSE: list(point.dense)}
+    if point.sparse:
+        vectors[SPARSE] = _sparse_to_edge(point.sparse)
+    return edge.Point(point.id, vectors, dict(point.payload))
+
+
+def _sparse_to_edge(vector: SparseVector) -> edge.SparseVector:
+    return edge.SparseVector(list(vector.indices), list(vector.values))
+
+
+def _from_edge(record: edge.Record) -> Point:
+    vectors = cast("dict[str, edge.NamedVector]", record.vector)
+    sparse = vectors.get(SPARSE)
+    return Point(
+        id=str(record.id),
+        dense=tuple(cast("list[float]", vectors[DENSE])),
+        sparse=_sparse_from_edge(sparse) if isinstance(sparse, edge.SparseVector) else NO_WORDS,
+        payload=_payload(record.payload),
+    )
+
+
+def _sparse_from_edge(vector: edge.SparseVector) -> SparseVector:
+    return SparseVector(tuple(vector.indices), tuple(vector.values))
+
+
+def _payload(payload: edge.Payload | None) -> Payload:
+    return cast("dict[str, JsonValue]", payload or {})
+
+
+def _request(query: Hybrid) -> edge.QueryRequest:
+    rankings = _rankings(query)
+    if len(rankings) == 1:
+        only = rankings[0]
+        return edge.QueryRequest(
+            limit=query.limit, query=only.query, filter=only.filter, params=only.params, with_payload=True
+        )
+    fusion = cast("edge.Fusion", cast("object", edge.Fusion.Rrf(k=RRF_K)))
+    return edge.QueryRequest(limit=query.limit, query=fusion, prefetches=rankings, with_payload=True)
+
+
+def _rankings(query: Hybrid) -> list[edge.Prefetch]:
+    where = to_filter(query.where)
+    rankings: list[edge.Prefetch] = []
+    if query.dense is not None:
+        nearest = edge.Query.Nearest(list(query.dense), using=DENSE)
+        rankings.append(edge.Prefetch(limit=query.depth, query=nearest, filter=where))
+    if query.sparse:
+        nearest = edge.Query.Nearest(_sparse_to_edge(query.sparse), using=SPARSE)
+        idf = edge.SearchParams(idf=edge.IdfParams(corpus=to_filter(query.corpus)))
+        rankings.append(edge.Prefetch(limit=query.depth, query=nearest, filter=where, params=idf))
+    return rankings

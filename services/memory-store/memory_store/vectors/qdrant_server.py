@@ -1,0 +1,181 @@
+"""A Qdrant server (1.20 or newer) through its async client: production, and several stores over one collection."""
+
+import contextlib
+from collections.abc import Generator, Sequence
+from typing import cast
+
+from pydantic import JsonValue
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from memloop.wire.errors import DependencyError, Unavailable
+from memory_store.filters import Condition, Ids, all_of
+from memory_store.vectors.port import NO_WORDS, Found, Hybrid, Page, Payload, Point, SparseVector
+from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind
+from memory_store.vectors.server_filters import to_filter
+
+_RETRY_AFTER_S = 2.0
+
+
+class QdrantServer:
+    """``VectorStore`` on one collection of a Qdrant server. The client is closed with the store."""
+
+    def __init__(self, client: AsyncQdrantClient, spec: CollectionSpec) -> None:
+        self._client = client
+        self._spec = spec
+
+    async def open(self) -> None:
+        """Find the collection or make it, with its indexes."""
+        with _translated():
+            names = [collection.name for collection in (await self._client.get_collections()).collections]
+            self._spec.check_neighbours(names)
+            if self._spec.name not in names:
+                await self._create()
+            info = await self._client.get_collection(self._spec.name)
+            self._spec.check_dimension(_dimension(info))
+            await self._make_indexes(info)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._client.close()
+
+    async def ping(self) -> None:
+        """One round trip."""
+        with _translated():
+            await self._client.collection_exists(self._spec.name)
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        """Waits until the server has applied the points."""
+        with _translated():
+            structs = [_to_struct(point) for point in points]
+            await self._client.upsert(self._spec.name, points=structs, wait=True)
+
+    async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
+        """Points by id that the condition allows."""
+        if not ids:
+            return []
+        with _translated():
+            records, _ = await self._client.scroll(
+                self._spec.name,
+                scroll_filter=to_filter(all_of([Ids(tuple(ids)), where])),
+                limit=len(ids),
+                with_payload=True,
+                with_vectors=True,
+            )
+        return [_from_record(record) for record in records]
+
+    async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
+        """A page in the order of ids."""
+        with _translated():
+            records, next_id = await self._client.scroll(
+                self._spec.name, scroll_filter=to_filter(where), limit=limit, offset=start_id, with_payload=True
+            )
+        found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
+        return Page(found, None if next_id is None else str(next_id))
+
+    async def search(self, query: Hybrid) -> Sequence[Found]:
+        """Dense, sparse or both fused."""
+        rankings = _rankings(query)
+        with _translated():
+            if len(rankings) == 1:
+                only = rankings[0]
+                response = await self._client.query_points(
+                    self._spec.name,
+                    query=only.query,
+                    using=only.using,
+                    query_filter=only.filter,
+                    search_params=only.params,
+                    limit=query.limit,
+                )
+            else:
+                fusion = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
+                response = await self._client.query_points(
+                    self._spec.name, prefetch=rankings, query=fusion, limit=query.limit
+                )
+        return [Found(str(point.id), _payload(point.payload), point.score) for point in response.points]
+
+    async def count(self, *, where: Condition) -> int:
+        """Exact count."""
+        with _translated():
+            return (await self._client.count(self._spec.name, count_filter=to_filter(where), exact=True)).count
+
+    async def delete(self, *, where: Condition) -> None:
+        """Remove by condition; waits until it is done."""
+        with _translated():
+            selector = models.FilterSelector(filter=to_filter(where))
+            await self._client.delete(self._spec.name, points_selector=selector, wait=True)
+
+    async def _create(self) -> None:
+        await self._client.create_collection(
+            self._spec.name,
+            vectors_config={DENSE: models.VectorParams(size=self._spec.dimension, distance=models.Distance.COSINE)},
+            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        )
+
+    async def _make_indexes(self, info: models.CollectionInfo) -> None:
+        for field, kind in PAYLOAD_INDEXES:
+            if field not in info.payload_schema:
+                await self._client.create_payload_index(self._spec.name, field, field_schema=_index(kind), wait=True)
+
+
+@contextlib.contextmanager
+def _translated() -> Generator[None]:
+    """The client's errors as ours: not reachable 503, anything else that the server says 502."""
+    try:
+        yield
+    except ResponseHandlingException as error:
+        raise Unavailable(f"Qdrant cannot be reached: {error}", retry_after_s=_RETRY_AFTER_S) from error
+    except UnexpectedResponse as error:
+        raise DependencyError(f"Qdrant refused: {error}") from error
+
+
+def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams:
+    if kind == "datetime":
+        return models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME)
+    return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=kind == "tenant")
+
+
+def _dimension(info: models.CollectionInfo) -> int | None:
+    vectors = info.config.params.vectors
+    dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
+    return dense.size if dense else None
+
+
+def _to_struct(point: Point) -> models.PointStruct:
+    vectors: dict[str, models.Vector] = {DENSE: list(point.dense)}
+    if point.sparse:
+        vectors[SPARSE] = _to_sparse(point.sparse)
+    return models.PointStruct(id=point.id, vector=vectors, payload=dict(point.payload))
+
+
+def _to_sparse(vector: SparseVector) -> models.SparseVector:
+    return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
+
+
+def _from_record(record: models.Record) -> Point:
+    vectors = cast("dict[str, models.Vector]", record.vector)
+    sparse = vectors.get(SPARSE)
+    return Point(
+        id=str(record.id),
+        dense=tuple(cast("list[float]", vectors[DENSE])),
+        sparse=SparseVector(tuple(sparse.indices), tuple(sparse.values))
+        if isinstance(sparse, models.SparseVector)
+        else NO_WORDS,
+        payload=_payload(record.payload),
+    )
+
+
+def _payload(payload: models.Payload | None) -> Payload:
+    return cast("dict[str, JsonValue]", payload or {})
+
+
+def _rankings(query: Hybrid) -> list[models.Prefetch]:
+    where = to_filter(query.where)
+    rankings: list[models.Prefetch] = []
+    if query.dense is not None:
+        rankings.append(models.Prefetch(query=list(query.dense), using=DENSE, filter=where, limit=query.depth))
+    if query.sparse:
+        idf = models.SearchParams(idf=models.IdfCorpusParams(corpus=to_filter(query.corpus)))
+        words = _to_sparse(query.sparse)
+        rankings.append(models.Prefetch(query=words, using=SPARSE, filter=where, params=idf, limit=query.depth))
+    return rankings

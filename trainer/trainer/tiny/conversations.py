@@ -1,0 +1,34 @@
+"""Conversations for the memory writer's whole loop: turns, what the store holds, and the right decision."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from memloop.ports import Recalled
+from memloop.wire.memory import Source
+from trainer.tiny.memory_tasks import Told, scenario
+from trainer.tiny.prose import book
+from trainer.tiny.world import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`gold` is the decision in words: `add` and the stored sentences, `buffer`, or `ignore`."""
+
+    kind: str
+    turns: tuple[Source, ...]
+    stored: tuple[Recalled, ...]
+    gold: tuple[str, ...]
+
+
+def random_conversation(rng: random.Random) -> Conversation:
+    """Any conversation that the memory writer was trained for."""
+    told = scenario(rng, book("held_out"))
+    return Conversation(
+        kind=told.kind.replace("search", "update") if told.kind == "search" else told.kind,
+        turns=tuple(_turn(line) for line in told.lines),
+        stored=tuple(_recalled(number, fact) for number, fact in enumerate(told.stored)),
+        gold=_gold(told),
+    )

@@ -1,0 +1,60 @@
+"""Documents of any length over prose that training never saw, for the evaluation of whole loops."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from memloop.ports import Chunk
+from trainer.tiny.prose import book, plant
+from trainer.tiny.reading_tasks import CHARS_PER_TOKEN, Scene, distractor, random_scene
+from trainer.tiny.world import Fact
+
+TRAINED_CHUNKS = 4
+"""One training length: 4 chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A question, its answer, and the chunks to read for it."""
+
+    question: str
+    answer: str
+    chunks: tuple[Chunk, ...]
+
+
+def random_document(
+    rng: random.Random, *, chunks: int, chunk_tokens: int, hops: int, distractors_per_chunk: float
+) -> Document:
+    """A document of `chunks` chunks of about `chunk_tokens` tokens.
+
+    The facts stand in chunks at random; of a two-hop question's facts the place's comes first, so one pass misses it.
+    """
+    scene = random_scene(rng, two_hop_share=float(hops == 2))
+    told: list[list[Fact]] = [[] for _ in range(chunks)]
+    for number, fact in zip(sorted(rng.sample(range(chunks), len(scene.facts))), reversed(scene.facts), strict=True):
+        told[number].append(fact)
+    for facts in told:
+        facts.extend(_distractors(rng, scene, distractors_per_chunk))
+        rng.shuffle(facts)
+    texts = [_section(rng, facts, chunk_tokens) for facts in told]
+    return Document(scene.question.text(), scene.facts[-1].value, _chunks(texts, chunk_tokens))
+
+
+def _distractors(rng: random.Random, scene: Scene, mean: float) -> list[Fact]:
+    whole = int(mean)
+    return [distractor(rng, scene, 0.2) for _ in range(whole + (rng.random() < mean - whole))]
+
+
+def _section(rng: random.Random, facts: list[Fact], tokens: int) -> str:
+    sentences = [fact.sentence() for fact in facts]
+    chars = int((tokens - 10 * len(sentences)) * CHARS_PER_TOKEN * 0.9)
+    return plant(rng, book("held_out").slice(rng, chars), sentences)
+
+
+def _chunks(texts: list[str], tokens: int) -> tuple[Chunk, ...]:
+    chunks, at = [], 0
+    for index, text in enumerate(texts):
+        chunks.append(Chunk(index=index, start=at, end=at + len(text), text=text, tokens=tokens))
+        at += len(text)
+    return tuple(chunks)

@@ -1,0 +1,193 @@
+"""Evaluates a served model: each role's turns, and whole loops, through the loop functions that the gateway runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass
+from math import sqrt
+
+from memloop.loops.decisions import AddMemories, BufferTurns, Decision, IgnoreTurns
+from memloop.loops.memagent import read_document
+from memloop.loops.memreader import decide
+from memloop.loops.memreread import reread_document
+from memloop.loops.parsing import find_call, listen
+from memloop.loops.parsing.tool_call import FoundCall
+from memloop.ports import ChatModel, Completion, Prompt, Recalled
+from memloop.profiles import Profile
+from trainer.tiny.conversations import Conversation, random_conversation
+from trainer.tiny.curriculum import FULL
+from trainer.tiny.documents import TRAINED_CHUNKS, Document, random_document
+from trainer.tiny.draw import draw
+from trainer.tiny.example import Example
+from trainer.tiny.prose import book
+
+AT_ONCE = 24
+LENGTHS = (1, 4, 16, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Right answers of a kind; an error of the engine counts as wrong."""
+
+    name: str
+    right: int
+    total: int
+    failed: int = 0
+
+    @property
+    def accuracy(self) -> float:
+        """Share that is right."""
+        return self.right / self.total if self.total else 0.0
+
+    def interval(self, z: float = 1.96) -> tuple[float, float]:
+        """Wilson's 95 % confidence interval."""
+        if not self.total:
+            return 0.0, 1.0
+        n, p = self.total, self.accuracy
+        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+        return max(0.0, centre - half), min(1.0, centre + half)
+
+    def as_json(self) -> dict[str, object]:
+        """The score with accuracy and interval, rounded."""
+        low, high = self.interval()
+        return {**asdict(self), "accuracy": round(self.accuracy, 4), "low": round(low, 4), "high": round(high, 4)}
+
+
+Trial = Callable[[], Awaitable[bool]]
+
+
+async def score(name: str, trials: Sequence[Trial]) -> Score:
+    """Run the trials, a bounded number at once."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def guarded(trial: Trial) -> bool | None:
+        async with gate:
+            try:
+                return await trial()
+            except Exception:  # noqa: BLE001 -- whatever fails is a wrong answer, and is counted
+                return None
+
+    outcomes = await asyncio.gather(*(guarded(trial) for trial in trials))
+    return Score(name, sum(outcome is True for outcome in outcomes), len(outcomes), outcomes.count(None))
+
+
+def turn_trials(model: ChatModel, profile: Profile, rng: random.Random, *, per_kind: int) -> dict[str, list[Trial]]:
+    """Single turns by role and kind, over held-out prose at the full chunk length."""
+    trials: dict[str, list[Trial]] = {}
+    for _ in range(200 * per_kind):
+        example = draw(rng, FULL, profile, book("held_out"))
+        kind = f"{example.role}/{example.kind}" + ("/thinking" if example.thinking else "")
+        held = trials.setdefault(kind, [])
+        if len(held) < per_kind:
+            held.append(lambda example=example: _turn_is_right(model, profile, example))
+    return dict(sorted(trials.items()))
+
+
+async def _turn_is_right(model: ChatModel, profile: Profile, example: Example) -> bool:
+    spec = profile.prompts["memory"]
+    prompt = Prompt(
+        messages=example.messages,
+        sampling=spec.sampling,
+        tools=example.tools,
+        tool_choice=spec.tool_choice if example.tools else "auto",
+        thinking=example.thinking,
+    )
+    reply, wanted = await model.complete(prompt), Completion(content=example.completion)
+    if example.tools:
+        got, gold = find_call(reply), find_call(wanted)
+        return isinstance(got, FoundCall) and isinstance(gold, FoundCall) and (got.name, got.arguments) == (gold.name, gold.arguments)
+    return listen(reply).text == listen(wanted).text
+
+
+def loop_trials(model: ChatModel, profile: Profile, rng: random.Random, *, documents: int) -> dict[str, list[Trial]]:
+    """Whole reads at multiples of the training length, without and with distractors, and two-hop reads both ways."""
+    trials: dict[str, list[Trial]] = {}
+
+    def add(name: str, *, times: int, hops: int, distractors: float, reread: bool) -> None:
+        trials[name] = [
+            lambda document=random_document(
+                rng,
+                chunks=times * TRAINED_CHUNKS,
+                chunk_tokens=profile.budget.chunk_tokens,
+                hops=hops,
+                distractors_per_chunk=distractors,
+            ): _answer_is_right(model, profile, document, reread=reread)
+            for _ in range(documents)
+        ]
+
+    for times in LENGTHS:
+        add(f"memagent/1-hop/{times}x", times=times, hops=1, distractors=0.0, reread=False)
+    for times in LENGTHS:
+        add(f"memagent/1-hop/{times}x/distractors", times=times, hops=1, distractors=1.0, reread=False)
+    for times in LENGTHS[:2]:
+        add(f"memagent/2-hop/{times}x", times=times, hops=2, distractors=0.2, reread=False)
+        add(f"memreread/2-hop/{times}x", times=times, hops=2, distractors=0.2, reread=True)
+    return trials
+
+
+async def _answer_is_right(model: ChatModel, profile: Profile, document: Document, *, reread: bool) -> bool:
+    loop = reread_document if reread else read_document
+    result = await loop(document.question, document.chunks, model=model, profile=profile)
+    return result.answer == document.answer
+
+
+def memory_trials(model: ChatModel, profile: Profile, rng: random.Random, *, count: int) -> dict[str, list[Trial]]:
+    """Whole decisions of the memory writer, searches included."""
+    conversations = [random_conversation(rng) for _ in range(count)]
+    trials: dict[str, list[Trial]] = {}
+    for conversation in conversations:
+        trial = lambda c=conversation: _decision_is_right(model, profile, c)  # noqa: E731
+        trials.setdefault(f"memreader/{conversation.kind}", []).append(trial)
+    return dict(sorted(trials.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    found: tuple[Recalled, ...]
+
+    async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
+        return self.found[:top_k]
+
+
+async def _decision_is_right(model: ChatModel, profile: Profile, conversation: Conversation) -> bool:
+    result = await decide(conversation.turns, model=model, index=_Index(conversation.stored), profile=profile)
+    return told_by(result.decision) == conversation.gold
+
+
+def told_by(decision: Decision) -> tuple[str, ...]:
+    """The decision in words that can be compared: its kind, and what it stores."""
+    match decision:
+        case AddMemories(drafts=drafts):
+            return ("add", *(draft.value for draft in drafts))
+        case BufferTurns():
+            return ("buffer",)
+        case IgnoreTurns():
+            return ("ignore",)
+        case _:
+            return ("invalid",)
+
+
+async def evaluate(
+    model: ChatModel, profile: Profile, *, seed: int, per_kind: int, documents: int, done: Callable[[Score], None]
+) -> list[Score]:
+    """All scores; `done` is told of each as it comes."""
+    rng = random.Random(seed)
+    groups = {
+        **turn_trials(model, profile, rng, per_kind=per_kind),
+        **memory_trials(model, profile, rng, count=4 * per_kind),
+        **loop_trials(model, profile, rng, documents=documents),
+    }
+    scores = []
+    for name, trials in groups.items():
+        scores.append(await score(name, trials))
+        done(scores[-1])
+    return scores
+
+
+def as_json_line(scores: Sequence[Score]) -> str:
+    """All scores as one line of JSON."""
+    return json.dumps({"scores": [each.as_json() for each in scores]})
