@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from memloop.wire.errors import Unauthenticated
-
 from gateway.settings import GatewaySettings
+from memloop.wire.errors import Unauthenticated
 
 LOCAL_TENANT = "local"
 _ENTRY = re.compile(r"(?P<tenant>[A-Za-z0-9][A-Za-z0-9._-]{0,63}):(?P<digest>[0-9a-fA-F]{64})")

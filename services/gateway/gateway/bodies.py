@@ -1,4 +1,4 @@
-"""Reads a JSON request body once, into a plain object that can go on to the engine.
+r"""Reads a JSON request body once, into a plain object that can go on to the engine.
 
 orjson is strict: it refuses a lone surrogate (``"\\ud83d"``, half an emoji that a client cut off). Such a body is
 still JSON, so it is read again by the standard library and the half character becomes U+FFFD; nothing else changes.
@@ -11,9 +11,10 @@ from typing import Never, TypeVar, cast
 
 import orjson
 from fastapi import Request
+from pydantic import BaseModel, JsonValue, ValidationError
+
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
-from pydantic import BaseModel, JsonValue, ValidationError
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 Model = TypeVar("Model", bound=BaseModel)
@@ -21,7 +22,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class JsonBody:
-    """A request's body: its bytes as they came, and the object in them."""
+    """A request's body: its bytes, as they came unless they had to be mended, and the object in them."""
 
     raw: bytes
     fields: Json
@@ -30,10 +31,11 @@ class JsonBody:
 async def read_json(request: Request) -> JsonBody:
     """The body, which must be one JSON object. Raises InvalidRequest (400)."""
     raw = await request.body()
-    value = _parse(raw)
-    if not isinstance(value, dict):
-        raise InvalidRequest("The body must be a JSON object.", code="invalid_json")
-    return JsonBody(raw, value)
+    try:
+        return JsonBody(raw, _object(orjson.loads(raw)))
+    except orjson.JSONDecodeError as strict:
+        fields = _object(_parsed_leniently(raw, strict))
+        return JsonBody(orjson.dumps(fields), fields)
 
 
 def validated(model: type[Model], fields: Json) -> Model:
@@ -45,14 +47,13 @@ def validated(model: type[Model], fields: Json) -> Model:
         raise Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None) from error
 
 
-def _parse(raw: bytes) -> JsonValue:
-    try:
-        return cast(JsonValue, orjson.loads(raw))
-    except orjson.JSONDecodeError as strict:
-        return _parse_leniently(raw, strict)
+def _object(value: JsonValue) -> Json:
+    if not isinstance(value, dict):
+        raise InvalidRequest("The body must be a JSON object.", code="invalid_json")
+    return value
 
 
-def _parse_leniently(raw: bytes, strict: orjson.JSONDecodeError) -> JsonValue:
+def _parsed_leniently(raw: bytes, strict: orjson.JSONDecodeError) -> JsonValue:
     try:
         return _whole_characters(cast(JsonValue, json.loads(raw.decode("utf-8"), parse_constant=_refuse)))
     except (ValueError, RecursionError):

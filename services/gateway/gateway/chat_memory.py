@@ -15,15 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from memloop.wire.chat import ChatMemory, ChatRequest, MemoryOptions, SentMessage
-from memloop.wire.errors import DependencyError
-from memloop.wire.memory import Namespace
-
 from gateway.auth import Principal
 from gateway.namespaces import namespace_of
 from gateway.recall import Recall, recall
 from gateway.services import Services
 from gateway.turns import last_user_index, newest_turn
+from memloop.wire.chat import ChatMemory, ChatRequest, MemoryOptions, SentMessage
+from memloop.wire.errors import DependencyError
+from memloop.wire.memory import Namespace
 
 _NOBODY = "No memory was used: the request names no user_id."
 _NOT_QUEUED = "The memory write could not be queued: this turn will not be remembered."
@@ -76,7 +75,9 @@ async def begin_turn(
         namespace=namespace,
         options=options,
         messages=chat.messages,
-        recalled=await _recalled(services, namespace, chat.messages[place].text() if place is not None else "", options),
+        recalled=await _recalled(
+            services, namespace, chat.messages[place].text() if place is not None else "", options
+        ),
         place=place,
     )
 

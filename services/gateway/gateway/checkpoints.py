@@ -4,12 +4,12 @@ A job that is run again replays its replies and keeps its decisions. The journal
 that was erased is refused, so that no text outlives an erasure.
 """
 
-from memloop.loops.journal import dump_completion, load_completion
-from memloop.ports import Completion
 from redis.asyncio import Redis
 
 from gateway.lanes import JobGone, job_key, journal_key
 from gateway.lua import Script, redis_errors, text
+from memloop.loops.journal import dump_completion, load_completion
+from memloop.ports import Completion
 
 _KEEP = """
 -- KEYS: job, journal; ARGV: field, value. The first value of a field stays; answers it

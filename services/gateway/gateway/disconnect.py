@@ -1,13 +1,13 @@
 """Stops the work of a request whose client has gone."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from starlette.types import Receive
 
 
-class ClientGone(Exception):  # noqa: N818 - the name says what happened; it is no fault
+class ClientGone(Exception):
     """The client closed its connection; nobody reads the answer."""
 
 
@@ -18,7 +18,7 @@ async def wait_until_gone(receive: Receive) -> None:
 
 
 @asynccontextmanager
-async def stop_when_gone(receive: Receive) -> AsyncIterator[None]:
+async def stop_when_gone(receive: Receive) -> AsyncGenerator[None]:
     """Cancels what runs inside when the client goes, and raises ClientGone. A cancellation from outside stays one."""
     worker = asyncio.current_task()
     if worker is None:

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from memloop.wire.errors import NotFound
-from memloop.wire.memory import MemoryEvent, Namespace
 from redis.asyncio import Redis
 
 from gateway.lanes import LaneQueue, job_key
 from gateway.lua import redis_errors, text
+from memloop.wire.errors import NotFound
+from memloop.wire.memory import MemoryEvent, Namespace
 
 _TERMINAL = ("completed", "failed")
 _FIRST_POLL_S = 0.02
@@ -88,9 +88,7 @@ class MemoryEvents:
 
     async def forget(self, namespace: Namespace) -> Forgotten:
         """Delete the namespace's events, waiting writes, journals and dead letters. A running write loses its lease."""
-        ids = [
-            event_id async for event_id, row in self._rows(namespace) if row is not None and _inside(row, namespace)
-        ]
+        ids = [event_id async for event_id, row in self._rows(namespace) if row is not None and _inside(row, namespace)]
         index = index_key(namespace.tenant, namespace.user_id)
         statuses = [await self._queue.forget(namespace.lane(), event_id, index=index) for event_id in ids]
         waiting = sum(status is not None and status not in _TERMINAL for status in statuses)

@@ -7,14 +7,14 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from memloop.wire.base import Wire
-from memloop.wire.memory import MemoryEvent, Namespace, Source
 from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.events import MemoryEvents, index_key
 from gateway.lanes import LaneQueue, Submission
 from gateway.read_records import ReadRecords
+from memloop.wire.base import Wire
+from memloop.wire.memory import MemoryEvent, Namespace, Source
 
 MEMORY_QUEUE = "memory"
 READS_QUEUE = "reads"
@@ -85,9 +85,7 @@ class Jobs:
 
 def _submission(job: MemoryJob) -> Submission:
     namespace = job.namespace
-    event = MemoryEvent(
-        event_id=job.event_id, status="queued", user_id=namespace.user_id, created_at=job.created_at
-    )
+    event = MemoryEvent(event_id=job.event_id, status="queued", user_id=namespace.user_id, created_at=job.created_at)
     fields = {
         "tenant": namespace.tenant,
         "user_id": namespace.user_id,

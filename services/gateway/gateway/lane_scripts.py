@@ -2,6 +2,7 @@
 
 Key order everywhere: stream, delayed, open, list, lock, then what the script needs. A job's hash is
 ``memloop:job:{id}``, its journal ``memloop:journal:{id}``. A lock's value is ``{fencing token}|{ticket}``.
+A token is the last one plus one, or the time in ms if that is more: it grows even when Redis lost its data.
 Only commands of Redis 6.2.
 """
 
@@ -10,6 +11,14 @@ local stream, delayed, open, list, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local function now_ms()
   local t = redis.call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+local function new_token(fence)
+  local token, now = redis.call('INCR', fence), now_ms()
+  if token < now then
+    token = now
+    redis.call('SET', fence, string.format('%.0f', now))
+  end
+  return string.format('%.0f', token)
 end
 local function drop(group, ticket)
   redis.call('XACK', stream, group, ticket)
@@ -70,7 +79,7 @@ if held then
     return {'held'}
   end
 end
-local token = redis.call('INCR', KEYS[6])
+local token = new_token(KEYS[6])
 redis.call('SET', lock, token .. '|' .. ticket, 'PX', lease)
 redis.call('ZREM', delayed, lane)
 local job = 'memloop:job:' .. head
@@ -174,8 +183,8 @@ TAKE_LANE = (
     _HEAD
     + """
 -- KEYS[6] fence; ARGV: lease ms, force (1 or 0)
-if redis.call('EXISTS', lock) == 1 and ARGV[2] == '0' then return 0 end
-local token = redis.call('INCR', KEYS[6])
+if redis.call('EXISTS', lock) == 1 and ARGV[2] == '0' then return '0' end
+local token = new_token(KEYS[6])
 redis.call('SET', lock, token .. '|erase', 'PX', ARGV[1])
 return token
 """
@@ -231,11 +240,9 @@ PUBLISH = """
 -- KEYS: job, events; ARGV: entry id, event, record, expire events and job after ms (0 = leave)
 if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
 local added = redis.pcall('XADD', KEYS[2], ARGV[1], 'event', ARGV[2])
-if type(added) == 'table' and added.err then
-  if string.find(added.err, 'equal or smaller') then return 'known' end
-  return redis.error_reply(added.err)
-end
-redis.call('HSET', KEYS[1], 'record', ARGV[3])
+local failed = type(added) == 'table' and added.err
+if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
+if not failed then redis.call('HSET', KEYS[1], 'record', ARGV[3]) end
 if ARGV[4] ~= '0' then
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
   redis.call('PEXPIRE', KEYS[2], ARGV[4])

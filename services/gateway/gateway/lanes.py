@@ -21,12 +21,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
-from memloop.wire.errors import Unavailable
 from redis import exceptions
 from redis.asyncio import Redis
 
 from gateway import lane_scripts
 from gateway.lua import Script, entries, entry_list, redis_errors
+from memloop.wire.errors import Unavailable
 
 GROUP = "workers"
 DEAD_LETTERS = "memloop:dead"
@@ -211,8 +211,8 @@ class LaneQueue:
 
     async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
         """Lock the lane for something that is no job; its fencing token, or None while a job holds it."""
-        token = await self._take_lane.number([*self._keys(lane), FENCE], [lease_ms, int(force)])
-        return token or None
+        token = await self._take_lane([*self._keys(lane), FENCE], [lease_ms, int(force)])
+        return int(cast(str, token)) or None
 
     async def leave_lane(self, lane: str, token: int) -> None:
         """Undo :meth:`take_lane`."""

@@ -1,6 +1,6 @@
 """How many requests may wait for the engine at once. The limit on a body's size is the service's, for every route."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from memloop.wire.errors import RateLimited
@@ -16,7 +16,7 @@ class ActiveRequests:
         self._active = 0
 
     @contextmanager
-    def one(self) -> Iterator[None]:
+    def one(self) -> Generator[None]:
         """Room for one request. Raises RateLimited (429) when there is none."""
         if self._active >= self._limit:
             raise RateLimited("Too many requests are under way here. Try again soon.", retry_after_s=_RETRY_AFTER_S)

@@ -4,12 +4,13 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, cast
 
-from memloop.wire.errors import Timeout, Unavailable
 from redis import exceptions
 from redis.asyncio import Redis
 
+from memloop.wire.errors import Timeout, Unavailable
+
 RETRY_AFTER_S = 2.0
-Reply: TypeAlias = "int | str | None | list[Reply]"
+Reply: TypeAlias = "int | str | list[Reply] | None"
 
 
 @contextmanager

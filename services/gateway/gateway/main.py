@@ -1,1 +1,73 @@
 """The API process: reads the settings, builds the application, serves it. Run: ``python -m gateway.main``."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import cast
+
+from fastapi import FastAPI, Request, Response
+from starlette.middleware import Middleware
+
+from gateway.auth import load_keys
+from gateway.disconnect import ClientGone
+from gateway.metrics import Metrics
+from gateway.request_times import RequestTimes
+from gateway.routes import chat, long_read, memory, models
+from gateway.services import Services, open_services
+from gateway.settings import GatewaySettings
+from memloop.service import create_app, new_registry, refuse_open_listen, run
+
+CLIENT_CLOSED_REQUEST = 499
+
+
+def build_app(settings: GatewaySettings) -> FastAPI:
+    """The application; it opens its services when it starts and closes them when it stops."""
+    registry = new_registry()
+    metrics = Metrics(registry)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        async with open_services(settings, metrics) as services:
+            app.state.services = services
+            yield
+
+    async def redis_answers() -> object:
+        return await _services(app).redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
+
+    async def store_answers() -> object:
+        return await _services(app).store.check()
+
+    async def engine_answers() -> object:
+        return await _services(app).engine.check()
+
+    app = create_app(
+        "gateway",
+        settings=settings,
+        routers=(chat.router, models.router, long_read.router, memory.router),
+        readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
+        registry=registry,
+        lifespan=lifespan,
+    )
+    app.add_exception_handler(ClientGone, nobody_reads)
+    app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
+    return app
+
+
+async def nobody_reads(request: Request, failure: Exception) -> Response:
+    """The end of a request whose client has left: a status for the metrics."""
+    del request, failure
+    return Response(status_code=CLIENT_CLOSED_REQUEST)
+
+
+def main() -> None:
+    """Serve until a signal. Exits with a message when the settings are wrong or would serve memories unguarded."""
+    settings = GatewaySettings()
+    refuse_open_listen(settings.host, has_keys=load_keys(settings).has_keys)
+    run(build_app(settings), settings)
+
+
+def _services(app: FastAPI) -> Services:
+    return cast(Services, app.state.services)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,11 @@
 """The worker's side of the memory queue: a job is one :class:`gateway.memory_writer.MemoryWrite`."""
 
-from memloop.wire.errors import MemloopError
-
-from gateway.lanes import JobGone, Lease
 from gateway.jobs import MemoryJob
+from gateway.lanes import JobGone, Lease, job_key
 from gateway.lua import redis_errors, text
-from gateway.lanes import job_key
 from gateway.memory_writer import MemoryWrite, WriterTools, failed_event
 from gateway.runner import Ending, Hold
+from memloop.wire.errors import MemloopError
 
 _FOR_EVER = 0
 

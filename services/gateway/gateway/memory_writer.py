@@ -17,24 +17,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Literal, TypeVar
 
-from memloop.clients.store import NamespaceIndex, StoreClient
-from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
-from memloop.loops.journal import Journaled
-from memloop.loops.memreader import decide
-from memloop.ports import ChatModel, Splitter
-from memloop.profiles import Profile
-from memloop.wire.base import Wire
-from memloop.wire.memory import (
-    Buffer,
-    DecisionRecord,
-    MemoryDraft,
-    MemoryEvent,
-    Namespace,
-    Source,
-    StoreAdd,
-    Usage,
-    Written,
-)
 from redis.asyncio import Redis
 
 from gateway.checkpoints import Journal, JournalCheckpoints
@@ -42,6 +24,24 @@ from gateway.jobs import MemoryJob
 from gateway.metrics import Metrics
 from gateway.runner import Hold
 from gateway.turn_batches import batches, conversation_room, newest_within
+from memloop.clients.store import NamespaceIndex, StoreClient
+from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.journal import Journaled
+from memloop.loops.memreader import decide
+from memloop.ports import ChatModel, Splitter
+from memloop.profiles import Profile
+from memloop.wire.base import Wire
+from memloop.wire.errors import MemloopError
+from memloop.wire.memory import (
+    Buffer,
+    DecisionRecord,
+    MemoryDraft,
+    MemoryEvent,
+    Source,
+    StoreAdd,
+    Usage,
+    Written,
+)
 
 _DRAFTS_PER_ADD = 100
 _KEY_CHARS = 512
@@ -321,5 +321,3 @@ def _slices(parts: Sequence[T], size: int) -> Iterator[list[T]]:
 
 def _newest_time(turns: Sequence[Source]) -> datetime | None:
     return next((turn.timestamp for turn in reversed(turns) if turn.timestamp is not None), None)
-
-

@@ -1,9 +1,10 @@
 """Times and counts one request for the metrics: how long in all, how long without the engine, to the first byte."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
+from gateway.answers import object_in
 from gateway.metrics import Metrics
 
 
@@ -19,7 +20,7 @@ class Meter:
         self._saw_byte = False
 
     @contextmanager
-    def ours(self) -> Iterator[None]:
+    def ours(self) -> Generator[None]:
         """Count this time as the gateway's own."""
         started = time.perf_counter()
         try:
@@ -34,14 +35,13 @@ class Meter:
             self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
 
     def tokens(self, usage: object) -> None:
-        """The usage that the engine gave, if it is one."""
-        if not isinstance(usage, dict):
-            return
+        """The usage that the engine gave, if it gave one."""
+        given = object_in(usage)
         for kind, name in (("input", "prompt_tokens"), ("output", "completion_tokens")):
-            count: object = usage.get(name)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            count = given.get(name)
             if isinstance(count, int):
                 self._metrics.token_usage.labels(kind, self._operation).observe(count)
 
     def finish(self) -> None:
-        """The last byte is out."""
+        """The answer is complete."""
         self._metrics.overhead_seconds.labels(self._route).observe(self._ours_s)

@@ -44,9 +44,7 @@ class Metrics:
             buckets=_OVERHEAD_S,
             registry=registry,
         )
-        self.memory_action = Counter(
-            "memory_action", "Decisions of the memory writer.", ("action",), registry=registry
-        )
+        self.memory_action = Counter("memory_action", "Decisions of the memory writer.", ("action",), registry=registry)
         self.memory_tool_parse = Counter(
             "memory_tool_parse", "How the memory writer's tool call was read.", ("path",), registry=registry
         )
@@ -57,9 +55,7 @@ class Metrics:
         self.memory_dead_letters = Counter(
             "memory_dead_letters", "Jobs given up after their last attempt.", registry=registry
         )
-        self.longread_chunks = Counter(
-            "longread_chunks", "Chunks read.", ("strategy",), registry=registry
-        )
+        self.longread_chunks = Counter("longread_chunks", "Chunks read.", ("strategy",), registry=registry)
         self.longread_active = Gauge("longread_active", "Long reads that run now.", registry=registry)
         self.longread_resumed = Counter(
             "longread_resumed", "Long reads taken up again after a worker was lost.", registry=registry
@@ -70,6 +66,4 @@ class Metrics:
         self.upstream_abort = Counter(
             "upstream_abort", "Engine requests aborted because the client left.", registry=registry
         )
-        self.upstream_errors = Counter(
-            "upstream_errors", "Engine requests that failed.", ("kind",), registry=registry
-        )
+        self.upstream_errors = Counter("upstream_errors", "Engine requests that failed.", ("kind",), registry=registry)

@@ -9,14 +9,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.clients import EngineClient, InferenceClient
 from memloop.ports import Splitter
 from memloop.profiles import Profile, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
-
-from gateway.settings import GatewaySettings
 
 DEFAULT_PROFILE = "default"
 _POLL_S = 0.5

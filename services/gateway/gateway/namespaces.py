@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
+from gateway.auth import Principal
 from memloop.wire.chat import ChatRequest, MemoryOptions
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Namespace
-
-from gateway.auth import Principal
 
 USER_HEADER = "x-memory-user-id"
 _MAX_ID_CHARS = 256

@@ -5,19 +5,19 @@ taken up again after a crash repeats its steps from the journal, and what was pu
 """
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from memloop.wire.base import Wire
-from memloop.wire.errors import NotFound
-from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus
 from redis.asyncio import Redis
 
 from gateway import lane_scripts
 from gateway.lanes import KEEP_MS, JobCancelled, JobGone, LaneQueue, Submission, job_key
 from gateway.lua import Script, entries, entry_list, redis_errors, text
+from memloop.wire.base import Wire
+from memloop.wire.errors import NotFound
+from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 _ABANDONED_AFTER_MS = 3600 * 1000
@@ -175,7 +175,7 @@ class ReadRecords:
         number = int(ids[0].split("-")[1]) if ids else 0
         return terminal_event(record, number)
 
-    async def follow(self, tenant: str, read_id: str, *, starting_after: int = -1) -> AsyncIterator[ReadEvent]:
+    async def follow(self, tenant: str, read_id: str, *, starting_after: int = -1) -> AsyncGenerator[ReadEvent, None]:
         """The read's events after that sequence number, as they come, to its end. Raises NotFound at once.
 
         The stream of a read that is deleted meanwhile just ends.

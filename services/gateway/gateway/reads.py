@@ -12,6 +12,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from gateway.jobs import Jobs
+from gateway.metrics import Metrics
+from gateway.read_records import ReadJob, terminal_event
+from gateway.reading_plan import ReadingPlan, cut, plan_read
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
 from memloop.loops.journal import Journaled
@@ -21,15 +25,11 @@ from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered, ChunkRead, Integrated, ReadStep, RereadStarted, SubAnswered
 from memloop.ports import ChatModel, Checkpoints, Chunk, Splitter
 from memloop.profiles import Profile
-from memloop.wire.errors import MemloopError
+from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.long_read import IncompleteDetails, LongRead, Progress, ReadEvent, ReadUsage, SubQuestion
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source, Usage
 
-from gateway.jobs import Jobs
-from gateway.metrics import Metrics
-from gateway.read_records import ReadJob, terminal_event
-from gateway.reading_plan import ReadingPlan, cut, plan_read
-
+_CLOSING_ANSWER_S = 60.0
 Publish = Callable[[ReadEvent, LongRead], Awaitable[None]]
 """Called with every event and the record as it stands with it, in order."""
 
@@ -97,9 +97,7 @@ async def _read(
 ) -> ReadResult:
     request = job.request
     if request.strategy == "memagent":
-        return await read_document(
-            request.question, chunks, model=model, profile=plan.profile, report=account.report
-        )
+        return await read_document(request.question, chunks, model=model, profile=plan.profile, report=account.report)
     return await reread_document(
         request.question,
         chunks,
@@ -123,8 +121,14 @@ def _budgeted(model: ChatModel, job: ReadJob, chunks: int, started_at: float) ->
 async def _partial(
     job: ReadJob, plan: ReadingPlan, model: ChatModel, account: "_Account", spent: BudgetSpent
 ) -> LongRead:
-    """The incomplete record, with the answer that the memory gives so far."""
-    reply = await answer(job.request.question, account.memory, model=model, profile=plan.profile)
+    """The incomplete record, with the answer that the memory gives so far (none when nothing was read)."""
+    if account.memory == plan.profile.empty_memory:
+        return account.incomplete("", spent)
+    try:
+        async with asyncio.timeout(_CLOSING_ANSWER_S):
+            reply = await answer(job.request.question, account.memory, model=model, profile=plan.profile)
+    except (DependencyError, TimeoutError):
+        return account.incomplete("", spent)
     await account.report(Answered(reply.answer, reply.boxed, reply.usage))
     return account.incomplete(reply.answer, spent)
 
@@ -193,9 +197,7 @@ class _Account:
                 await self._chunk_read(step)
             case RereadStarted(pass_number=number, question=question):
                 self._progress(number, 0)
-                await self._say(
-                    type="long_read.reread.started", question=question, progress=self._record.progress
-                )
+                await self._say(type="long_read.reread.started", question=question, progress=self._record.progress)
             case SubAnswered(question=question, answer=sub_answer):
                 found = SubQuestion(question=question, answer=sub_answer)
                 self._keep(subquestions=(*self._record.subquestions, found))

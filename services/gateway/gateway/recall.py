@@ -8,15 +8,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
+from gateway.services import Services
 from memloop.loops.rendering import memory_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, StoreSearch
-from pydantic import JsonValue
-
-from gateway.services import Services
 
 _INLINE_CHARS = 20_000
 """Up to so many characters are counted on the event loop (about 2 ms); more go to a thread."""
@@ -46,9 +46,7 @@ async def recall(services: Services, namespace: Namespace, query: str, options: 
     return await asyncio.to_thread(pack, found, services.profile, services.splitter, max_tokens=options.max_tokens)
 
 
-async def _search(
-    services: Services, namespace: Namespace, query: str, options: MemoryOptions
-) -> tuple[Recalled, ...]:
+async def _search(services: Services, namespace: Namespace, query: str, options: MemoryOptions) -> tuple[Recalled, ...]:
     started = time.perf_counter()
     search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k)
     try:

@@ -3,19 +3,18 @@
 What a client sees when the engine is lost in mid-stream is an ``error`` event, and then the end.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from typing import cast
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
-import orjson
-from memloop.clients import RawResponse
-from memloop.wire.chat import ChatMemory, Json
-from memloop.wire.errors import DependencyError, EngineError
-
+from gateway.answers import object_in, objects_in, parsed_object
 from gateway.chat_memory import ChatTurn
 from gateway.meter import Meter
 from gateway.services import Services
 from gateway.sse import DONE, EventCutter, data_event, data_of, error_event
 from gateway.upstream import count_error, soon
+from memloop.clients import RawResponse
+from memloop.wire.chat import ChatMemory, Json
+from memloop.wire.errors import DependencyError, EngineError
 
 _DONE_DATA = b"[DONE]"
 _HEAD = ("id", "created", "model", "system_fingerprint")
@@ -24,11 +23,14 @@ _HEAD = ("id", "created", "model", "system_fingerprint")
 async def relay(services: Services, upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
     """The engine's events, untouched and unread."""
     try:
-        async for event in _events(upstream, meter):
-            yield event
+        async with aclosing(_events(upstream, meter)) as events:
+            async for event in events:
+                yield event
     except DependencyError as error:
         count_error(services, error)
         yield error_event(soon(error))
+    finally:
+        meter.finish()
 
 
 async def relay_chat(
@@ -37,19 +39,20 @@ async def relay_chat(
     """The engine's events, and what memory did on the usage chunk, else on a chunk of its own before ``[DONE]``."""
     stream = _ChatStream(services, turn, meter)
     try:
-        async for event in _events(upstream, meter):
-            async for outgoing in stream.passed_on(event):
-                yield outgoing
-        async for outgoing in stream.ending():
-            yield outgoing
+        async with aclosing(_events(upstream, meter)) as events:
+            async for event in events:
+                yield await stream.passed_on(event)
+        if missing := await stream.ending():
+            yield missing
     except DependencyError as error:
         count_error(services, error)
         yield error_event(soon(error))
     finally:
         await stream.write_if_answered()
+        meter.finish()
 
 
-async def _events(upstream: RawResponse, meter: Meter) -> AsyncIterator[bytes]:
+async def _events(upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
     cutter = EventCutter()
     async for data in upstream.chunks():
         meter.first_byte()
@@ -72,44 +75,41 @@ class _ChatStream:
         self._told = False
         self._memory: ChatMemory | None = None
 
-    async def passed_on(self, event: bytes) -> AsyncIterator[bytes]:
-        """The event as the client gets it."""
+    async def passed_on(self, event: bytes) -> bytes:
+        """The event as the client gets it, with what goes before it."""
         data = data_of(event)
         if data == _DONE_DATA:
             self._done = True
-            async for last in self._last_word():
-                yield last
-            yield event
-            return
-        chunk = _object(data)
+            return await self._last_word() + event
+        chunk = parsed_object(data)
         self._read(chunk)
-        if _is_usage(chunk) and not self._failed:
-            self._meter.tokens(chunk["usage"])
-            self._told = True
-            yield data_event({**chunk, "memory": (await self._settled()).model_dump()})
-        else:
-            yield event
+        if not _is_usage(chunk) or self._failed:
+            return event
+        self._meter.tokens(chunk["usage"])
+        return await self._with_memory(chunk)
 
-    async def ending(self) -> AsyncIterator[bytes]:
-        """What is missing when the engine has closed the stream: nothing, or its proper end, or an error."""
+    async def ending(self) -> bytes:
+        """What is missing when the engine has closed the stream: nothing, or its proper end. Raises EngineError."""
         if self._done or self._failed:
-            return
+            return b""
         if not self._answered:
             raise EngineError("the engine ended its stream before the answer was complete")
-        async for last in self._last_word():
-            yield last
-        yield DONE
+        return await self._last_word() + DONE
 
     async def write_if_answered(self) -> None:
         """Queue the write of an answer that was complete, also when the client has left without its last events."""
         if self._answered and not self._failed:
             await self._settled()
 
-    async def _last_word(self) -> AsyncIterator[bytes]:
-        if not self._told and not self._failed:
-            self._told = True
-            memory = (await self._settled()).model_dump()
-            yield data_event({"object": "chat.completion.chunk", **self._head, "choices": [], "memory": memory})
+    async def _last_word(self) -> bytes:
+        if self._told or self._failed:
+            return b""
+        return await self._with_memory({"object": "chat.completion.chunk", **self._head, "choices": []})
+
+    async def _with_memory(self, chunk: Json) -> bytes:
+        self._told = True
+        memory = await self._settled()
+        return data_event({**chunk, "memory": memory.model_dump()})
 
     async def _settled(self) -> ChatMemory:
         if self._memory is None:
@@ -121,28 +121,12 @@ class _ChatStream:
         if not self._head:
             self._head = {name: chunk[name] for name in _HEAD if name in chunk}
         self._failed = self._failed or "error" in chunk
-        for choice in _objects(chunk.get("choices")):
+        for choice in objects_in(chunk.get("choices")):
             if choice.get("index", 0) == 0:
-                content = _mapping(choice.get("delta")).get("content")
+                content = object_in(choice.get("delta")).get("content")
                 self._texts.append(content if isinstance(content, str) else "")
                 self._answered = self._answered or choice.get("finish_reason") is not None
 
 
 def _is_usage(chunk: Json) -> bool:
     return chunk.get("choices") == [] and isinstance(chunk.get("usage"), dict)
-
-
-def _object(data: bytes) -> Json:
-    try:
-        value: object = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return {}
-    return cast(Json, value) if isinstance(value, dict) else {}
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast(Mapping[str, object], value) if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> Sequence[Mapping[str, object]]:
-    return [_mapping(part) for part in cast(list[object], value)] if isinstance(value, list) else []

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gateway.lanes import KEEP_MS, Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease, Ticket
 from memloop.wire.errors import (
     Conflict,
     DependencyError,
@@ -28,8 +29,6 @@ from memloop.wire.errors import (
     RateLimited,
     Unauthenticated,
 )
-
-from gateway.lanes import KEEP_MS, Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease, Ticket
 
 _LOG = logging.getLogger(__name__)
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})
@@ -196,7 +195,7 @@ class Runner:
                 await self._do(lease)
         except DependencyError as error:
             _LOG.warning("queue %s, ticket %s: %s", self._queue.name, ticket.id, error.message)
-        except Exception:
+        except Exception:  # noqa: BLE001 - one job's fault must never end the worker
             _LOG.exception("queue %s, ticket %s: left pending", self._queue.name, ticket.id)
 
     async def _do(self, lease: Lease) -> None:
@@ -209,7 +208,7 @@ class Runner:
         except asyncio.CancelledError:
             await asyncio.shield(self._give_back(lease))
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the job is counted and tried again
             await self._failed(lease, error)
         else:
             await self._queue.finish(lease, status=ending.status, record=ending.record, keep_ms=ending.keep_ms)

@@ -1,12 +1,9 @@
 """What a request or a job works with: settings and adapters, built once per process and passed down."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
-from memloop.ports import Splitter
-from memloop.profiles import Profile
 from pydantic import SecretStr
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -18,6 +15,9 @@ from gateway.limits import ActiveRequests
 from gateway.metrics import Metrics
 from gateway.model import loop_model
 from gateway.settings import GatewaySettings
+from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
+from memloop.ports import Splitter
+from memloop.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Services:
     redis: Redis
     store: StoreClient
     engine: EngineClient
-    """Asks ``model``, the one that the loops use; a chat names its own in its body."""
+    """Its ``complete`` asks ``model``, which the loops use; a chat names its own in its body."""
     inference: InferenceClient | None
     profile: Profile
     splitter: Splitter
@@ -40,7 +40,7 @@ class Services:
 
 
 @asynccontextmanager
-async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncIterator[Services]:
+async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[Services]:
     """The adapters of the API or the worker, closed on leaving.
 
     Waits for inference and the engine as ``loop_model`` does, and raises what it raises; KeyFileError on bad keys.
@@ -49,16 +49,16 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncIte
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(_redis(settings))
         store = await stack.enter_async_context(StoreClient(settings.store_url, key=_secret(settings.store_key)))
-        engine = await stack.enter_async_context(_engine(settings))
         inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
-        served = await loop_model(settings, engine, inference)
+        async with _engine(settings, model="") as unnamed:
+            served = await loop_model(settings, unnamed, inference)
         yield Services(
             settings=settings,
             keys=keys,
             metrics=metrics,
             redis=redis,
             store=store,
-            engine=engine.of_model(served.id),
+            engine=await stack.enter_async_context(_engine(settings, model=served.id)),
             inference=inference,
             profile=served.profile,
             splitter=served.splitter,
@@ -78,10 +78,10 @@ def _redis(settings: GatewaySettings) -> Redis:
     )
 
 
-def _engine(settings: GatewaySettings) -> EngineClient:
+def _engine(settings: GatewaySettings, *, model: str) -> EngineClient:
     return EngineClient(
         settings.engine_url,
-        model=settings.model or "",
+        model=model,
         api_key=_secret(settings.engine_api_key),
         timeouts=Timeouts(
             connect_s=settings.engine_connect_timeout_s,

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Self
 
-from memloop.service import ServiceSettings
 from pydantic import Field, SecretStr, model_validator
+
+from memloop.service import ServiceSettings
 
 MIB = 1024 * 1024
 
@@ -44,6 +45,11 @@ class GatewaySettings(ServiceSettings):
     max_active_requests: int = Field(default=512, ge=1)
     heartbeat_s: float = Field(default=15.0, gt=0)
 
+    max_document_chars: int = Field(default=64_000_000, ge=1)
+    """The longest document of a long read."""
+    sync_wait_s: float = Field(default=60.0, gt=0)
+    """How long a memory add with ``sync`` waits for its event before it answers 202."""
+
     @model_validator(mode="after")
     def _key_sources(self) -> Self:
         if self.api_keys.get_secret_value() and self.api_keys_file is not None:
@@ -61,3 +67,12 @@ class WorkerSettings(GatewaySettings):
     """A job whose worker gave no sign for this long goes to another worker."""
     lane_ttl_s: float = Field(default=30.0, gt=0)
     """How long a namespace's write lock outlives the worker that held it."""
+    job_retry_s: float = Field(default=1.0, gt=0)
+    """The pause before the second attempt; it doubles from there, up to a minute."""
+    job_poll_s: float = Field(default=1.0, gt=0, le=4.0)
+    """How long one look for new jobs waits; below ``redis_timeout_s``."""
+    stop_wait_s: float = Field(default=10.0, ge=0)
+    """How long running jobs may go on when the worker is told to stop."""
+    read_concurrency: int = Field(default=4, ge=1)
+    raw_turn_days: int = Field(default=90, ge=0)
+    """How long raw turns stay; 0 keeps them for ever."""

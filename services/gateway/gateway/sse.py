@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 
 import orjson
-from memloop.wire.errors import MemloopError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.disconnect import wait_until_gone
+from memloop.wire.errors import MemloopError
 
 DONE = b"data: [DONE]\n\n"
 HEARTBEAT = b": keep-alive\n\n"

@@ -1,14 +1,12 @@
 """One call to the engine on a client's behalf: opened with the client watched, its failures told apart."""
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
-import orjson
-from fastapi import Request
-from memloop.clients import RawResponse
-from memloop.wire.errors import DependencyError, EngineError, ErrorBody, ErrorEnvelope, MemloopError
-
+from gateway.answers import object_in, parsed_object
 from gateway.services import Services
+from memloop.clients import RawResponse
+from memloop.wire.errors import EngineError, ErrorBody, ErrorEnvelope, MemloopError
 
 _RETRY_AFTER_S: Final = 1.0
 _EVENT_STREAM = "text/event-stream"
@@ -44,8 +42,9 @@ async def refusal(upstream: RawResponse) -> MemloopError:
 
 
 def soon(error: MemloopError) -> MemloopError:
-    """The error with a time after which another try makes sense."""
-    error.retry_after_s = error.retry_after_s or _RETRY_AFTER_S
+    """The error with a time after which another try makes sense, if it is not the client's own (a 4xx)."""
+    if error.http_status >= 500 and error.retry_after_s is None:
+        error.retry_after_s = _RETRY_AFTER_S
     return error
 
 
@@ -60,16 +59,8 @@ def count_error(services: Services, error: MemloopError) -> None:
 
 
 def _words(raw: bytes) -> Mapping[str, object]:
-    try:
-        body: object = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return {}
-    fields = _mapping(body)
-    return _mapping(fields.get("error")) or fields
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast(Mapping[str, object], value) if isinstance(value, dict) else {}
+    fields = parsed_object(raw)
+    return object_in(fields.get("error")) or fields
 
 
 def _text(value: object) -> str | None:

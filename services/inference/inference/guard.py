@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -51,8 +52,12 @@ def _wake_on_signals() -> int:
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, _only_wake)
     return readable
+
+
+def _only_wake(number: int, frame: FrameType | None) -> None:
+    """The byte in the pipe says all."""
 
 
 def _start(command: list[str]) -> "subprocess.Popen[bytes]":

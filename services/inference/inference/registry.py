@@ -25,6 +25,7 @@ class ModelCard(BaseModel):
     kv_cache_memory_bytes: int | None = Field(default=None, gt=0)
     tool_call_parser: str | None = None
     reasoning_parser: str | None = None
+    strict_tools: bool = False
 
 
 class _File(BaseModel):

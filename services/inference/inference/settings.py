@@ -1,6 +1,7 @@
 """All that a person can set about the launcher and its engine, from the environment (prefix ``MEMLOOP_``).
 
-A variable that starts with ``MEMLOOP_ENGINE_`` and is not a field here is a typing error, and refuses the start.
+``MEMLOOP_ENGINE...`` says which engine and where, ``MEMLOOP_SERVE_...`` how it serves the model. A variable that starts
+with ``MEMLOOP_SERVE_`` and is not a field here is a typing error, and refuses the start.
 """
 
 import sys
@@ -8,15 +9,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import SettingsConfigDict
 
 from memloop.service import ServiceSettings
 
-_PREFIX = "MEMLOOP_ENGINE_"
+
+class SettingsRefused(ValueError):
+    """The settings contradict each other, the model or the machine; the message says how, and what to do."""
+
+
+_PREFIX = "MEMLOOP_SERVE_"
 
 
 class LauncherSettings(ServiceSettings):
-    """What to serve, on which engine, and where. ``engine_*`` values that are None come from the model's row."""
+    """What to serve, on which engine, and where. ``serve_*`` values that are None come from the model's row."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True)
 
     port: int = 7802
     model: str = "memloop-tiny"
@@ -25,36 +34,43 @@ class LauncherSettings(ServiceSettings):
     profile: str | None = None
 
     engine: Literal["auto", "vllm", "sglang", "vllm-cpu"] = "auto"
-    engine_python: str = sys.executable
+    serve_python: str = sys.executable
     engine_host: str = "127.0.0.1"
     engine_port: int = Field(default=7803, ge=1, le=65_535)
     engine_api_key: SecretStr | None = None
     engine_url: str | None = None
-    engine_served_name: str | None = None
-    engine_start_timeout_s: float = Field(default=900.0, gt=0)
-    engine_stop_timeout_s: float = Field(default=20.0, gt=0)
+    serve_name: str | None = None
+    serve_start_timeout_s: float = Field(default=900.0, gt=0)
+    serve_stop_timeout_s: float = Field(default=20.0, gt=0)
 
-    engine_max_model_len: int | None = Field(default=None, gt=0)
-    engine_max_num_seqs: int | None = Field(default=None, gt=0)
-    engine_dtype: str | None = None
-    engine_kv_cache_memory_bytes: int | None = Field(default=None, gt=0)
-    engine_kv_cache_dtype: str | None = None
-    engine_memory_fraction: float | None = Field(default=None, gt=0.0, le=1.0)
-    engine_tensor_parallel_size: int = Field(default=1, ge=1)
-    engine_quantization: str | None = None
-    engine_enforce_eager: bool = False
-    engine_prefix_caching: bool = True
-    engine_tool_call_parser: str | None = None
-    engine_reasoning_parser: str | None = None
-    engine_strict_tools: bool = True
-    engine_chat_template: Path | None = None
-    engine_load_format: str | None = None
-    engine_revision: str | None = None
-    engine_seed: int = Field(default=0, ge=0)
-    engine_trust_remote_code: bool = False
+    serve_max_model_len: int | None = Field(default=None, gt=0)
+    serve_max_num_seqs: int | None = Field(default=None, gt=0)
+    serve_dtype: str | None = None
+    serve_kv_cache_memory_bytes: int | None = Field(default=None, gt=0)
+    serve_kv_cache_dtype: str | None = None
+    serve_memory_fraction: float | None = Field(default=None, gt=0.0, le=1.0)
+    serve_tensor_parallel_size: int = Field(default=1, ge=1)
+    serve_quantization: str | None = None
+    serve_enforce_eager: bool = False
+    serve_prefix_caching: bool = True
+    serve_tool_call_parser: str | None = None
+    serve_reasoning_parser: str | None = None
+    serve_strict_tools: bool | None = None
+    serve_chat_template: Path | None = None
+    serve_load_format: str | None = None
+    serve_revision: str | None = None
+    serve_seed: int = Field(default=0, ge=0)
+    serve_trust_remote_code: bool = False
 
 
-def unknown_engine_variables(names: Iterable[str]) -> list[str]:
-    """The environment variables that look like engine settings and are none."""
+def read_settings(names: Iterable[str]) -> LauncherSettings:
+    """The settings from the environment, whose variables are ``names``. Raises SettingsRefused and says which."""
     known = {f"MEMLOOP_{field.upper()}" for field in LauncherSettings.model_fields}
-    return sorted(name for name in names if name.upper().startswith(_PREFIX) and name.upper() not in known)
+    unknown = sorted(name for name in names if name.upper().startswith(_PREFIX) and name.upper() not in known)
+    if unknown:
+        raise SettingsRefused(f"unknown settings: {', '.join(unknown)}")
+    try:
+        return LauncherSettings()
+    except ValidationError as error:
+        faults = (f"MEMLOOP_{'_'.join(map(str, fault['loc'])).upper()}: {fault['msg']}" for fault in error.errors())
+        raise SettingsRefused("; ".join(faults)) from error

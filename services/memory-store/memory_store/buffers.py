@@ -74,7 +74,7 @@ class Buffers:
     async def ping(self) -> None:
         """Raise ``Unavailable`` when Redis does not answer."""
         with translated():
-            await cast("Awaitable[bool]", self._link.ping())  # pyright: ignore[reportUnknownMemberType]
+            await self._link.ping()  # pyright: ignore[reportUnknownMemberType]
 
     async def _users(self, tenant: str) -> list[str]:
         users: list[str] = []

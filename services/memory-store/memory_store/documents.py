@@ -8,7 +8,8 @@ from pydantic import JsonValue
 
 from memloop.wire.memory import MemoryItem, Namespace
 from memory_store.conflicts import Version
-from memory_store.filters import Condition, Equals, Exists, Not, all_of, flags_of
+from memory_store.filters import Condition, Equals, Exists, Not, all_of
+from memory_store.metadata import flags_of
 from memory_store.vectors.port import Payload
 
 _INTERNAL = frozenset({"tenant", "chain", "confirmed_at", "writes", "flags"})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from memloop.wire.errors import DependencyError, Unavailable
+from memory_store.metrics import Metrics
 
 Vector: TypeAlias = tuple[float, ...]
 
@@ -43,8 +44,11 @@ class BatchingEmbedder:
     wait before callers are turned away.
     """
 
-    def __init__(self, load: Callable[[], Encoder], *, max_batch: int = 32, max_waiting: int = 2048) -> None:
+    def __init__(
+        self, load: Callable[[], Encoder], *, metrics: Metrics, max_batch: int = 32, max_waiting: int = 2048
+    ) -> None:
         self._load = load
+        self._metrics = metrics
         self._max_batch = max_batch
         self._max_waiting = max_waiting
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedder")
@@ -91,9 +95,11 @@ class BatchingEmbedder:
 
     async def _answer(self, encoder: Encoder, batch: Sequence[_Wanted]) -> None:
         loop = asyncio.get_running_loop()
+        self._metrics.embed_texts.observe(sum(len(wanted.texts) for wanted in batch))
         texts = [text for wanted in batch for text in wanted.texts]
         try:
-            vectors = await loop.run_in_executor(self._thread, encoder.encode, texts)
+            with self._metrics.embed_seconds.time():
+                vectors = await loop.run_in_executor(self._thread, encoder.encode, texts)
         except Exception as error:  # noqa: BLE001 - whatever the model raises belongs to those who wait for it
             for wanted in batch:
                 _fail(wanted.reply, error)

@@ -15,6 +15,7 @@ from typing import TypeAlias, cast
 from pydantic import JsonValue
 
 from memloop.wire.errors import Unprocessable
+from memory_store.metadata import flag, is_unicode
 
 _MAX_DEPTH = 8
 _MAX_CONDITIONS = 200
@@ -107,11 +108,6 @@ class Not:
 
 
 Condition: TypeAlias = Equals | OneOf | NumberRange | TimeRange | Contains | Exists | Ids | AllOf | AnyOf | Not
-
-
-def flag(path: str, value: bool) -> str:
-    """How a boolean of the metadata stands in the ``flags`` list of a payload (Qdrant Edge 0.9 matches no booleans)."""
-    return f"{path}={'true' if value else 'false'}"
 
 
 def parse_filters(filters: Mapping[str, JsonValue]) -> Condition:
@@ -212,7 +208,7 @@ def _equals(field: str, value: JsonValue) -> Condition:
         case int() | float():
             return NumberRange(field, gte=_finite(field, value), lte=_finite(field, value))
         case str():
-            return Ids((_item_id(value),)) if field == "id" else Equals(field, value)
+            return Ids((_item_id(value),)) if field == "id" else Equals(field, _text(field, value))
         case _:
             raise _refused(f"{field} can only equal a text, a number, a boolean or null")
 
@@ -221,6 +217,12 @@ def _within_64_bits(field: str, value: int) -> int:
     if not -(2**63) <= value < 2**63:
         raise _refused(f"{field} is compared with a number beyond 64 bits")
     return value
+
+
+def _text(field: str, text: str) -> str:
+    if not is_unicode(text):
+        raise _refused(f"{field} is compared with text that is not Unicode")
+    return text
 
 
 def _finite(field: str, value: float) -> float:
@@ -244,14 +246,14 @@ def _one_of(field: str, value: JsonValue) -> Condition:
     if len(value) > _MAX_CONDITIONS:
         raise _refused(f"{field} takes at most {_MAX_CONDITIONS} values")
     if field != "id" and all(isinstance(one, str) for one in value):
-        return OneOf(field, tuple(cast("list[str]", value)))
+        return OneOf(field, tuple(_text(field, one) for one in cast("list[str]", value)))
     return AnyOf(tuple(_equals(field, one) for one in value))
 
 
 def _contains(field: str, value: JsonValue) -> Condition:
     if not isinstance(value, str) or not value:
         raise _refused(f"{field} can only contain a text")
-    return Contains(field, value)
+    return Contains(field, _text(field, value))
 
 
 def _bound(field: str, name: str, value: JsonValue) -> Condition:
@@ -296,24 +298,6 @@ def _time(field: str, text: str) -> datetime:
 def utc(moment: datetime) -> datetime:
     """The moment in UTC; one without a zone is taken as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def flags_of(metadata: Mapping[str, JsonValue]) -> list[str]:
-    """The flags of all booleans in the metadata, nested objects and lists of booleans included."""
-    found: list[str] = []
-    pending: list[tuple[str, JsonValue]] = list(metadata.items())
-    while pending:
-        path, value = pending.pop()
-        match value:
-            case bool():
-                found.append(flag(path, value))
-            case dict():
-                pending.extend((f"{path}.{name}", inner) for name, inner in value.items())
-            case list():
-                pending.extend((path, inner) for inner in value if isinstance(inner, bool))
-            case _:
-                pass
-    return sorted(set(found))
 
 
 def all_of(conditions: Sequence[Condition | None]) -> AllOf:

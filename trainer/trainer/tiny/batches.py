@@ -43,6 +43,11 @@ class Batch:
     row: Tensor
     kinds: tuple[str, ...]
 
+    def to(self, device: str) -> Batch:
+        """The batch with its tensors on a device."""
+        moved = (tensor.to(device) for tensor in (self.ids, self.at, self.goal, self.weight, self.row))
+        return Batch(*moved, self.kinds)
+
 
 class Encoder:
     """Tokenizes examples and weighs their tokens: decisions (first token, values, what follows a sentence) count more."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from memloop.ports import Recalled
 from memloop.wire.memory import Source
-from trainer.tiny.memory_tasks import Told, scenario
+from trainer.tiny.memory_tasks import Decision, scenario
 from trainer.tiny.prose import book
 from trainer.tiny.world import Fact
 
@@ -27,8 +27,22 @@ def random_conversation(rng: random.Random) -> Conversation:
     """Any conversation that the memory writer was trained for."""
     told = scenario(rng, book("held_out"))
     return Conversation(
-        kind=told.kind.replace("search", "update") if told.kind == "search" else told.kind,
+        kind=told.kind,
         turns=tuple(_turn(line) for line in told.lines),
         stored=tuple(_recalled(number, fact) for number, fact in enumerate(told.stored)),
-        gold=_gold(told),
+        gold=_gold(told.decision),
     )
+
+
+def _turn(line: str) -> Source:
+    role, _, content = line.removeprefix("[").partition("]: ")
+    return Source(role=role, content=content)
+
+
+def _recalled(number: int, fact: Fact) -> Recalled:
+    return Recalled(id=str(number), text=fact.sentence(), valid_from=datetime(2026, 11, 1 + number, tzinfo=UTC))
+
+
+def _gold(decision: Decision) -> tuple[str, ...]:
+    action = decision.tool.removesuffix("_memory")
+    return (action, *decision.stored)

@@ -36,14 +36,13 @@ def _mix(bare: float, read: float, longest: int, full_share: float, near_misses:
 
 
 PHASES = (
-    (0.04, _mix(0.4, 0.5, 24, 0.0, 0.2)),
-    (0.12, _mix(0.2, 0.5, 32, 0.0, 0.3)),
-    (0.4, _mix(0.05, 0.55, 64, 0.0, 0.4)),
-    (0.6, _mix(0.02, 0.55, 160, 0.1, 0.4)),
+    (0.05, _mix(0.3, 0.4, 32, 0.05, 0.3)),
+    (0.4, _mix(0.05, 0.5, 64, 0.05, 0.4)),
+    (0.6, _mix(0.02, 0.55, 160, 0.15, 0.4)),
     (1.0, _mix(0.0, 0.6, 240, 0.35, 0.4)),
 )
 FULL = PHASES[-1][1]
-SHORT = PHASES[2][1]
+SHORT = PHASES[1][1]
 RECALL = Mix({"recall": 1.0}, 16, 16)
 DENSE = Mix({"recall": 0.3, "queries": 0.4, "read": 0.3}, 8, 32)
 

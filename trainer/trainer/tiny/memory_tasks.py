@@ -11,9 +11,9 @@ from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
 from trainer.tiny.chat_format import tool_call_text
 from trainer.tiny.example import Example
-from trainer.tiny.small_talk import SMALL_TALK
 from trainer.tiny.prose import Prose
-from trainer.tiny.world import HOME, PERSON_CODES, USER, Fact, person_fact, random_value
+from trainer.tiny.small_talk import SMALL_TALK
+from trainer.tiny.world import HOME, UNKNOWN, USER, Fact, person_fact, random_value
 
 DAYS = tuple(f"2026-{month:02d}-{day:02d}" for month in range(1, 13) for day in range(1, 29))
 
@@ -25,6 +25,7 @@ class Decision:
     tool: str
     arguments: dict[str, object]
     thought: str
+    stored: tuple[str, ...] = ()
 
     def call(self) -> ToolCall:
         """The decision as a message's tool call."""
@@ -63,7 +64,10 @@ def add(facts: list[Fact]) -> Decision:
         for fact in facts
     ]
     return Decision(
-        "add_memory", {"memory_list": entries, "summary": f"Stored the {names}."}, f"The {names} is new. I store it."
+        "add_memory",
+        {"memory_list": entries, "summary": f"Stored the {names}."},
+        f"The {names} is new. I store it.",
+        tuple(fact.sentence() for fact in facts),
     )
 
 
@@ -84,88 +88,112 @@ IGNORE = Decision("ignore_memory", {"reason": "Nothing worth keeping."}, "There 
 KNOWN = Decision("ignore_memory", {"reason": "Already known."}, "This is stored already. I ignore it.")
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A conversation: its lines, the decision at its end, and, where a search comes first, that and what it finds."""
+
+    kind: str
+    lines: tuple[str, ...]
+    decision: Decision
+    search: Decision | None = None
+    stored: tuple[Fact, ...] = ()
+
+
 def memory_example(rng: random.Random, profile: Profile, prose: Prose) -> Example:
-    """One turn of the memory writer."""
-    scenario = rng.choice(_SCENARIOS)
-    kind, lines, tail, decision = scenario(rng, profile, prose)
+    """One turn of the memory writer: its first, or the one after its search."""
+    told_ = scenario(rng, prose)
+    kind, decision, tail = told_.kind, told_.decision, ()
+    if told_.search and rng.random() < 0.35:
+        kind, decision = "search", told_.search
+    elif told_.search:
+        tail = _search_turns(rng, told_.search, told_.stored, profile)
     thinking = rng.random() < 0.5
     return Example(
         role="memory",
         kind=kind,
-        messages=(*profile.render("memory", conversation="\n".join(lines)), *tail),
+        messages=(*profile.render("memory", conversation="\n".join(told_.lines)), *tail),
         completion=decision.text(thinking=thinking),
         tools=profile.prompts["memory"].tools,
         thinking=thinking,
     )
 
 
-Turn = tuple[str, list[str], tuple[ChatMessage, ...], Decision]
+def _search_turns(
+    rng: random.Random, search: Decision, stored: tuple[Fact, ...], profile: Profile
+) -> tuple[ChatMessage, ...]:
+    return (
+        ChatMessage(role="assistant", content="", tool_calls=(search.call(),)),
+        ChatMessage(role="tool", content=memory_lines(rng, list(stored)) or profile.no_results),
+    )
+
+
+def scenario(rng: random.Random, prose: Prose) -> Told:
+    """A conversation of any kind."""
+    return rng.choice(_SCENARIOS)(rng, prose)
 
 
 def _reply(rng: random.Random) -> list[str]:
     return [f"[assistant]: {rng.choice(ACKNOWLEDGEMENTS)}"] if rng.random() < 0.7 else []
 
 
-def _add_one(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+def _add_one(rng: random.Random, prose: Prose) -> Told:
     fact = user_fact(rng) if rng.random() < 0.7 else person_fact(rng)
     talk = [f"[user]: {_chatter(rng, prose)}", *_reply(rng)] if rng.random() < 0.3 else []
-    return "add_one", [*talk, f"[user]: {told(rng, fact)}", *_reply(rng)], (), add([fact])
+    return Told("add_one", (*talk, f"[user]: {told(rng, fact)}", *_reply(rng)), add([fact]))
 
 
-def _add_two(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+def _add_two(rng: random.Random, prose: Prose) -> Told:
     facts = list({fact.key: fact for fact in (user_fact(rng), user_fact(rng))}.values())
     if rng.random() < 0.5:
         lines = [f"[user]: {' '.join(told(rng, fact) for fact in facts)}", *_reply(rng)]
     else:
         lines = [line for fact in facts for line in (f"[user]: {told(rng, fact)}", *_reply(rng))]
-    return "add_two", lines, (), add(facts)
+    return Told("add_two", tuple(lines), add(facts))
 
 
-def _ignore(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
-    question = f"What is my {rng.choice(PERSON_CODES)}?"
-    said = question if rng.random() < 0.35 else _chatter(rng, prose)
+def _ignore_talk(rng: random.Random, prose: Prose) -> Told:
     answer = [f"[assistant]: {_chatter(rng, prose)}"] if rng.random() < 0.5 else _reply(rng)
-    if said == question and rng.random() < 0.6:
-        attribute = question.removeprefix("What is my ").rstrip("?")
-        answer = [f"[assistant]: Your {attribute} is {random_value(rng, attribute)}."]
-    return "ignore", [f"[user]: {said}", *answer], (), IGNORE
+    return Told("ignore", (f"[user]: {_chatter(rng, prose)}", *answer), IGNORE)
 
 
-def _buffer(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+def _ignore_question(rng: random.Random, prose: Prose) -> Told:
+    fact = user_fact(rng)
+    opening = rng.choice(("What is my", "Do you remember my"))
+    value = fact.value if rng.random() < 0.7 else f"{UNKNOWN} to me"
+    answer = [f"[assistant]: Your {fact.attribute} is {value}."] if rng.random() < 0.7 else _reply(rng)
+    return Told("ignore", (f"[user]: {opening} {fact.attribute}?", *answer), IGNORE)
+
+
+def _buffer(rng: random.Random, prose: Prose) -> Told:
     attribute = user_fact(rng).attribute
-    return "buffer", [*_promise(attribute), *_reply(rng)], (), buffer(attribute)
+    return Told("buffer", (_promise(attribute), *_reply(rng)), buffer(attribute))
 
 
-def _buffered_then_told(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+def _buffered_then_told(rng: random.Random, prose: Prose) -> Told:
     fact = user_fact(rng)
-    rest = [f"[user]: It is {fact.value}.", *_reply(rng)]
-    return "add_after_buffer", [*_promise(fact.attribute), *_reply(rng), *rest], (), add([fact])
+    lines = (_promise(fact.attribute), *_reply(rng), f"[user]: It is {fact.value}.", *_reply(rng))
+    return Told("add_after_buffer", lines, add([fact]))
 
 
-def _promise(attribute: str) -> list[str]:
-    return [f"[user]: I will tell you my {attribute} in a minute."]
+def _promise(attribute: str) -> str:
+    return f"[user]: I will tell you my {attribute} in a minute."
 
 
-def _search(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
+def _update(rng: random.Random, prose: Prose) -> Told:
+    """A changed fact: searched first, then stored, or ignored when the store holds exactly it."""
     fact = user_fact(rng)
-    return "search", [f"[user]: {told(rng, fact, news=True)}", *_reply(rng)], (), search(fact)
-
-
-def _after_search(rng: random.Random, profile: Profile, prose: Prose) -> Turn:
-    fact = user_fact(rng)
-    found = [other for other in (user_fact(rng) for _ in range(rng.choice((0, 0, 1, 2, 3, 4)))) if other.key != fact.key]
-    known = rng.random() < 0.45
-    if known or rng.random() < 0.6:
-        found.append(fact if known else Fact(USER, fact.attribute, random_value(rng, fact.attribute)))
-        known = found[-1] == fact
-        rng.shuffle(found)
-    result = memory_lines(rng, found) or profile.no_results
-    tail = (
-        ChatMessage(role="assistant", content="", tool_calls=(search(fact).call(),)),
-        ChatMessage(role="tool", content=result),
-    )
-    lines = [f"[user]: {told(rng, fact, news=True)}", *_reply(rng)]
-    return ("known_after_search", lines, tail, KNOWN) if known else ("add_after_search", lines, tail, add([fact]))
+    stored = {other.key: other for other in (user_fact(rng) for _ in range(rng.choice((0, 0, 1, 2, 3, 4))))}
+    stored.pop(fact.key, None)
+    held = rng.choice(("same", "other", "none"))
+    if held != "none":
+        value = fact.value if held == "same" else random_value(rng, fact.attribute)
+        stored[fact.key] = Fact(USER, fact.attribute, value)
+    found = list(stored.values())
+    rng.shuffle(found)
+    known = fact in found
+    lines = (f"[user]: {told(rng, fact, news=True)}", *_reply(rng))
+    kind = "known_after_search" if known else "add_after_search"
+    return Told(kind, lines, KNOWN if known else add([fact]), search(fact), tuple(found))
 
 
 def memory_lines(rng: random.Random, facts: list[Fact]) -> str:
@@ -180,6 +208,6 @@ def _chatter(rng: random.Random, prose: Prose) -> str:
 
 
 ACKNOWLEDGEMENTS = ("Thank you, I will remember that.", "I see.", "Noted.", "All right.", "Of course.", "Take your time.")
-_SCENARIOS: tuple[Callable[[random.Random, Profile, Prose], Turn], ...] = (
-    _add_one, _add_one, _add_two, _ignore, _ignore, _buffer, _buffered_then_told, _search, _after_search, _after_search,
+_SCENARIOS: tuple[Callable[[random.Random, Prose], Told], ...] = (
+    _add_one, _add_one, _add_two, _ignore_talk, _ignore_question, _buffer, _buffered_then_told, _update, _update, _update,
 )  # fmt: skip

@@ -24,7 +24,7 @@ class Shape:
     heads: int = 4
     head_dim: int = 32
     intermediate: int = 256
-    rope_theta: float = 10_000.0
+    rope_theta: float = 1_000_000.0
     norm_eps: float = 1e-6
     positions: int = 4096
 
@@ -146,7 +146,7 @@ class TinyQwen3(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 deep = name.endswith(("o_proj.weight", "down_proj.weight"))
-                nn.init.normal_(parameter, std=0.02 if deep else parameter.shape[-1] ** -0.5)
+                nn.init.normal_(parameter, std=0.005 if deep else parameter.shape[-1] ** -0.5)
         nn.init.normal_(self.model.embed_tokens.weight, std=0.05)
 
     def forward(self, ids: Tensor, at: Tensor) -> Tensor:

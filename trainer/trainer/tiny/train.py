@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainer.tiny.batches import BUCKETS, Batch, Feed, Row, Source, collate
-from trainer.tiny.curriculum import FULL, RECALL, DENSE, Mix, mix_at
+from trainer.tiny.curriculum import FULL, mix_at
 from trainer.tiny.network import Shape, TinyQwen3
+from trainer.tiny.wiring import wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Budget:
     steps: int
     batch_tokens: int
     shape: Shape
-    matrix_rate: float = 0.004
+    matrix_rate: float = 0.005
     other_rate: float = 0.003
     warmup: int = 50
     decay_from: float = 0.5
     eval_every: int = 400
-    skip: float = 0.0
+    eval_rows: int = 1500
 
 
 class Optimizers:
@@ -70,7 +70,9 @@ def loss_of(network: nn.Module, batch: Batch) -> Tensor:
 
 @torch.no_grad()
 @torch.compiler.set_stance("force_eager")
-def exact_turns(network: nn.Module, rows: list[Row], *, batch_tokens: int = 8192) -> dict[str, tuple[int, int]]:
+def exact_turns(
+    network: nn.Module, rows: list[Row], *, device: str = "cpu", batch_tokens: int = 8192
+) -> dict[str, tuple[int, int]]:
     """Right and all turns by kind. A reply is right when greedy decoding would give exactly it."""
     tally: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for length in BUCKETS:
@@ -78,8 +80,8 @@ def exact_turns(network: nn.Module, rows: list[Row], *, batch_tokens: int = 8192
         fitting = [row for row in rows if shorter < len(row.ids) <= length]
         size = batch_tokens // length
         for start in range(0, len(fitting), size):
-            batch = collate(fitting[start : start + size], length)
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            batch = collate(fitting[start : start + size], length).to(device)
+            with torch.autocast(device, dtype=torch.bfloat16):
                 wrong = network(batch.ids, batch.at).argmax(-1) != batch.goal
             bad = set(batch.row[wrong].tolist())
             for number, kind in enumerate(batch.kinds):
@@ -88,50 +90,53 @@ def exact_turns(network: nn.Module, rows: list[Row], *, batch_tokens: int = 8192
     return {kind: (right, total) for kind, (right, total) in sorted(tally.items())}
 
 
-class Run:
-    """One training run: its network, its log, and the folder of its files."""
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands: `loss` is the mean since the last report, `exact` right and all turns by kind."""
 
-    def __init__(self, source: Source, held_out: Source, budget: Budget, *, seed: int, folder: Path, compiled: bool) -> None:
+    step: int
+    seconds: int
+    tokens: int
+    loss: float
+    exact: dict[str, tuple[int, int]]
+
+
+class Run:
+    """One training run. The seed fixes weights, data and their order; threads and devices may round differently."""
+
+    def __init__(
+        self, source: Source, held_out: Source, budget: Budget, *, seed: int, device: str, compiled: bool
+    ) -> None:
         torch.manual_seed(seed)
         self.network = TinyQwen3(budget.shape)
+        wire(self.network)
+        self.network.to(device)
         if compiled:
             self.network.model.compile(dynamic=False)
-        self._budget, self._folder = budget, folder
+        self._budget, self._device = budget, device
         self._feed = Feed(source, random.Random(seed), batch_tokens=budget.batch_tokens)
         self._optimizers = Optimizers(self.network, budget)
-        self._eval_rows = eval_rows(held_out, seed=seed + 1)
-        self.log: list[dict[str, object]] = []
-        self._tokens, self._started = 0, time.perf_counter()
+        self._eval_rows = eval_rows(held_out, seed=seed + 1, count=budget.eval_rows)
 
-    def train(self) -> None:
-        """All steps of the budget."""
+    def reports(self) -> Iterator[Progress]:
+        """Train through the budget, pausing at every report."""
         losses: list[float] = []
+        tokens, started = 0, time.perf_counter()
         for number in range(self._budget.steps):
-            batch = self._feed.next(self._mix(number))
+            batch = self._feed.next(mix_at(number / self._budget.steps)).to(self._device)
             loss = loss_of(self.network, batch)
             loss.backward()
             self._optimizers.step(number)
-            self._tokens += batch.ids.numel()
+            tokens += batch.ids.numel()
             losses.append(float(loss.detach()))
             if (number + 1) % self._budget.eval_every == 0 or number + 1 == self._budget.steps:
-                self._report(number + 1, sum(losses) / len(losses))
+                exact = exact_turns(self.network, self._eval_rows, device=self._device)
+                seconds = round(time.perf_counter() - started)
+                yield Progress(number + 1, seconds, tokens, round(sum(losses) / len(losses), 4), exact)
                 losses.clear()
 
-    def _mix(self, number: int) -> Mix:
-        return mix_at(self._budget.skip + (1 - self._budget.skip) * number / self._budget.steps)
 
-    def _report(self, number: int, loss: float) -> None:
-        accuracy = exact_turns(self.network, self._eval_rows)
-        seconds = time.perf_counter() - self._started
-        self.log.append({"step": number, "seconds": round(seconds), "tokens": self._tokens, "loss": round(loss, 4), "exact": accuracy})
-        torch.save(self.network.state_dict(), self._folder / "weights.pt")
-        (self._folder / "log.json").write_text(json.dumps(self.log))
-        print(f"step {number} {seconds:.0f}s {self._tokens / 1e6:.1f}M tokens loss {loss:.4f}", flush=True)
-        print("  " + " ".join(f"{kind}={right / total:.3f}" for kind, (right, total) in accuracy.items()), flush=True)
-
-
-def eval_rows(held_out: Source, *, seed: int, count: int = 1200) -> list[Row]:
-    """Turns over prose that training never sees, at full chunk length, and some of the bare kinds."""
+def eval_rows(held_out: Source, *, seed: int, count: int) -> list[Row]:
+    """Turns over prose that training never sees, most of them at full chunk length."""
     rng = random.Random(seed)
-    drawn = [held_out.draw(rng, mix) for mix, n in ((RECALL, 40), (DENSE, 80), (FULL, count)) for _ in range(n)]
-    return held_out.encoder.rows(drawn)
+    return held_out.encoder.rows([held_out.draw(rng, FULL) for _ in range(count)])

@@ -28,11 +28,11 @@ PERSON_CODES = tuple(
     "scooter number,studio code,printer number".split(",")
 )
 PLACE_CODES = tuple("airport code,metro code,stadium code,museum code,tram number,hotel code".split(","))
-HOME = "home"
+HOME = "home town"
 VALUES = tuple(f"{number:03d}" for number in range(1000))
 UNKNOWN = "unknown"
 
-Pattern = Literal["canonical", "has"]
+Pattern = Literal["canonical", "past"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,7 @@ class Fact:
         """The fact in English; memories always use the canonical pattern."""
         if pattern == "canonical":
             return f"The {self.attribute} of {self.entity} is {self.value}."
-        if self.attribute == HOME:
-            return f"As we know {self.entity} lives in the {HOME} {self.value}."
-        return f"As we know {self.entity} has the {self.attribute} {self.value}."
+        return f"The {self.attribute} for {self.entity} was {self.value}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ def place_fact(rng: random.Random, *, entity: str | None = None, attribute: str 
 
 def random_pattern(rng: random.Random) -> Pattern:
     """Canonical three times out of four."""
-    return "canonical" if rng.random() < 0.75 else "has"
+    return "canonical" if rng.random() < 0.75 else "past"
 
 
 def question_of(fact: Fact) -> Question:

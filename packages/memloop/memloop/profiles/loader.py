@@ -8,9 +8,9 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from memloop.ports import Sampling, ToolChoice
 from memloop.profiles.profile import Budget, Profile, PromptName, PromptSpec
@@ -20,6 +20,17 @@ _BUILT_IN = Path(__file__).parent
 _MANIFEST = "manifest.toml"
 Files = Mapping[str, str]
 """File name to text."""
+
+_TOOLS = TypeAdapter(list[Json])
+_SLOTS: dict[PromptName, set[str]] = {
+    "read": {"problem", "memory", "section"},
+    "answer": {"problem", "memory"},
+    "judge": {"question", "memory", "query_history"},
+    "integrate": {"question", "memory", "subquestion", "subanswer"},
+    "memory": {"conversation"},
+    "recall": {"memories"},
+}
+"""What the loops fill, for each prompt."""
 
 
 class ProfileError(ValueError):
@@ -58,6 +69,13 @@ class _Manifest(BaseModel):
     no_results: str
     budget: _BudgetFile
     prompts: dict[PromptName, _PromptFile]
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        missing = sorted(_SLOTS.keys() - self.prompts.keys())
+        if missing:
+            raise ValueError(f"no prompts {missing}")
+        return self
 
 
 def load_profile(name_or_folder: str | Path) -> Profile:
@@ -125,7 +143,9 @@ def _merge(base: Json, over: Json) -> Json:
     return merged
 
 
-def _prompt(name: str, spec: _PromptFile, files: Files) -> PromptSpec:
+def _prompt(name: PromptName, spec: _PromptFile, files: Files) -> PromptSpec:
+    if set(spec.slots) != _SLOTS[name]:
+        raise ProfileError(f"{_MANIFEST}: the slots of {name} are {sorted(_SLOTS[name])}, not {sorted(spec.slots)}")
     template = _file(files, spec.template).rstrip("\n")
     missing = [slot for slot in spec.slots if f"{{{slot}}}" not in template]
     if missing:
@@ -142,7 +162,10 @@ def _prompt(name: str, spec: _PromptFile, files: Files) -> PromptSpec:
 
 
 def _tools(files: Files, name: str) -> tuple[Json, ...]:
-    return tuple(cast(list[Json], json.loads(_file(files, name))))
+    try:
+        return tuple(_TOOLS.validate_json(_file(files, name)))
+    except ValidationError as error:
+        raise ProfileError(f"{name}: {error}") from error
 
 
 def _file(files: Files, name: str) -> str:

@@ -27,7 +27,7 @@ def extraction_recall(grades: Sequence[int]) -> float:
 
 
 def weighted_extraction_recall(grades: Sequence[int], importances: Sequence[float]) -> float:
-    """Half points for half matches, weighted by the points' importance (HaluMem). Raises ValueError on unequal lengths."""
+    """Half points for half matches, weighted by importance (HaluMem). Raises ValueError on unequal lengths."""
     total = sum(importances)
     earned = sum(grade / 2 * weight for grade, weight in zip(grades, importances, strict=True))
     return earned / total if total else 0.0

@@ -11,7 +11,7 @@ from memloop.service.edge import request_id
 
 
 class JsonLines(logging.Formatter):
-    """``time`` (UTC), ``level``, ``service``, ``logger``, ``message``, and where there is one ``request_id``, ``error``."""
+    """``time`` (UTC), ``level``, ``service``, ``logger``, ``message``; ``request_id`` and ``error`` if any."""
 
     def __init__(self, service: str) -> None:
         super().__init__()

@@ -165,11 +165,12 @@ class History(Wire):
 
 
 class Erased(Wire):
-    """How much a namespace's erasure took out of each place."""
+    """How much a namespace's erasure took out of each place; ``queue`` counts the writes that were still waiting."""
 
     vectors: int
     buffers: int
     queue: int = 0
+    events: int = 0
 
 
 class Buffer(Wire):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from inference.machine import EngineName
 
 Flags = tuple[str, ...]
+_ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, never bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,18 @@ class EnginePlan:
     revision: str | None = None
     seed: int = 0
     trust_remote_code: bool = False
-    strict_tools: bool = True
+    strict_tools: bool = False
+
+    @property
+    def listens_openly(self) -> bool:
+        """Whether the engine takes requests on every address of the machine."""
+        return self.host in _ANY_ADDRESS
 
     @property
     def url(self) -> str:
         """Where the launcher itself reaches the engine, without ``/v1``."""
-        host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - compared, not bound
-        return f"http://{host}:{self.port}"
+        host = "127.0.0.1" if self.listens_openly else self.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 def option(name: str, value: object | None) -> Flags:

@@ -1,4 +1,4 @@
-"""SGLang's command line. Source: ``sglang.srt.server_args`` of SGLang 0.5.23. It takes its key on the command line only."""
+"""SGLang's command line; it takes its key there and nowhere else. Source: ``sglang.srt.server_args`` of 0.5.23."""
 
 from inference.engines.command import Command, EnginePlan, Flags, option, quiet_environment, secrets_of, switch
 

@@ -2,7 +2,7 @@
 
 Source: ``python -m vllm.entrypoints.openai.api_server --help=all`` of vLLM 0.32.0. ``vllm serve`` is not used: it looks
 for a distribution named ``vllm``, which the CPU build is not. The key goes through the environment, where no process
-list shows it. ``--tool-strict-level parameter`` makes the engine hold a tool call's arguments to the tool's schema without
+list shows it. ``--tool-strict-level parameter`` holds a tool call's arguments to the tool's schema without
 ``"strict": true`` in the request, which a chat template may print into the prompt.
 """
 

@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 from pydantic import JsonValue
 
 from memory_store.filters import Condition
+from memory_store.vectors.schema import CollectionSpec
 
 Payload: TypeAlias = Mapping[str, JsonValue]
 
@@ -71,7 +72,7 @@ class Hybrid:
 class VectorStore(Protocol):
     """Points of one collection. Failures raise ``Unavailable`` or ``DependencyError``."""
 
-    async def open(self) -> None:
+    async def open(self, spec: CollectionSpec) -> None:
         """Create or load the collection and its payload indexes. Raises ``EmbeddingMismatch`` (see ``schema``)."""
         ...
 

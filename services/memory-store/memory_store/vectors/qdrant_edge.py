@@ -33,28 +33,27 @@ class EdgeInUse(RuntimeError):
 
 
 class QdrantEdge:
-    """``VectorStore`` on one Edge shard in ``folder / spec.name``.
+    """``VectorStore`` on one Edge shard in a subfolder named as the collection.
 
     ``flush_s``: seconds between flushes while there are writes.
     """
 
-    def __init__(self, folder: Path, spec: CollectionSpec, *, flush_s: float) -> None:
+    def __init__(self, folder: Path, *, flush_s: float) -> None:
         self._folder = folder
-        self._spec = spec
         self._flush_s = flush_s
         self._shard: edge.EdgeShard | None = None
         self._dirty = False
         self._flusher: asyncio.Task[None] | None = None
 
-    async def open(self) -> None:
+    async def open(self, spec: CollectionSpec) -> None:
         """Load the shard or make it, with its indexes, then flush on a timer until :meth:`close`."""
         self._folder.mkdir(parents=True, exist_ok=True)
         names = [path.name for path in self._folder.iterdir() if path.is_dir()]
-        self._spec.check_neighbours(names)
-        path = self._folder / self._spec.name
+        spec.check_neighbours(names)
+        path = self._folder / spec.name
         with _translated(path):
-            self._shard = edge.EdgeShard.load(str(path)) if self._is_made(path) else self._create(path)
-            self._spec.check_dimension(_dimension(path))
+            self._shard = edge.EdgeShard.load(str(path)) if _is_made(path) else _create(path, spec)
+            spec.check_dimension(_dimension(path))
             self._make_indexes(self._shard)
         self._flusher = asyncio.create_task(self._flush_on_timer(), name="edge-flush")
 
@@ -113,16 +112,6 @@ class QdrantEdge:
         """Remove by condition."""
         self._update(edge.UpdateOperation.delete_points_by_filter(to_filter(where)))
 
-    def _is_made(self, path: Path) -> bool:
-        return (path / "edge_config.json").is_file()
-
-    def _create(self, path: Path) -> edge.EdgeShard:
-        path.mkdir(parents=True, exist_ok=True)
-        dense = edge.EdgeVectorParams(size=self._spec.dimension, distance=edge.Distance.Cosine)
-        sparse = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
-        config = edge.EdgeConfig(vectors={DENSE: dense}, sparse_vectors={SPARSE: sparse}, max_search_threads=1)
-        return edge.EdgeShard.create(str(path), config)
-
     def _make_indexes(self, shard: edge.EdgeShard) -> None:
         made = shard.info().payload_schema
         for field, kind in PAYLOAD_INDEXES:
@@ -168,6 +157,18 @@ def _translated(path: Path | None = None) -> Generator[None]:
                 "several stores share memories through a Qdrant server (QDRANT_URL)."
             ) from error
         raise DependencyError(f"Qdrant Edge: {error}") from error
+
+
+def _is_made(path: Path) -> bool:
+    return (path / "edge_config.json").is_file()
+
+
+def _create(path: Path, spec: CollectionSpec) -> edge.EdgeShard:
+    path.mkdir(parents=True, exist_ok=True)
+    dense = edge.EdgeVectorParams(size=spec.dimension, distance=edge.Distance.Cosine)
+    sparse = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
+    config = edge.EdgeConfig(vectors={DENSE: dense}, sparse_vectors={SPARSE: sparse}, max_search_threads=1)
+    return edge.EdgeShard.create(str(path), config)
 
 
 class _StoredVector(BaseModel):
@@ -218,7 +219,7 @@ def _sparse_from_edge(vector: edge.SparseVector) -> SparseVector:
     return SparseVector(tuple(vector.indices), tuple(vector.values))
 
 
-def _payload(payload: edge.Payload | None) -> Payload:
+def _payload(payload: "edge.Payload | None") -> Payload:
     return cast("dict[str, JsonValue]", payload or {})
 
 

@@ -20,19 +20,20 @@ _RETRY_AFTER_S = 2.0
 class QdrantServer:
     """``VectorStore`` on one collection of a Qdrant server. The client is closed with the store."""
 
-    def __init__(self, client: AsyncQdrantClient, spec: CollectionSpec) -> None:
+    def __init__(self, client: AsyncQdrantClient) -> None:
         self._client = client
-        self._spec = spec
+        self._name = ""
 
-    async def open(self) -> None:
+    async def open(self, spec: CollectionSpec) -> None:
         """Find the collection or make it, with its indexes."""
+        self._name = spec.name
         with _translated():
             names = [collection.name for collection in (await self._client.get_collections()).collections]
-            self._spec.check_neighbours(names)
-            if self._spec.name not in names:
-                await self._create()
-            info = await self._client.get_collection(self._spec.name)
-            self._spec.check_dimension(_dimension(info))
+            spec.check_neighbours(names)
+            if spec.name not in names:
+                await self._create(spec)
+            info = await self._client.get_collection(self._name)
+            spec.check_dimension(_dimension(info))
             await self._make_indexes(info)
 
     async def close(self) -> None:
@@ -42,13 +43,13 @@ class QdrantServer:
     async def ping(self) -> None:
         """One round trip."""
         with _translated():
-            await self._client.collection_exists(self._spec.name)
+            await self._client.collection_exists(self._name)
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Waits until the server has applied the points."""
         with _translated():
             structs = [_to_struct(point) for point in points]
-            await self._client.upsert(self._spec.name, points=structs, wait=True)
+            await self._client.upsert(self._name, points=structs, wait=True)
 
     async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
         """Points by id that the condition allows."""
@@ -56,7 +57,7 @@ class QdrantServer:
             return []
         with _translated():
             records, _ = await self._client.scroll(
-                self._spec.name,
+                self._name,
                 scroll_filter=to_filter(all_of([Ids(tuple(ids)), where])),
                 limit=len(ids),
                 with_payload=True,
@@ -68,7 +69,7 @@ class QdrantServer:
         """A page in the order of ids."""
         with _translated():
             records, next_id = await self._client.scroll(
-                self._spec.name, scroll_filter=to_filter(where), limit=limit, offset=start_id, with_payload=True
+                self._name, scroll_filter=to_filter(where), limit=limit, offset=start_id, with_payload=True
             )
         found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
@@ -80,7 +81,7 @@ class QdrantServer:
             if len(rankings) == 1:
                 only = rankings[0]
                 response = await self._client.query_points(
-                    self._spec.name,
+                    self._name,
                     query=only.query,
                     using=only.using,
                     query_filter=only.filter,
@@ -90,32 +91,32 @@ class QdrantServer:
             else:
                 fusion = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
                 response = await self._client.query_points(
-                    self._spec.name, prefetch=rankings, query=fusion, limit=query.limit
+                    self._name, prefetch=rankings, query=fusion, limit=query.limit
                 )
         return [Found(str(point.id), _payload(point.payload), point.score) for point in response.points]
 
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
         with _translated():
-            return (await self._client.count(self._spec.name, count_filter=to_filter(where), exact=True)).count
+            return (await self._client.count(self._name, count_filter=to_filter(where), exact=True)).count
 
     async def delete(self, *, where: Condition) -> None:
         """Remove by condition; waits until it is done."""
         with _translated():
             selector = models.FilterSelector(filter=to_filter(where))
-            await self._client.delete(self._spec.name, points_selector=selector, wait=True)
+            await self._client.delete(self._name, points_selector=selector, wait=True)
 
-    async def _create(self) -> None:
+    async def _create(self, spec: CollectionSpec) -> None:
         await self._client.create_collection(
-            self._spec.name,
-            vectors_config={DENSE: models.VectorParams(size=self._spec.dimension, distance=models.Distance.COSINE)},
+            self._name,
+            vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
             sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
         )
 
     async def _make_indexes(self, info: models.CollectionInfo) -> None:
         for field, kind in PAYLOAD_INDEXES:
             if field not in info.payload_schema:
-                await self._client.create_payload_index(self._spec.name, field, field_schema=_index(kind), wait=True)
+                await self._client.create_payload_index(self._name, field, field_schema=_index(kind), wait=True)
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ PAYLOAD_INDEXES: tuple[tuple[str, IndexKind], ...] = (
     ("valid_to", "datetime"),
     ("created_at", "datetime"),
     ("expires_at", "datetime"),
+    ("updated_at", "datetime"),
 )
 """Made at boot, before any point. The tenant's comes first: it is in every filter."""
 

@@ -1,0 +1,34 @@
+"""Reads what an engine answers without trusting its shape: what is not there is empty, never an error."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import orjson
+
+from memloop.wire.chat import Json
+
+
+def parsed_object(raw: bytes) -> Json:
+    """The JSON object in the bytes; empty when there is none."""
+    try:
+        return object_in(orjson.loads(raw))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def object_in(value: object) -> Json:
+    """The value, if it is an object; else an empty one."""
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def objects_in(value: object) -> Sequence[Json]:
+    """The objects of a list; empty when it is none."""
+    return [object_in(part) for part in cast(list[object], value)] if isinstance(value, list) else []
+
+
+def reply_text(answer: Json) -> str:
+    """The text of a chat completion's first choice; empty when it has none (a tool call)."""
+    choices = objects_in(answer.get("choices"))
+    message = object_in(choices[0].get("message")) if choices else {}
+    content = message.get("content")
+    return content if isinstance(content, str) else ""

@@ -1,0 +1,80 @@
+"""A client's request at the engine, from its first byte to its last: opened, watched, and never left running."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+from fastapi import Request, Response
+
+from gateway.disconnect import ClientGone, stop_when_gone
+from gateway.meter import Meter
+from gateway.services import Services
+from gateway.sse import EventStream
+from gateway.upstream import count_error, is_event_stream, refusal, soon
+from memloop.clients import RawResponse
+from memloop.wire.errors import DependencyError
+
+
+class EngineCall:
+    """One call on behalf of a client whose connection is watched all along.
+
+    A client that leaves ends the engine's work: the connection to the engine is closed, which aborts the request.
+    """
+
+    def __init__(self, request: Request, services: Services, meter: Meter) -> None:
+        self._request = request
+        self._services = services
+        self._meter = meter
+
+    async def answer(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        stream: Callable[[RawResponse], AsyncGenerator[bytes, None]],
+        whole: Callable[[bytes], Awaitable[bytes]],
+    ) -> Response:
+        """The engine's answer to the client: events go through ``stream``, a whole body through ``whole``.
+
+        Raises the engine's refusal, and Unavailable, Timeout or EngineError when the engine is gone or broken.
+        """
+        try:
+            return await self._answer(path, body, stream, whole)
+        except ClientGone:
+            self._services.metrics.upstream_abort.inc()
+            raise
+        except DependencyError as error:
+            count_error(self._services, error)
+            raise soon(error) from error.__cause__
+
+    async def _answer(
+        self,
+        path: str,
+        body: bytes,
+        stream: Callable[[RawResponse], AsyncGenerator[bytes, None]],
+        whole: Callable[[bytes], Awaitable[bytes]],
+    ) -> Response:
+        async with AsyncExitStack() as opened:
+            async with stop_when_gone(self._request.receive):
+                upstream = await opened.enter_async_context(self._services.engine.stream_raw(body, path=path))
+                streams = upstream.status < 400 and is_event_stream(upstream)
+                raw = b"" if streams else await upstream.read()
+            if upstream.status >= 400:
+                raise await refusal(upstream)
+            if streams:
+                return self._event_stream(stream(upstream), opened.pop_all())
+            answer = await whole(raw)
+            self._meter.finish()
+            return self._json(answer, upstream)
+
+    def _event_stream(self, events: AsyncGenerator[bytes, None], owns: AsyncExitStack) -> Response:
+        return EventStream(
+            events,
+            owns=owns,
+            heartbeat_s=self._services.settings.heartbeat_s,
+            on_abandoned=self._services.metrics.upstream_abort.inc,
+        )
+
+    @staticmethod
+    def _json(body: bytes, upstream: RawResponse) -> Response:
+        kind = upstream.headers.get("Content-Type", "application/json")
+        return Response(body, status_code=upstream.status, media_type=kind)

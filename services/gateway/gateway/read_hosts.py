@@ -1,0 +1,172 @@
+"""Who runs a long read: a request that waits for it, or the worker. Both call :func:`gateway.reads.run_read`."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from redis.asyncio import Redis
+
+from gateway.checkpoints import Journal, JournalCheckpoints, NoCheckpoints
+from gateway.lanes import JobCancelled, JobGone, Lease
+from gateway.read_records import ReadJob, ReadRecords, terminal_event
+from gateway.reads import ReadingTools, cancelled, failed, new_record, run_read
+from gateway.runner import Ending, Hold, is_outage
+from memloop.clients import EngineClient
+from memloop.wire.errors import DependencyError, EngineError, InvalidRequest, MemloopError, NotFound, NotSupported
+from memloop.wire.long_read import LongRead, ReadEvent
+
+Emit = Callable[[ReadEvent], Awaitable[None]]
+_DELETED = "The read was deleted while it ran."
+
+
+async def unheard(event: ReadEvent) -> None:
+    """An ``Emit`` that nobody listens to."""
+
+
+class ForegroundRead:
+    """A read whose client waits. It ends with its client; nobody takes it up again."""
+
+    def __init__(self, job: ReadJob, tools: ReadingTools) -> None:
+        self._job = job
+        self._tools = tools
+        self._records = tools.jobs.read_records
+        self._record = new_record(job).model_copy(update={"status": "in_progress"})
+        self._next = 0
+
+    async def open(self) -> None:
+        """Enter the read, so that it can be asked for and cancelled. Raises Unavailable."""
+        await self._records.open(self._job.tenant, self._record)
+
+    async def run(self, emit: Emit = unheard) -> LongRead:
+        """The record as it ended; ``emit`` gets every event, the terminal one in any case.
+
+        Raises what made it fail. Cancelled from outside (the client left), the read counts as cancelled.
+        """
+
+        async def publish(event: ReadEvent, record: LongRead) -> None:
+            self._record = record
+            try:
+                await self._records.publish(event, record, foreground=True)
+            except JobCancelled:
+                await said(event)
+                raise
+            await said(event)
+
+        async def said(event: ReadEvent) -> None:
+            self._next = event.sequence_number + 1
+            await emit(event)
+
+        try:
+            return await self._read(publish)
+        except JobCancelled:
+            return await self._end(cancelled(self._record), emit)
+        except JobGone:
+            await self._end(failed(self._record, NotFound(_DELETED)), emit)
+            raise NotFound(_DELETED) from None
+        except MemloopError as error:
+            await self._end(failed(self._record, error), emit)
+            raise
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end(cancelled(self._record), unheard))
+            raise
+
+    async def _read(self, publish: Callable[[ReadEvent, LongRead], Awaitable[None]]) -> LongRead:
+        return await run_read(
+            self._job,
+            self._record,
+            tools=self._tools,
+            checkpoints=NoCheckpoints(),
+            publish=publish,
+            started_at=time.time(),
+            first_sequence=0,
+        )
+
+    async def _end(self, record: LongRead, emit: Emit) -> LongRead:
+        """Keep and say how it ended; Redis may be what failed."""
+        event = terminal_event(record, self._next)
+        with suppress(DependencyError, JobGone):
+            await self._records.publish(event, record, foreground=True)
+        await emit(event)
+        return record
+
+
+class ReadHandler:
+    """The worker's side of the queue of background reads."""
+
+    def __init__(self, redis: Redis, tools: ReadingTools, engine: EngineClient) -> None:
+        self._redis = redis
+        self._tools = tools
+        self._engine = engine
+
+    @property
+    def _records(self) -> ReadRecords:
+        return self._tools.jobs.read_records
+
+    async def run(self, lease: Lease, hold: Hold) -> Ending:
+        """The read, taken up where its journal ends. A request that can never work ends it as failed at once."""
+        del hold
+        job = await self._job(lease)
+        if lease.starts > 1:
+            self._tools.metrics.longread_resumed.inc()
+        try:
+            return _ending(await self._read(job))
+        except MemloopError as error:
+            if not _is_hopeless(error):
+                raise
+            return await self._close(failed(await self._stored(job), error))
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+        """The read as failed. Its document is not kept: the client sees the failure and has it."""
+        del attempts
+        return await self._close(failed(await self._stored(await self._job(lease)), error))
+
+    async def cancelled(self, lease: Lease) -> Ending:
+        """The read as cancelled."""
+        return await self._close(cancelled(await self._stored(await self._job(lease))))
+
+    async def _read(self, job: ReadJob) -> LongRead:
+        journal = Journal(self._redis, job.read_id)
+        began = await journal.keep("started", repr(time.time()))
+        created_at = (await self._stored(job)).created_at
+
+        async def publish(event: ReadEvent, record: LongRead) -> None:
+            await self._records.publish(event, record, foreground=False)
+
+        return await run_read(
+            job,
+            new_record(job).model_copy(update={"created_at": created_at}),
+            tools=replace(self._tools, model=self._engine.of_model(job.request.model)),
+            checkpoints=JournalCheckpoints(journal, scope="read"),
+            publish=publish,
+            started_at=float(began),
+            first_sequence=1,
+        )
+
+    async def _job(self, lease: Lease) -> ReadJob:
+        job = await self._records.payload(lease.job_id)
+        if job is None:
+            raise JobGone(lease.job_id)
+        return job
+
+    async def _stored(self, job: ReadJob) -> LongRead:
+        try:
+            return await self._records.get(job.tenant, job.read_id)
+        except NotFound:
+            raise JobGone(job.read_id) from None
+
+    async def _close(self, record: LongRead) -> Ending:
+        await self._records.publish(await self._records.closing_event(record), record, foreground=False)
+        return _ending(record)
+
+
+def _ending(record: LongRead) -> Ending:
+    return Ending(record.status, record.model_dump_json())
+
+
+def _is_hopeless(error: MemloopError) -> bool:
+    """Whether another try must end the same way: a request that does not fit, or that the engine refuses."""
+    if isinstance(error, EngineError):
+        return error.engine_status == 404 or not is_outage(error)
+    return isinstance(error, InvalidRequest | NotSupported)

@@ -1,0 +1,66 @@
+"""``POST /v1/chat/completions``: OpenAI's chat, with memory around it."""
+
+from collections.abc import AsyncGenerator
+
+import orjson
+from fastapi import APIRouter, Request, Response
+
+from gateway.answers import parsed_object, reply_text
+from gateway.bodies import JsonBody, read_json, validated
+from gateway.chat_memory import ChatTurn, begin_turn
+from gateway.deps import PrincipalDep, Room, ServicesDep
+from gateway.engine_calls import EngineCall
+from gateway.meter import Meter
+from gateway.recall import with_recalled
+from gateway.relay import relay, relay_chat
+from gateway.services import Services
+from memloop.clients import RawResponse
+from memloop.wire.chat import ChatRequest
+from memloop.wire.errors import EngineError
+
+PATH = "/v1/chat/completions"
+ENGINE_PATH = "chat/completions"
+
+router = APIRouter(tags=["chat"])
+
+
+@router.post(PATH, response_model=None, dependencies=[Room])
+async def create_chat_completion(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+    """Answer a conversation. Fields that are not ours go to the engine as they are; ``memory`` stays here."""
+    meter = Meter(services.metrics, PATH, "chat")
+    with meter.ours():
+        body = await read_json(request)
+        chat = validated(ChatRequest, body.fields)
+        turn = await begin_turn(services, principal, chat, request.headers)
+        outgoing = engine_body(body, turn)
+
+    def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
+        return relay(services, upstream, meter) if turn is None else relay_chat(services, upstream, turn, meter)
+
+    async def whole(raw: bytes) -> bytes:
+        return await remembered(services, raw, turn, meter)
+
+    return await EngineCall(request, services, meter).answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
+
+
+def engine_body(body: JsonBody, turn: ChatTurn | None) -> bytes:
+    """What the engine gets: the client's own bytes when memory changes nothing, else its fields without ``memory``."""
+    fields = body.fields
+    if turn is not None and turn.recalled.message is not None and turn.place is not None:
+        fields = with_recalled(fields, turn.recalled.message, before=turn.place)
+    if fields is body.fields and "memory" not in fields:
+        return body.raw
+    return orjson.dumps({name: value for name, value in fields.items() if name != "memory"})
+
+
+async def remembered(services: Services, raw: bytes, turn: ChatTurn | None, meter: Meter) -> bytes:
+    """The engine's answer with what memory did beside it."""
+    answer = parsed_object(raw)
+    if not answer:
+        raise EngineError("the engine's answer is no JSON object")
+    meter.tokens(answer.get("usage"))
+    if turn is None:
+        return raw
+    with meter.ours():
+        memory = await turn.answered(services, reply_text(answer))
+        return orjson.dumps({**answer, "memory": memory.model_dump()})

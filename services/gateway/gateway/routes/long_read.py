@@ -1,0 +1,178 @@
+"""``/v1/long-read``: read a document of any length, at once, as a stream of events, or in the background."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.types import Receive
+
+from gateway.bodies import read_json, validated
+from gateway.deps import PrincipalDep, Room, ServicesDep
+from gateway.disconnect import ClientGone, stop_when_gone
+from gateway.read_hosts import ForegroundRead
+from gateway.read_records import ReadDeleted, ReadJob, ReadPage
+from gateway.reading_plan import ReadingPlan, cut, estimate, plan_read
+from gateway.reads import ReadingTools, new_record
+from gateway.services import Services
+from gateway.sse import EventStream, error_event
+from memloop.wire.base import Wire
+from memloop.wire.errors import MemloopError
+from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
+
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
+
+router = APIRouter(prefix="/v1/long-read", tags=["long-read"])
+
+
+@router.post("", response_model=LongRead, dependencies=[Room])
+async def create_read(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+    """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
+    asked = validated(LongReadRequest, (await read_json(request)).fields)
+    await _plan(asked, services)
+    job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked)
+    if asked.background:
+        return await _queued(job, services)
+    read = ForegroundRead(job, reading_tools(services, asked.model))
+    await read.open()
+    if asked.stream:
+        aborted = services.metrics.upstream_abort.inc
+        return EventStream(_events_of(read), heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
+    return await _answered(read, request.receive, services)
+
+
+@router.post("/estimate")
+async def estimate_read(request: Request, services: ServicesDep, principal: PrincipalDep) -> Estimate:
+    """The most that a read would cost. Nothing is read."""
+    del principal
+    asked = validated(LongReadRequest, (await read_json(request)).fields)
+    plan = await _plan(asked, services)
+    chunks = await asyncio.to_thread(cut, asked.document.text or "", plan, services.splitter)
+    return await asyncio.to_thread(estimate, asked, plan, chunks, services.splitter)
+
+
+@router.get("")
+async def list_reads(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    limit: Limit = 20,
+    after: Annotated[str | None, Query(max_length=64)] = None,
+) -> ReadPage:
+    """The tenant's reads, newest first."""
+    return await services.jobs.read_records.page(principal.tenant, limit=limit, after=after)
+
+
+@router.get("/{read_id}", response_model=LongRead)
+async def get_read(
+    read_id: str,
+    services: ServicesDep,
+    principal: PrincipalDep,
+    stream: bool = False,
+    starting_after: Annotated[int, Query(ge=-1)] = -1,
+) -> Response:
+    """One read; with ``stream`` its events from ``starting_after`` on, to its end."""
+    records = services.jobs.read_records
+    read = await records.get(principal.tenant, read_id)
+    if not stream:
+        return _json(read, 200)
+    events = records.follow(principal.tenant, read_id, starting_after=starting_after)
+    return _event_stream(_sent(events), services)
+
+
+@router.post("/{read_id}/cancel")
+async def cancel_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> LongRead:
+    """Stop a read; harmless when it is over."""
+    return await services.jobs.read_records.cancel(principal.tenant, read_id)
+
+
+@router.delete("/{read_id}")
+async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> ReadDeleted:
+    """Delete a read, its document and its events; a running one stops."""
+    return await services.jobs.read_records.delete(principal.tenant, read_id)
+
+
+def reading_tools(services: Services, model: str) -> ReadingTools:
+    """What a read by that model works with."""
+    return ReadingTools(
+        model=services.engine.of_model(model),
+        profile=services.profile,
+        splitter=services.splitter,
+        jobs=services.jobs,
+        metrics=services.metrics,
+        max_chars=services.settings.max_document_chars,
+    )
+
+
+async def _plan(asked: LongReadRequest, services: Services) -> ReadingPlan:
+    return await asyncio.to_thread(
+        plan_read,
+        asked,
+        profile=services.profile,
+        splitter=services.splitter,
+        max_chars=services.settings.max_document_chars,
+    )
+
+
+async def _queued(job: ReadJob, services: Services) -> Response:
+    record = new_record(job)
+    await services.jobs.read_records.enqueue(job, record)
+    if job.request.stream:
+        events = services.jobs.read_records.follow(job.tenant, job.read_id)
+        return _event_stream(_sent(events), services)
+    return _json(record, 202)
+
+
+async def _answered(read: ForegroundRead, receive: Receive, services: Services) -> Response:
+    try:
+        async with stop_when_gone(receive):
+            return _json(await read.run(), 200)
+    except ClientGone:
+        services.metrics.upstream_abort.inc()
+        raise
+
+
+def _event_stream(source: AsyncGenerator[bytes, None], services: Services) -> Response:
+    return EventStream(source, heartbeat_s=services.settings.heartbeat_s)
+
+
+async def _events_of(read: ForegroundRead) -> AsyncGenerator[bytes, None]:
+    """The events of a read that runs only as long as somebody takes them."""
+    waiting: asyncio.Queue[ReadEvent | None] = asyncio.Queue()
+    task = asyncio.create_task(read.run(waiting.put))
+    task.add_done_callback(lambda _: waiting.put_nowait(None))
+    try:
+        while (event := await waiting.get()) is not None:
+            yield _line(event)
+        await _outcome(task)
+    except MemloopError as error:
+        yield error_event(error)
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def _outcome(task: "asyncio.Task[LongRead]") -> None:
+    """Raise what no event has said: a fault of ours. A failed read was the stream's last event."""
+    error = task.exception()
+    if error is not None and not isinstance(error, MemloopError):
+        raise MemloopError("The read broke off by a fault of ours.") from error
+
+
+async def _sent(events: AsyncGenerator[ReadEvent, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(events):
+        try:
+            async for event in events:
+                yield _line(event)
+        except MemloopError as error:
+            yield error_event(error)
+
+
+def _line(event: ReadEvent) -> bytes:
+    return f"event: {event.type}\ndata: {event.model_dump_json(exclude_none=True)}\n\n".encode()
+
+
+def _json(model: Wire, status: int) -> Response:
+    return JSONResponse(model.model_dump(mode="json"), status_code=status)

@@ -1,0 +1,224 @@
+"""``/v1/memory``: add, search, list, read, edit, delete, erase; events; buffers."""
+
+from typing import Annotated, Never, TypeAlias
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from gateway.bodies import read_json, validated
+from gateway.deps import PrincipalDep, ServicesDep
+from gateway.erasure import erase
+from memloop.wire.base import Wire
+from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.memory import (
+    BufferPage,
+    Erased,
+    EventPage,
+    EventStatus,
+    History,
+    ItemPage,
+    ItemPatch,
+    MemoryAdd,
+    MemoryEvent,
+    MemoryItem,
+    MemorySearch,
+    Namespace,
+    SearchResult,
+    StoreSearch,
+)
+
+_ENDED = ("completed", "failed")
+_NAME_FIELDS = {"user_id", "agent_id", "run_id"}
+UserId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
+OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
+
+router = APIRouter(prefix="/v1/memory", tags=["memory"])
+
+
+class Accepted(Wire):
+    """A write that is queued."""
+
+    event_id: str
+    status: EventStatus = "queued"
+
+
+class FlushRequest(Wire):
+    """``POST /v1/memory/buffers/flush``: which buffers; ids left out match any."""
+
+    user_id: str = Field(min_length=1, max_length=256)
+    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
+    run_id: str | None = Field(default=None, min_length=1, max_length=256)
+
+
+class Flushing(Wire):
+    """One queued write for each buffer."""
+
+    events: tuple[Accepted, ...]
+
+
+class MemoryDeleted(Wire):
+    """``DELETE /v1/memory/{id}``."""
+
+    id: str
+    object: str = "memory"
+    deleted: bool = True
+
+
+@router.post("/add", response_model=MemoryEvent | Accepted, status_code=202)
+async def add_memory(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+    """Queue a write: 202. With ``sync``, or with ``infer`` false, answer its event once it ended: 200."""
+    add = validated(MemoryAdd, (await read_json(request)).fields)
+    if not any(message.content.strip() for message in add.messages):
+        raise Unprocessable("No message has any text.", param="messages", code="empty_messages")
+    event_id = await services.jobs.enqueue_memory_write(
+        Namespace(tenant=principal.tenant, **add.model_dump(include=_NAME_FIELDS)),
+        add.messages,
+        infer=add.infer,
+        metadata=add.metadata,
+        timestamp=add.timestamp,
+        expires_at=add.expires_at,
+    )
+    if add.infer and not add.sync:
+        return _json(Accepted(event_id=event_id), 202)
+    event = await services.jobs.events.wait(principal.tenant, event_id, timeout_s=services.settings.sync_wait_s)
+    return _json(event, 200 if event.status in _ENDED else 202)
+
+
+@router.post("/search")
+async def search_memory(request: Request, services: ServicesDep, principal: PrincipalDep) -> SearchResult:
+    """The best memories for a query."""
+    search = validated(MemorySearch, (await read_json(request)).fields)
+    namespace = Namespace(tenant=principal.tenant, **search.model_dump(include=_NAME_FIELDS))
+    with services.metrics.memory_search_seconds.labels("api").time():
+        return await services.store.search(
+            StoreSearch(namespace=namespace, **search.model_dump(exclude=_NAME_FIELDS))
+        )
+
+
+@router.get("/events")
+async def list_events(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    user_id: UserId,
+    agent_id: OptionalId = None,
+    run_id: OptionalId = None,
+    limit: Limit = 50,
+) -> EventPage:
+    """A user's newest writes."""
+    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return EventPage(events=await services.jobs.events.newest(namespace, limit=limit))
+
+
+@router.get("/events/{event_id}")
+async def get_event(event_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryEvent:
+    """One write: its status, and every decision."""
+    return await services.jobs.events.get(principal.tenant, event_id)
+
+
+@router.get("/buffers")
+async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferPage:
+    """What waits for more context."""
+    return await services.store.buffers(principal.tenant, user_id=user_id)
+
+
+@router.post("/buffers/flush", status_code=202)
+async def flush_buffers(request: Request, services: ServicesDep, principal: PrincipalDep) -> Flushing:
+    """Queue a decision over every buffer of the namespace, as it is."""
+    flush = validated(FlushRequest, (await read_json(request)).fields)
+    page = await services.store.buffers(principal.tenant, user_id=flush.user_id)
+    chosen = [
+        buffer.namespace
+        for buffer in page.buffers
+        if flush.agent_id in (None, buffer.namespace.agent_id) and flush.run_id in (None, buffer.namespace.run_id)
+    ]
+    ids = [await services.jobs.enqueue_memory_write(namespace, ()) for namespace in chosen]
+    return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))
+
+
+@router.post("/export", response_model=None)
+async def export_memory(principal: PrincipalDep) -> Never:
+    """Not served yet."""
+    del principal
+    raise NotSupported("Exporting memories is not served yet.")
+
+
+@router.post("/import", response_model=None)
+async def import_memory(principal: PrincipalDep) -> Never:
+    """Not served yet."""
+    del principal
+    raise NotSupported("Importing memories is not served yet.")
+
+
+@router.get("")
+async def list_memories(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    user_id: UserId,
+    agent_id: OptionalId = None,
+    run_id: OptionalId = None,
+    cursor: Annotated[str | None, Query(max_length=1024)] = None,
+    limit: Limit = 50,
+) -> ItemPage:
+    """A page of a namespace's memories."""
+    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return await services.store.items(namespace, cursor=cursor, limit=limit)
+
+
+@router.delete("")
+async def erase_memories(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    user_id: UserId,
+    agent_id: OptionalId = None,
+    run_id: OptionalId = None,
+) -> Erased:
+    """Erase a namespace everywhere: items, buffers, waiting writes, events."""
+    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return await erase(namespace, jobs=services.jobs, store=services.store)
+
+
+@router.get("/{item_id}")
+async def get_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryItem:
+    """One memory."""
+    return await services.store.item(item_id, tenant=principal.tenant)
+
+
+@router.patch("/{item_id}")
+async def patch_memory(
+    item_id: str,
+    request: Request,
+    services: ServicesDep,
+    principal: PrincipalDep,
+    if_match: Annotated[str | None, Header()] = None,
+) -> MemoryItem:
+    """Edit a memory: a new version. ``If-Match`` names the version that the edit is meant for."""
+    patch = validated(ItemPatch, (await read_json(request)).fields)
+    return await services.store.patch(item_id, patch, tenant=principal.tenant, if_version=_version(if_match))
+
+
+@router.delete("/{item_id}")
+async def delete_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryDeleted:
+    """Delete a memory softly."""
+    await services.store.delete(item_id, tenant=principal.tenant)
+    return MemoryDeleted(id=item_id)
+
+
+@router.get("/{item_id}/history")
+async def get_history(item_id: str, services: ServicesDep, principal: PrincipalDep) -> History:
+    """All versions of a memory, oldest first."""
+    return await services.store.history(item_id, tenant=principal.tenant)
+
+
+def _version(if_match: str | None) -> int | None:
+    if if_match is None or if_match.strip() == "*":
+        return None
+    digits = if_match.strip().removeprefix("W/").strip('"')
+    if not digits.isascii() or not digits.isdecimal():
+        raise Unprocessable("If-Match must name a version, such as 3.", param="If-Match")
+    return int(digits)
+
+
+def _json(model: Wire, status: int) -> Response:
+    return JSONResponse(model.model_dump(mode="json"), status_code=status)

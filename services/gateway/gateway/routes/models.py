@@ -1,0 +1,76 @@
+"""The engine's own routes, passed through: models, embeddings, completions, responses. No memory takes part."""
+
+from collections.abc import AsyncGenerator
+
+from fastapi import APIRouter, Request, Response
+
+from gateway.answers import objects_in, parsed_object
+from gateway.bodies import read_json
+from gateway.deps import PrincipalDep, Room, ServicesDep
+from gateway.engine_calls import EngineCall
+from gateway.meter import Meter
+from gateway.relay import relay
+from gateway.services import Services
+from gateway.upstream import soon
+from memloop.clients import RawResponse
+from memloop.wire.chat import Json
+from memloop.wire.errors import EngineError, NotFound
+
+router = APIRouter(tags=["engine"])
+
+
+@router.get("/v1/models")
+async def list_models(services: ServicesDep, principal: PrincipalDep) -> Json:
+    """The models that the engine serves."""
+    del principal
+    return await _models(services)
+
+
+@router.get("/v1/models/{model_id:path}")
+async def retrieve_model(model_id: str, services: ServicesDep, principal: PrincipalDep) -> Json:
+    """One of them."""
+    del principal
+    for model in objects_in((await _models(services)).get("data")):
+        if model.get("id") == model_id:
+            return model
+    raise NotFound(f"The engine serves no model {model_id!r}.", param="model", code="model_not_found")
+
+
+@router.post("/v1/embeddings", response_model=None, dependencies=[Room])
+async def create_embeddings(request: Request, services: ServicesDep) -> Response:
+    """Embeddings by the engine."""
+    return await _pass_through(request, services, "embeddings")
+
+
+@router.post("/v1/completions", response_model=None, dependencies=[Room])
+async def create_completion(request: Request, services: ServicesDep) -> Response:
+    """A completion by the engine."""
+    return await _pass_through(request, services, "completions")
+
+
+@router.post("/v1/responses", response_model=None, dependencies=[Room])
+async def create_response(request: Request, services: ServicesDep) -> Response:
+    """A response by the engine."""
+    return await _pass_through(request, services, "responses")
+
+
+async def _models(services: Services) -> Json:
+    try:
+        return await services.engine.get_json("models")
+    except EngineError as error:
+        raise soon(error) from error
+
+
+async def _pass_through(request: Request, services: Services, operation: str) -> Response:
+    meter = Meter(services.metrics, f"/v1/{operation}", operation)
+    with meter.ours():
+        body = await read_json(request)
+
+    def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
+        return relay(services, upstream, meter)
+
+    async def whole(raw: bytes) -> bytes:
+        meter.tokens(parsed_object(raw).get("usage"))
+        return raw
+
+    return await EngineCall(request, services, meter).answer(operation, body.raw, stream=stream, whole=whole)

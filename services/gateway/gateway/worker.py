@@ -1,0 +1,176 @@
+"""The worker process: takes memory writes and background reads from Redis. Run: ``python -m gateway.worker``.
+
+Its HTTP port serves health and metrics only.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fastapi import FastAPI
+from memloop.service import Check, create_app, new_registry, run
+from memloop.wire.errors import DependencyError
+
+from gateway.jobs import Jobs
+from gateway.lua import redis_errors
+from gateway.memory_jobs import MemoryHandler
+from gateway.memory_writer import WriterTools
+from gateway.metrics import Metrics
+from gateway.read_hosts import ReadHandler
+from gateway.reads import ReadingTools
+from gateway.runner import Runner, RunnerOptions
+from gateway.services import Services, open_services
+from gateway.settings import WorkerSettings
+
+_LOG = logging.getLogger(__name__)
+_GAUGE_EVERY_S = 5.0
+
+
+@dataclass(slots=True)
+class _Opened:
+    """The services, once they are open: readiness is asked for before."""
+
+    services: Services | None = None
+
+    def get(self) -> Services:
+        if self.services is None:
+            raise DependencyError("The worker is starting.")
+        return self.services
+
+
+def build_app(settings: WorkerSettings) -> FastAPI:
+    """The worker's application; its lifespan is the work."""
+    registry = new_registry()
+    metrics = Metrics(registry)
+    opened = _Opened()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        del app
+        async with open_services(settings, metrics) as services:
+            opened.services = services
+            async with working(services, settings):
+                yield
+
+    return create_app(
+        "memloop-worker", settings=settings, readiness=_checks(opened), registry=registry, lifespan=lifespan
+    )
+
+
+def _checks(opened: _Opened) -> Mapping[str, Check]:
+    async def redis() -> None:
+        with redis_errors():
+            await opened.get().redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
+
+    async def store() -> None:
+        await opened.get().store.check()
+
+    async def engine() -> None:
+        await opened.get().engine.check()
+
+    return {"redis": redis, "store": store, "engine": engine}
+
+
+@asynccontextmanager
+async def working(services: Services, settings: WorkerSettings) -> AsyncGenerator[None]:
+    """Work the queues meanwhile. A fault that ends the work ends the process too."""
+    stop = asyncio.Event()
+    work = asyncio.create_task(_work(services, settings, stop))
+    work.add_done_callback(_end_process_on_fault)
+    try:
+        yield
+    finally:
+        stop.set()
+        await asyncio.wait({work})
+
+
+async def _work(services: Services, settings: WorkerSettings, stop: asyncio.Event) -> None:
+    async with asyncio.TaskGroup() as group:
+        for runner in _runners(services, settings):
+            group.create_task(runner.run(stop))
+        gauges = group.create_task(_gauges(services.jobs, services.metrics))
+        await stop.wait()
+        gauges.cancel()
+
+
+def _runners(services: Services, settings: WorkerSettings) -> tuple[Runner, Runner]:
+    consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    writes = MemoryHandler(_writer_tools(services, settings))
+    reads = ReadHandler(services.redis, _reading_tools(services), services.engine)
+    return (
+        Runner(services.jobs.memory, writes, _options(settings, settings.worker_concurrency), consumer=consumer),
+        Runner(services.jobs.reads, reads, _options(settings, settings.read_concurrency), consumer=consumer),
+    )
+
+
+def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
+    return RunnerOptions(
+        concurrency=concurrency,
+        lease_s=settings.lane_ttl_s,
+        idle_s=settings.job_idle_s,
+        attempts=settings.job_attempts,
+        retry_s=settings.job_retry_s,
+        poll_s=settings.job_poll_s,
+        stop_s=settings.stop_wait_s,
+    )
+
+
+def _writer_tools(services: Services, settings: WorkerSettings) -> WriterTools:
+    return WriterTools(
+        redis=services.redis,
+        store=services.store,
+        model=services.engine,
+        profile=services.profile,
+        splitter=services.splitter,
+        metrics=services.metrics,
+        raw_keep=timedelta(days=settings.raw_turn_days) if settings.raw_turn_days else None,
+    )
+
+
+def _reading_tools(services: Services) -> ReadingTools:
+    return ReadingTools(
+        model=services.engine,
+        profile=services.profile,
+        splitter=services.splitter,
+        jobs=services.jobs,
+        metrics=services.metrics,
+        max_chars=services.settings.max_document_chars,
+    )
+
+
+async def _gauges(jobs: Jobs, metrics: Metrics) -> None:
+    """Keep the queue's gauges fresh."""
+    while True:
+        try:
+            depth = await jobs.memory.depth()
+        except DependencyError as error:
+            _LOG.warning("queue depth: %s", error.message)
+        else:
+            oldest_ms = depth.oldest_created_ms
+            metrics.memory_queue_depth.set(depth.jobs)
+            metrics.memory_oldest_job_seconds.set(0 if oldest_ms is None else max(0, time.time() - oldest_ms / 1000))
+        await asyncio.sleep(_GAUGE_EVERY_S)
+
+
+def _end_process_on_fault(work: "asyncio.Task[None]") -> None:
+    if not work.cancelled() and work.exception() is not None:
+        _LOG.critical("the worker's loop ended by a fault", exc_info=work.exception())
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    """Run until a signal."""
+    settings = WorkerSettings()
+    run(build_app(settings), settings)
+
+
+if __name__ == "__main__":
+    main()

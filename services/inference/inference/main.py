@@ -1,0 +1,160 @@
+"""The launcher: chooses, starts and watches one inference engine. ``python -m inference.main [--check]``.
+
+Status 0 after SIGTERM or SIGINT, 1 when the engine died or never became ready (its last words are printed), 2 when the
+settings are refused.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+
+from inference.engines import BUILDERS, Command
+from inference.lifecycle import Lifecycle
+from inference.machine import Machine
+from inference.metrics import LauncherMetrics
+from inference.plan import plan_engine
+from inference.process import ChildProcess
+from inference.readiness import NotReady
+from inference.registry import MODELS_FILE, RegistryError, read_registry
+from inference.routes import model_routes
+from inference.settings import LauncherSettings, SettingsRefused, read_settings
+from memloop.clients import EngineClient
+from memloop.service import configure_logging, create_app, new_registry
+from memloop.wire.errors import DependencyError
+
+_LAST_LINES = 30
+engine_log = logging.getLogger("engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """All that one run needs: the settings, the engine's life, its command."""
+
+    settings: LauncherSettings
+    lifecycle: Lifecycle
+    command: Command
+    server: uvicorn.Server
+    client: EngineClient
+
+
+def main() -> int:
+    """Run; the status says how it ended."""
+    parser = argparse.ArgumentParser(prog="inference.main", description="Start and watch an inference engine.")
+    parser.add_argument("--check", action="store_true", help="print the engine's command line and start nothing")
+    arguments = parser.parse_args()
+    try:
+        launch = compose()
+    except (SettingsRefused, RegistryError) as refusal:
+        return _refuse(str(refusal))
+    if arguments.check:
+        print(launch.command.shown())
+        return 0
+    configure_logging("inference", launch.settings.log_level)
+    return asyncio.run(serve(launch))
+
+
+def compose() -> Launch:
+    """Read the settings and build everything from them. Raises SettingsRefused or RegistryError."""
+    settings = read_settings(os.environ)
+    plan = plan_engine(settings, read_registry(settings.models_file or MODELS_FILE), Machine.look())
+    registry = new_registry()
+    client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key)
+    lifecycle = Lifecycle(plan, client, LauncherMetrics(registry))
+    app = create_app(
+        "inference",
+        settings=settings,
+        routers=(model_routes(lifecycle),),
+        readiness={"engine": lifecycle.check},
+        registry=registry,
+    )
+    config = uvicorn.Config(
+        app, host=settings.host, port=settings.port, log_config=None, access_log=False, server_header=False
+    )
+    return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), _Server(config), client)
+
+
+class _Server(uvicorn.Server):
+    """Signals are the launcher's: it ends the engine first."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def serve(launch: Launch) -> int:
+    """Start the engine and answer HTTP until a signal, or until the engine fails."""
+    stopping = _stop_on_signals()
+    taken = _taken_port(launch)
+    if taken is not None:
+        return _refuse(f"port {taken} is taken")
+    engine = await ChildProcess.start(
+        launch.command.argv,
+        on_line=engine_log.info,
+        environment={**os.environ, **launch.command.environment},
+        grace_s=launch.settings.serve_stop_timeout_s,
+    )
+    http = asyncio.create_task(launch.server.serve())
+    life = asyncio.create_task(launch.lifecycle.run(engine, start_timeout_s=launch.settings.serve_start_timeout_s))
+    died = asyncio.create_task(engine.wait())
+    stop = asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({http, life, died, stop}, return_when=asyncio.FIRST_COMPLETED)
+        return 0 if stop.done() else _explain(engine, life)
+    finally:
+        life.cancel()
+        launch.server.should_exit = True
+        await engine.stop()
+        await asyncio.gather(http, life, return_exceptions=True)
+        stop.cancel()
+        await launch.client.close()
+
+
+def _refuse(reason: str) -> int:
+    print(f"the launcher refuses to start: {reason}", file=sys.stderr)
+    return 2
+
+
+def _explain(engine: ChildProcess, life: "asyncio.Task[None]") -> int:
+    failure = life.exception() if life.done() and not life.cancelled() else None
+    if engine.exit_code is not None:
+        reason = f"the engine died with status {engine.exit_code}"
+    elif isinstance(failure, NotReady | DependencyError):
+        reason = str(failure)
+    else:
+        reason = f"the launcher failed: {failure!r}"
+    print(f"{reason}; its last words:\n{engine.last_words(_LAST_LINES)}", file=sys.stderr, flush=True)
+    return 1
+
+
+def _stop_on_signals() -> asyncio.Event:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    return stopping
+
+
+def _taken_port(launch: Launch) -> int | None:
+    """The first of the two ports that somebody listens on."""
+    wanted = ((launch.settings.host, launch.settings.port), (launch.settings.engine_host, launch.settings.engine_port))
+    for host, port in wanted:
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                return port
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

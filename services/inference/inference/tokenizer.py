@@ -1,0 +1,23 @@
+"""Finds the served model's ``tokenizer.json``, which the launcher gives to its clients."""
+
+import asyncio
+from pathlib import Path
+
+from huggingface_hub import try_to_load_from_cache
+
+from memloop.wire.errors import NotFound
+
+_FILE = "tokenizer.json"
+
+
+async def read_tokenizer(model: str, *, local: bool, revision: str | None = None) -> bytes:
+    """The file's bytes, from the model's folder or from the hub's cache that the engine filled. Raises NotFound."""
+    path = Path(model) / _FILE if local else _cached(model, revision)
+    if path is None or not path.is_file():
+        raise NotFound(f"{model} has no {_FILE} on this machine")
+    return await asyncio.to_thread(path.read_bytes)
+
+
+def _cached(model: str, revision: str | None) -> Path | None:
+    found = try_to_load_from_cache(model, _FILE, revision=revision)
+    return Path(found) if isinstance(found, str) else None

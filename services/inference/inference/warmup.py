@@ -1,0 +1,35 @@
+"""One short generation per shape of request that the loops send, so that no user pays for the first of a kind."""
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from memloop.ports import ChatModel, Prompt, Sampling
+from memloop.profiles import Profile
+from memloop.profiles.profile import PromptName
+from memloop.wire.chat import ChatMessage
+
+_TOKENS = 4
+_FILLING = "Warm-up."
+LOOP_PROMPTS: tuple[PromptName, ...] = ("read", "answer", "judge", "integrate", "memory")
+
+
+def warmup_prompts(profile: Profile) -> dict[str, Prompt]:
+    """The requests by name: every loop prompt of the profile with filled slots, and a plain chat."""
+    prompts: dict[str, Prompt] = {
+        "chat": Prompt((ChatMessage(role="user", content=_FILLING),), Sampling(max_tokens=_TOKENS)),
+    }
+    for name in LOOP_PROMPTS:
+        if name in profile.prompts:
+            slots = profile.prompts[name].slots
+            prompt = profile.prompt(name, **dict.fromkeys(slots, _FILLING))
+            prompts[name] = replace(prompt, sampling=replace(prompt.sampling, max_tokens=_TOKENS))
+    return prompts
+
+
+async def warm_up(model: ChatModel, profile: Profile) -> AsyncIterator[tuple[str, float]]:
+    """Run them one after another; give each one's name and seconds. Raises DependencyError when the engine fails."""
+    for name, prompt in warmup_prompts(profile).items():
+        began = time.perf_counter()
+        await model.complete(prompt)
+        yield name, time.perf_counter() - began

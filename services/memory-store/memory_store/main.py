@@ -1,0 +1,156 @@
+"""The memory store's process: ``python -m memory_store.main``."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+from qdrant_client import AsyncQdrantClient
+
+from memloop.service import create_app, new_registry, refuse_open_listen, run
+from memloop.wire.errors import MemloopError
+from memory_store.buffers import Buffers
+from memory_store.embedder import BatchingEmbedder
+from memory_store.encoding import TextEncoding
+from memory_store.fencing import Fence
+from memory_store.items import Items
+from memory_store.lanes import Lanes
+from memory_store.metrics import Metrics
+from memory_store.redis_link import RedisLink, connect
+from memory_store.retrieval import Retrieval
+from memory_store.routes import Capabilities, store_routes
+from memory_store.sentence_encoder import SentenceEncoder
+from memory_store.settings import Settings
+from memory_store.sparse import Bm25
+from memory_store.vectors.port import VectorStore
+from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.vectors.qdrant_server import QdrantServer
+from memory_store.vectors.schema import CollectionSpec
+from memory_store.writing import WritePolicy, Writer
+
+_QDRANT_TIMEOUT_S = 10
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """The outside world of one process."""
+
+    vectors: VectorStore
+    embedder: BatchingEmbedder
+    redis: RedisLink
+
+
+def build(settings: Settings, adapters: Adapters, registry: CollectorRegistry, metrics: Metrics) -> FastAPI:
+    """The app over the adapters; its lifespan opens and closes them."""
+    encoding = TextEncoding(adapters.embedder, Bm25(language=settings.bm25_language))
+    lanes = Lanes()
+    buffers = Buffers(adapters.redis, max_turns=settings.buffer_max_turns)
+    policy = WritePolicy(
+        raw_turn_life=timedelta(days=settings.raw_turn_days),
+        near_duplicate_similarity=settings.near_duplicate_similarity,
+    )
+    fence = Fence(adapters.redis)
+    writer = Writer(adapters.vectors, encoding, lanes=lanes, fence=fence, policy=policy, metrics=metrics)
+    items = Items(
+        adapters.vectors,
+        encoding,
+        lanes=lanes,
+        buffers=buffers,
+        deleted_life=timedelta(days=settings.deleted_days),
+        metrics=metrics,
+    )
+    retrieval = Retrieval(adapters.vectors, encoding, metrics=metrics)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        del app
+        async with opened(settings, adapters):
+            sweeper = asyncio.create_task(_sweep(items, settings.sweep_s), name="sweeper")
+            try:
+                yield
+            finally:
+                sweeper.cancel()
+                await asyncio.gather(sweeper, return_exceptions=True)
+
+    return create_app(
+        "memory-store",
+        settings=settings,
+        routers=[
+            store_routes(
+                Capabilities(writer, retrieval, items, buffers),
+                key=settings.store_key.get_secret_value() if settings.store_key else None,
+            )
+        ],
+        readiness={"redis": buffers.ping, "vectors": adapters.vectors.ping},
+        registry=registry,
+        lifespan=lifespan,
+    )
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: Settings, adapters: Adapters) -> AsyncGenerator[None]:
+    """The embedder loaded and probed, the collection that fits it open; all closed at the end."""
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(adapters.redis.aclose)
+        stack.push_async_callback(adapters.embedder.close)
+        dimension = await adapters.embedder.start()
+        spec = CollectionSpec(settings.embedding_model, dimension, start_empty=settings.embedding_start_empty)
+        stack.push_async_callback(adapters.vectors.close)
+        await adapters.vectors.open(spec)
+        _log.info("collection %s is open", spec.name)
+        yield
+
+
+async def _sweep(items: Items, every_s: float) -> None:
+    """Remove expired memories for ever; a failure is logged and tried again."""
+    while True:
+        try:
+            removed = await items.remove_expired()
+            if removed:
+                _log.info("%d expired memories removed", removed)
+        except MemloopError:
+            _log.exception("expired memories could not be removed")
+        await asyncio.sleep(every_s)
+
+
+def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
+    """The real adapters that the settings name; nothing is opened yet."""
+    return Adapters(
+        vectors=_vectors(settings), embedder=_embedder(settings, metrics), redis=connect(settings.redis_url)
+    )
+
+
+def _vectors(settings: Settings) -> VectorStore:
+    if settings.qdrant_url is None:
+        return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s)
+    key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
+    client = AsyncQdrantClient(
+        url=settings.qdrant_url, api_key=key, timeout=_QDRANT_TIMEOUT_S, check_compatibility=False
+    )
+    return QdrantServer(client)
+
+
+def _embedder(settings: Settings, metrics: Metrics) -> BatchingEmbedder:
+    def load() -> SentenceEncoder:
+        threads, batch = settings.embedding_threads, settings.embedding_batch
+        return SentenceEncoder(settings.embedding_model, threads=threads, batch=batch)
+
+    return BatchingEmbedder(load, metrics=metrics, max_batch=settings.embedding_batch)
+
+
+def main() -> None:
+    """Read the settings and serve."""
+    settings = Settings()
+    refuse_open_listen(settings.host, has_keys=settings.store_key is not None)
+    registry = new_registry()
+    metrics = Metrics(registry)
+    run(build(settings, adapters_of(settings, metrics), registry, metrics), settings)
+
+
+if __name__ == "__main__":
+    main()

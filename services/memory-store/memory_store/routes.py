@@ -1,0 +1,163 @@
+"""The store's internal HTTP API: thin, typed, behind one bearer key."""
+
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+from pydantic import Field
+
+from memloop.wire.errors import InvalidRequest, Unauthenticated
+from memloop.wire.memory import (
+    Buffer,
+    BufferPage,
+    Erased,
+    History,
+    ItemPage,
+    ItemPatch,
+    MemoryItem,
+    Namespace,
+    SearchResult,
+    StoreAdd,
+    StoreAddResult,
+    StoreSearch,
+)
+from memory_store.buffers import Buffers
+from memory_store.items import Items, Owned
+from memory_store.retrieval import Retrieval, View
+from memory_store.writing import Writer
+
+_ETAG = re.compile(r'(?:W/)?"?(\d{1,18})"?')
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the routes hand their requests to."""
+
+    writer: Writer
+    retrieval: Retrieval
+    items: Items
+    buffers: Buffers
+
+
+class ItemsQuery(Namespace):
+    """``GET /v1/items``: whose, which page, and whether history and raw turns are wanted too."""
+
+    cursor: str | None = None
+    limit: int = Field(default=50, ge=1, le=500)
+    latest_only: bool = True
+    include_raw: bool = False
+
+
+def store_routes(parts: Capabilities, *, key: str | None) -> APIRouter:
+    """All routes of the store."""
+    router = APIRouter(prefix="/v1", dependencies=[Depends(_guard(key))])
+    router.include_router(_item_routes(parts))
+    router.include_router(_owned_routes(parts.items))
+    router.include_router(_buffer_routes(parts))
+    return router
+
+
+def _item_routes(parts: Capabilities) -> APIRouter:
+    router = APIRouter(tags=["items"])
+
+    @router.post("/items")
+    async def add(request: StoreAdd) -> StoreAddResult:
+        return await parts.writer.add(request)
+
+    @router.post("/items/search")
+    async def search(request: StoreSearch) -> SearchResult:
+        return await parts.retrieval.search(request)
+
+    @router.get("/items")
+    async def page(query: Annotated[ItemsQuery, Query()]) -> ItemPage:
+        view = View(latest_only=query.latest_only, include_raw=query.include_raw)
+        return await parts.items.page(query, view=view, limit=query.limit, cursor=query.cursor)
+
+    _ = add, search, page
+    return router
+
+
+def _owned_routes(items: Items) -> APIRouter:
+    router = APIRouter(tags=["items"])
+    asked = Depends(_owned)
+    version = Depends(_version)
+
+    @router.get("/items/{item_id}")
+    async def read(owned: Annotated[Owned, asked], response: Response) -> MemoryItem:
+        item = await items.read(owned)
+        response.headers["ETag"] = f'"{item.version}"'
+        return item
+
+    @router.patch("/items/{item_id}")
+    async def edit(
+        owned: Annotated[Owned, asked], patch: ItemPatch, if_version: Annotated[int | None, version]
+    ) -> MemoryItem:
+        return await items.edit(owned, patch, if_version=if_version)
+
+    @router.delete("/items/{item_id}", status_code=204)
+    async def delete(owned: Annotated[Owned, asked], if_version: Annotated[int | None, version]) -> None:
+        await items.delete(owned, if_version=if_version)
+
+    @router.get("/items/{item_id}/history")
+    async def history(owned: Annotated[Owned, asked]) -> History:
+        return await items.history(owned)
+
+    _ = read, edit, delete, history
+    return router
+
+
+def _buffer_routes(parts: Capabilities) -> APIRouter:
+    router = APIRouter(tags=["namespaces"])
+
+    @router.delete("/namespaces")
+    async def erase(namespace: Annotated[Namespace, Query()]) -> Erased:
+        return await parts.items.erase(namespace)
+
+    @router.get("/buffers")
+    async def buffers(
+        tenant: Annotated[str, Query(min_length=1, max_length=256)],
+        user_id: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
+    ) -> BufferPage:
+        return await parts.buffers.page(tenant, user_id)
+
+    @router.put("/buffers")
+    async def put(buffer: Buffer) -> Buffer:
+        return await parts.buffers.put(buffer)
+
+    @router.delete("/buffers", status_code=204)
+    async def clear(namespace: Annotated[Namespace, Query()]) -> None:
+        await parts.buffers.clear(namespace)
+
+    _ = erase, buffers, put, clear
+    return router
+
+
+def _guard(key: str | None) -> Callable[[str], None]:
+    """Checks the bearer key, in constant time; with no key configured everybody on this machine may ask."""
+
+    def check(authorization: Annotated[str, Header()] = "") -> None:
+        if key is None:
+            return
+        scheme, _, given = authorization.partition(" ")
+        fits = secrets.compare_digest(given.strip().encode(), key.encode())
+        if scheme.lower() != "bearer" or not fits:
+            raise Unauthenticated("the store's key is missing or wrong")
+
+    return check
+
+
+def _owned(item_id: str, x_memloop_tenant: Annotated[str, Header(min_length=1, max_length=256)]) -> Owned:
+    return Owned(x_memloop_tenant, item_id)
+
+
+def _version(if_match: Annotated[str | None, Header()] = None) -> int | None:
+    """The version that ``If-Match`` names: ``3``, ``"3"`` or ``W/"3"``; ``*`` is any."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    named = _ETAG.fullmatch(if_match.strip())
+    if named is None:
+        raise InvalidRequest("If-Match takes a version number", param="If-Match")
+    return int(named.group(1))

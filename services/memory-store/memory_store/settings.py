@@ -1,0 +1,50 @@
+"""What the process reads from its environment, once, in ``main``."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
+from pydantic_settings import SettingsConfigDict
+
+from memloop.service import ServiceSettings
+from memory_store.sentence_encoder import DEFAULT_MODEL
+
+
+def _empty_is_none(value: object) -> object:
+    return None if value == "" else value
+
+
+_Unset = BeforeValidator(_empty_is_none)
+
+
+class Settings(ServiceSettings):
+    """``MEMLOOP_`` before each name, but for Qdrant's own ``QDRANT_URL`` and ``QDRANT_API_KEY``.
+
+    An empty variable counts as not set. Durations are in the unit of their names.
+    """
+
+    model_config = SettingsConfigDict(populate_by_name=True)
+
+    port: int = Field(default=7801, ge=0, le=65_535)
+    store_key: Annotated[SecretStr | None, _Unset] = None
+    """The bearer key of the internal API; without one the process listens on the loopback only."""
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    qdrant_url: Annotated[str | None, _Unset] = Field(default=None, validation_alias=AliasChoices("QDRANT_URL"))
+    """A Qdrant server (1.20 or newer); without one, Qdrant Edge keeps the vectors in ``data_dir``."""
+    qdrant_api_key: Annotated[SecretStr | None, _Unset] = Field(
+        default=None, validation_alias=AliasChoices("QDRANT_API_KEY")
+    )
+    data_dir: Path = Path(".memloop/edge")
+    edge_flush_s: float = Field(default=15.0, gt=0)
+    """The most that a power cut can take; a killed process loses nothing."""
+    embedding_model: str = DEFAULT_MODEL
+    embedding_threads: int = Field(default=1, ge=1)
+    embedding_batch: int = Field(default=32, ge=1)
+    embedding_start_empty: bool = False
+    """Allows a new, empty collection beside those of other embedding models."""
+    bm25_language: str = "english"
+    near_duplicate_similarity: Annotated[float | None, _Unset] = Field(default=None, gt=0, le=1)
+    raw_turn_days: float = Field(default=30.0, gt=0)
+    deleted_days: float = Field(default=30.0, gt=0)
+    sweep_s: float = Field(default=300.0, gt=0)
+    buffer_max_turns: int = Field(default=200, ge=1)

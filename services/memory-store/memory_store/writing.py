@@ -1,0 +1,190 @@
+"""Adding memories: one lane at a time, resolved, written in one operation, harmless when repeated."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from memloop.wire.memory import MemoryDraft, StoreAdd, StoreAddResult, Written
+from memory_store.batch import Batch, Context, Statement
+from memory_store.conflicts import Change, Placement, Resolution, Rule, resolve
+from memory_store.documents import Record, any_write, exactly_in, from_payload, now, to_payload
+from memory_store.encoding import TextEncoding
+from memory_store.fencing import Fence
+from memory_store.filters import AnyOf, Condition, Equals, OneOf, all_of, utc
+from memory_store.identity import draft_digest
+from memory_store.lanes import Lanes
+from memory_store.metadata import check_metadata
+from memory_store.metrics import Metrics
+from memory_store.vectors.port import Hybrid, Point, VectorStore
+
+_PAGE = 256
+_NEIGHBOURS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WritePolicy:
+    """``raw_turn_life``: how long a raw turn is kept after it was written.
+
+    ``near_duplicate_similarity``: cosine from which a memory under another key counts as the same statement, None
+    for never. Measured with all-MiniLM-L6-v2: "Tom has 2 cats" and "Tom has 3 cats" are 0.98 alike, "Bob is (not)
+    vegetarian" 0.97, true paraphrases 0.93 to 0.98. No threshold parts them, so the rule is off by default, and with
+    it on numbers and negations must agree as well.
+    """
+
+    raw_turn_life: timedelta = timedelta(days=30)
+    near_duplicate_similarity: float | None = None
+
+
+class Writer:
+    """``POST /v1/items``."""
+
+    def __init__(
+        self,
+        vectors: VectorStore,
+        encoding: TextEncoding,
+        *,
+        lanes: Lanes,
+        fence: Fence,
+        policy: WritePolicy,
+        metrics: Metrics,
+    ) -> None:
+        self._vectors = vectors
+        self._encoding = encoding
+        self._lanes = lanes
+        self._fence = fence
+        self._policy = policy
+        self._metrics = metrics
+
+    async def add(self, request: StoreAdd) -> StoreAddResult:
+        """Resolve and store the drafts.
+
+        Raises ``Conflict`` on a stale fencing token and ``Unprocessable`` for metadata that cannot be stored.
+        """
+        check_metadata(request.metadata)
+        lane = request.namespace.lane()
+        async with self._lanes.hold(lane):
+            if request.fencing_token is not None:
+                await self._fence.admit(lane, request.fencing_token)
+            return await self._add(request, now())
+
+    async def _add(self, request: StoreAdd, written_at: datetime) -> StoreAddResult:
+        writes = _write_names(request.event_id, request.drafts)
+        statements = [
+            Statement.of(draft, self._context(request, draft, written_at), write)
+            for draft, write in zip(request.drafts, writes, strict=True)
+        ]
+        known = await self._known(request, statements)
+        batch = Batch(self._context(request, None, written_at), known)
+        written: list[Written] = []
+        for statement in statements:
+            batch.context = self._context(request, statement.draft, written_at)
+            written.append(await self._write(statement, batch))
+        await self._commit(batch)
+        return StoreAddResult(results=tuple(batch.current(one) for one in written))
+
+    def _context(self, request: StoreAdd, draft: MemoryDraft | None, written_at: datetime) -> Context:
+        said_at = utc(request.timestamp) if request.timestamp else None
+        expires_at = utc(request.expires_at) if request.expires_at else None
+        if expires_at is None and draft and draft.memory_type == "RawTurn":
+            expires_at = written_at + self._policy.raw_turn_life
+        return Context(
+            namespace=request.namespace,
+            stated_at=said_at or written_at,
+            written_at=written_at,
+            sources=request.sources,
+            metadata=request.metadata,
+            expires_at=expires_at,
+            said_at=said_at,
+        )
+
+    async def _known(self, request: StoreAdd, statements: Sequence[Statement]) -> list[Record]:
+        """All versions of the facts that the drafts speak of, and what this event wrote before."""
+        wanted: list[Condition] = [OneOf("chain", tuple({statement.chain for statement in statements}))]
+        names = [statement.write for statement in statements if statement.write is not None]
+        if names:
+            wanted.append(OneOf("writes", any_write(names)))
+        where = all_of([exactly_in(request.namespace), AnyOf(tuple(wanted))])
+        return await every_record(self._vectors, where)
+
+    async def _write(self, statement: Statement, batch: Batch) -> Written:
+        earlier = batch.earlier_outcome(statement.write)
+        if earlier:
+            return earlier
+        resolution = await self._resolve(statement, batch)
+        self._metrics.writes.labels(outcome=resolution.outcome, rule=resolution.rule).inc()
+        return batch.apply(statement, resolution)
+
+    async def _resolve(self, statement: Statement, batch: Batch) -> Resolution:
+        fact = batch.fact(statement.chain)
+        if statement.draft.memory_type == "RawTurn":
+            return _resolve_raw(batch, fact)
+        versions = [record.as_version() for record in fact if record.item.status != "deleted"]
+        resolution = resolve(statement.value_hash, batch.context.stated_at, versions)
+        if resolution.rule == "new fact" and self._policy.near_duplicate_similarity is not None:
+            duplicate = await self._near_duplicate(statement, batch, self._policy.near_duplicate_similarity)
+            return duplicate or resolution
+        return resolution
+
+    async def _near_duplicate(self, statement: Statement, batch: Batch, similarity: float) -> Resolution | None:
+        draft, namespace = statement.draft, batch.context.namespace
+        text = f"{draft.key}: {draft.value}"
+        dense, _ = await self._encoding.query(text)
+        live = (Equals("status", "activated"), Equals("memory_type", draft.memory_type))
+        where = all_of([exactly_in(namespace), *live])
+        query = Hybrid(where=where, corpus=where, limit=_NEIGHBOURS, depth=_NEIGHBOURS, dense=dense)
+        marked = self._encoding.marked_words(text)
+        for found in await self._vectors.search(query):
+            record = from_payload(found.id, found.payload)
+            if found.score >= similarity and self._encoding.marked_words(record.embedded_text) == marked:
+                batch.add_known(record)
+                return _touch("near duplicate", record, batch)
+        return None
+
+    async def _commit(self, batch: Batch) -> None:
+        """New and changed points in one operation, so that a crash leaves all of the add or nothing."""
+        new, stored = batch.changed()
+        vectors = await self._vectors.get(
+            [record.item.id for record in stored], where=exactly_in(batch.context.namespace)
+        )
+        changed = {record.item.id: record for record in stored}
+        points = await self._encoding.points(new)
+        points += [Point(old.id, old.dense, old.sparse, to_payload(changed[old.id])) for old in vectors]
+        if points:
+            await self._vectors.upsert(points)
+
+
+async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
+    """All records that the condition allows, page by page."""
+    records: list[Record] = []
+    start_id: str | None = None
+    while True:
+        page = await vectors.scroll(where=where, limit=_PAGE, start_id=start_id)
+        records.extend(from_payload(found.id, found.payload) for found in page.found)
+        if page.next_id is None:
+            return records
+        start_id = page.next_id
+
+
+def _touch(rule: Rule, record: Record, batch: Batch) -> Resolution:
+    confirmed = Change(record.item.id, confirmed_at=max(record.confirmed_at, batch.context.stated_at))
+    return Resolution("touched", rule, touched=record.item.id, changes=(confirmed,))
+
+
+def _resolve_raw(batch: Batch, same: Sequence[Record]) -> Resolution:
+    if same:
+        return _touch("raw turn", same[0], batch)
+    return Resolution("inserted", "raw turn", placed=Placement(batch.context.stated_at))
+
+
+def _write_names(event_id: str | None, drafts: Sequence[MemoryDraft]) -> list[str | None]:
+    """``event:digest:occurrence`` per draft: the same statement twice in one event is two writes."""
+    if event_id is None:
+        return [None] * len(drafts)
+    seen: Counter[str] = Counter()
+    names: list[str | None] = []
+    for draft in drafts:
+        digest = draft_digest(draft)
+        names.append(f"{event_id}:{digest}:{seen[digest]}")
+        seen[digest] += 1
+    return names

@@ -1,0 +1,90 @@
+"""An OpenAI-shaped engine on a real port that answers by script, can hang, and counts what runs in it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from aiohttp import web
+
+Body: TypeAlias = dict[str, Any]
+Reply: TypeAlias = str | Body | int
+"""A text, a whole assistant message, or an error status."""
+
+
+def tool_call(name: str, **arguments: object) -> Body:
+    """An assistant message with one native tool call."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+
+
+def add_memory(*values: str) -> Body:
+    """MemReader's decision to keep these."""
+    drafts = [{"key": value[:20], "memory_type": "UserMemory", "value": value, "tags": []} for value in values]
+    return tool_call("add_memory", memory_list=drafts, summary="kept")
+
+
+@dataclass
+class EngineServer:
+    """``answer`` makes the reply to a request; call number ``hang_at`` (from 1) waits until ``let_go`` is set."""
+
+    answer: Callable[[Body], Reply]
+    hang_at: int | None = None
+    let_go: asyncio.Event = field(default_factory=asyncio.Event)
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    calls: list[Body] = field(default_factory=list[Body])
+    active: int = 0
+    url: str = ""
+
+    async def complete(self, request: web.Request) -> web.Response:
+        body: Body = await request.json()
+        self.calls.append(body)
+        self.active += 1
+        try:
+            if len(self.calls) == self.hang_at:
+                self.hanging.set()
+                await self.let_go.wait()
+            return _response(self.answer(body))
+        finally:
+            self.active -= 1
+
+    async def models(self, request: web.Request) -> web.Response:
+        del request
+        return web.json_response({"object": "list", "data": [{"id": "m", "object": "model"}]})
+
+
+def last_text(body: Body) -> str:
+    """The last message of a request."""
+    return str(body["messages"][-1]["content"])
+
+
+@asynccontextmanager
+async def engine_server(answer: Callable[[Body], Reply], *, hang_at: int | None = None) -> AsyncIterator[EngineServer]:
+    """A running engine; a request whose client leaves is cancelled, as vLLM does it."""
+    engine = EngineServer(answer, hang_at=hang_at)
+    app = web.Application(client_max_size=1 << 30)
+    app.router.add_post("/v1/chat/completions", engine.complete)
+    app.router.add_get("/v1/models", engine.models)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    engine.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        yield engine
+    finally:
+        engine.let_go.set()
+        await runner.cleanup()
+
+
+def _response(reply: Reply) -> web.Response:
+    if isinstance(reply, int):
+        error = {"message": f"scripted {reply}", "type": "invalid_request_error", "param": None, "code": None}
+        return web.json_response({"error": error}, status=reply)
+    message: Body = {"role": "assistant", "content": reply} if isinstance(reply, str) else reply
+    reason = "tool_calls" if message.get("tool_calls") else "stop"
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
+    return web.json_response({"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})

@@ -1,0 +1,47 @@
+"""The whole gateway API under a real uvicorn, between a fake engine, a fake store and a real Redis."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+from gateway.settings import GatewaySettings
+
+from tests.fakes.streaming_engine import FakeEngine, fake_engine
+from tests.fakes.recall_store import FakeStore, fake_store
+from tests.gateway.running import Gateway, running_gateway
+
+
+@pytest.fixture
+async def engine() -> AsyncGenerator[FakeEngine]:
+    """An engine that a test tells what to do."""
+    async with fake_engine() as running:
+        yield running
+
+
+@pytest.fixture
+async def store() -> AsyncGenerator[FakeStore]:
+    """A store that finds what a test puts into it."""
+    async with fake_store() as running:
+        yield running
+
+
+@pytest.fixture
+def settings(engine: FakeEngine, store: FakeStore, redis_url: str) -> GatewaySettings:
+    """Settings that point at the fakes; without keys."""
+    return GatewaySettings.model_validate(
+        {
+            "engine_url": engine.url,
+            "store_url": store.url,
+            "redis_url": redis_url,
+            "redis_timeout_s": 0.5,
+            "recall_timeout_s": 0.3,
+            "enqueue_timeout_s": 0.5,
+            "startup_wait_s": 0.0,
+        }
+    )
+
+
+@pytest.fixture
+async def gateway(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
+    """A running gateway."""
+    async with running_gateway(settings) as running:
+        yield running

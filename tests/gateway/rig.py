@@ -1,0 +1,112 @@
+"""The jobs half of the gateway on real Redis, with a scripted engine and a small store on real ports."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from gateway.jobs import Jobs
+from gateway.metrics import Metrics
+from gateway.services import Services, open_services
+from gateway.settings import WorkerSettings
+from gateway.worker import working
+from memloop.service import new_registry
+from memloop.wire.memory import MemoryEvent, Namespace, Source
+from pydantic import SecretStr
+
+from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
+from tests.fakes.job_store import StoreServer, store_server
+
+ALICE = Namespace(tenant="local", user_id="alice")
+
+
+def turns(*texts: str) -> tuple[Source, ...]:
+    """User turns."""
+    return tuple(Source(role="user", content=text) for text in texts)
+
+
+@dataclass
+class Rig:
+    """Everything that a test touches."""
+
+    settings: WorkerSettings
+    services: Services
+    engine: EngineServer
+    store: StoreServer
+
+    @property
+    def jobs(self) -> Jobs:
+        return self.services.jobs
+
+    async def write(self, *texts: str, namespace: Namespace = ALICE) -> str:
+        return await self.jobs.enqueue_memory_write(namespace, turns(*texts))
+
+    async def event(self, event_id: str, *, timeout_s: float = 10.0) -> MemoryEvent:
+        """The event once it ended."""
+        return await self.jobs.events.wait("local", event_id, timeout_s=timeout_s)
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """A worker in this process meanwhile."""
+        async with working(self.services, self.settings):
+            yield
+
+
+def settings_for(redis_url: str, engine_url: str, store_url: str, **changes: object) -> WorkerSettings:
+    """Settings of a worker or an API with times as short as tests want them."""
+    values: dict[str, object] = {
+        "redis_url": SecretStr(redis_url),
+        "engine_url": engine_url,
+        "store_url": store_url,
+        "model": "m",
+        "startup_wait_s": 5,
+        "job_idle_s": 0.6,
+        "lane_ttl_s": 0.6,
+        "job_retry_s": 0.02,
+        "job_poll_s": 0.1,
+        "job_attempts": 3,
+        "heartbeat_s": 0.2,
+        "sync_wait_s": 5.0,
+    }
+    return WorkerSettings.model_validate(values | changes)
+
+
+@asynccontextmanager
+async def rig(
+    redis_url: str, answer: Callable[[Body], Reply], *, hang_at: int | None = None, **changes: object
+) -> AsyncIterator[Rig]:
+    """A rig with nothing in it and no worker."""
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(engine_server(answer, hang_at=hang_at))
+        store = await stack.enter_async_context(store_server())
+        settings = settings_for(redis_url, engine.url, store.url, **changes)
+        services = await stack.enter_async_context(open_services(settings, Metrics(new_registry())))
+        yield Rig(settings, services, engine, store)
+
+
+def script(*replies: Reply) -> Callable[[Body], Reply]:
+    """These replies in order; the last one again and again."""
+    left: list[Reply] = list(replies)
+
+    def answer(body: Body) -> Reply:
+        del body
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return answer
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]] | Callable[[], bool], *, timeout_s: float = 5.0) -> None:
+    """Wait until it holds."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        found = holds()
+        if found if isinstance(found, bool) else await found:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"it did not come true within {timeout_s} s")
+
+
+def contents(sources: Sequence[Source]) -> list[str]:
+    """The texts of turns."""
+    return [source.content for source in sources]

@@ -1,0 +1,130 @@
+"""A running gateway and a client for it, with the shapes that its tests ask for."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import aiohttp
+import orjson
+from fastapi import FastAPI
+from gateway.main import build_app
+from gateway.services import Services
+from gateway.settings import GatewaySettings
+from memloop.wire.memory import Source
+
+from tests.fakes.asgi_server import running
+from tests.fakes.streaming_engine import MODEL
+
+CHAT = "/v1/chat/completions"
+Object: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return orjson.loads(self.raw)
+
+    @property
+    def error(self) -> Any:
+        """What stands under ``error``, and nothing beside it."""
+        body = self.json
+        assert set(body) == {"error"}
+        assert set(body["error"]) == {"message", "type", "param", "code"}
+        return body["error"]
+
+    @property
+    def events(self) -> list[bytes]:
+        """The events of a stream, each without its blank line."""
+        assert self.headers["Content-Type"].startswith("text/event-stream")
+        return [event for event in self.raw.split(b"\n\n") if event]
+
+    @property
+    def chunks(self) -> list[Any]:
+        """The JSON of a stream's ``data:`` events, ``[DONE]`` left out."""
+        data = [event.removeprefix(b"data: ") for event in self.events if event.startswith(b"data: ")]
+        return [orjson.loads(value) for value in data if value != b"[DONE]"]
+
+    @property
+    def streamed_text(self) -> str:
+        """The text of choice 0."""
+        choices = [choice for chunk in self.chunks for choice in chunk.get("choices", ())]
+        return "".join(choice["delta"].get("content") or "" for choice in choices)
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """A gateway under test."""
+
+    url: str
+    app: FastAPI
+    http: aiohttp.ClientSession
+
+    @property
+    def services(self) -> Services:
+        """Its adapters."""
+        return self.app.state.services
+
+    async def post(self, path: str, body: object, *, headers: Mapping[str, str] | None = None) -> Answer:
+        """POST JSON, or bytes as they are."""
+        raw = body if isinstance(body, bytes) else orjson.dumps(body)
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        async with self.http.post(self.url + path, data=raw, headers=sent) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def get(self, path: str, *, headers: Mapping[str, str] | None = None) -> Answer:
+        """GET."""
+        async with self.http.get(self.url + path, headers=headers) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def chat(self, text: str = "Hi.", **fields: object) -> Answer:
+        """A chat of one user message, with these further fields."""
+        return await self.post(CHAT, question(text, **fields))
+
+    async def metric(self, line: str) -> float:
+        """The value of the sample whose name and labels are this text; 0 when there is none."""
+        text = (await self.get("/metrics")).raw.decode()
+        values = [float(sample.rpartition(" ")[2]) for sample in text.splitlines() if sample.startswith(line + " ")]
+        return values[0] if values else 0.0
+
+    async def queued_turns(self) -> list[tuple[Source, ...]]:
+        """The turns of all memory writes that are queued, oldest first."""
+        queued: list[tuple[str, tuple[Source, ...]]] = []
+        async for key in self.services.redis.scan_iter(match="memloop:*"):
+            payload = await _payload(self.services, key)
+            if payload is not None:
+                queued.append((payload["created_at"], tuple(Source.model_validate(turn) for turn in payload["turns"])))
+        return [turns for _, turns in sorted(queued, key=lambda job: job[0])]
+
+
+async def _payload(services: Services, key: bytes) -> Object | None:
+    if await services.redis.type(key) != b"hash":
+        return None
+    raw = await services.redis.hget(key, "payload")  # pyright: ignore
+    return orjson.loads(raw) if raw else None
+
+
+def question(text: str = "Hi.", **fields: object) -> Object:
+    """A chat request of one user message."""
+    return {"model": MODEL, "messages": [{"role": "user", "content": text}], **fields}
+
+
+def said(turns: tuple[Source, ...]) -> list[tuple[str, str]]:
+    """Turns as (role, text)."""
+    return [(turn.role, turn.content) for turn in turns]
+
+
+@asynccontextmanager
+async def running_gateway(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
+    """A gateway with these settings, and a client."""
+    app = build_app(settings)
+    async with running(app) as url, aiohttp.ClientSession() as http:
+        yield Gateway(url, app, http)

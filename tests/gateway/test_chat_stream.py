@@ -1,0 +1,201 @@
+"""``/v1/chat/completions`` as a stream."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from gateway.settings import GatewaySettings
+
+from tests.fakes.recall_store import FakeStore, memory
+from tests.fakes.streaming_engine import USAGE, Cuts, FakeEngine, Hangs, Refuses, Says, SendsBytes
+from tests.gateway.running import CHAT, Gateway, question, running_gateway, said
+
+READWRITE = {"user_id": "u1"}
+_DONE = b"data: [DONE]"
+
+
+def _chunk(content: str, finish: str = "null") -> bytes:
+    choice = f'{{"index":0,"delta":{{"content":"{content}"}},"finish_reason":{finish}}}'
+    return f'data: {{"id":"x","choices":[{choice}]}}'.encode()
+
+
+async def test_events_pass_through_byte_for_byte_when_nobody_is_named(gateway: Gateway, engine: FakeEngine) -> None:
+    raw = b': hello\r\n\r\ndata: {"a":  1}\n\nevent: odd\ndata: x\ndata: y\n\ndata: [DONE]\n\n'
+    engine.will(SendsBytes([raw[:9], raw[9:30], raw[30:]], "text/event-stream"))
+    assert (await gateway.chat(stream=True)).raw == raw
+
+
+async def test_text_arrives_while_the_engine_is_still_writing(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Hangs("Hel"))
+    async with gateway.http.post(gateway.url + CHAT, json=question(stream=True, memory=READWRITE)) as response:
+        assert b"Hel" in await response.content.readany()
+        assert engine.running == 1
+
+
+async def test_memory_rides_on_the_usage_chunk(gateway: Gateway, engine: FakeEngine, store: FakeStore) -> None:
+    store.finds = [memory("m1", "The user likes tea.")]
+    engine.will(Says(pieces=["Hel", "lo."]))
+    answer = await gateway.chat(stream=True, stream_options={"include_usage": True}, memory=READWRITE)
+    assert answer.streamed_text == "Hello."
+    assert answer.events[-1] == _DONE
+    assert [chunk for chunk in answer.chunks if "memory" in chunk] == [answer.chunks[-1]]
+    last = answer.chunks[-1]
+    assert (last["choices"], last["usage"], last["memory"]["retrieved"]) == ([], USAGE, ["m1"])
+    assert last["memory"]["write_event_id"].startswith("evt_")
+
+
+async def test_memory_rides_on_a_chunk_of_its_own_without_usage(gateway: Gateway) -> None:
+    answer = await gateway.chat(stream=True, memory=READWRITE)
+    last = answer.chunks[-1]
+    assert answer.events[-1] == _DONE
+    assert {name: last[name] for name in ("id", "object", "model", "choices")} == {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "model": "fake-model",
+        "choices": [],
+    }
+    assert last["memory"]["write_event_id"].startswith("evt_")
+
+
+async def test_writer_gets_the_streamed_text(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Says(pieces=["Wel", "come ", "to Øslo 🇳🇴"]))
+    await gateway.chat("I moved.", stream=True, memory=READWRITE)
+    (turns,) = await gateway.queued_turns()
+    assert said(turns) == [("user", "I moved."), ("assistant", "Welcome to Øslo 🇳🇴")]
+
+
+async def test_only_choice_0_is_remembered(gateway: Gateway, engine: FakeEngine) -> None:
+    other = b'data: {"choices":[{"index":1,"delta":{"content":"No."},"finish_reason":"stop"}]}'
+    events = [_chunk("Yes"), other, _chunk(".", '"stop"'), _DONE]
+    engine.will(SendsBytes([b"\n\n".join(events) + b"\n\n"], "text/event-stream"))
+    await gateway.chat(stream=True, memory=READWRITE)
+    (turns,) = await gateway.queued_turns()
+    assert turns[-1].content == "Yes."
+
+
+async def test_engine_lost_in_mid_stream_is_an_error_event_and_the_end(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Cuts("Hel"))
+    answer = await gateway.chat(stream=True)
+    assert answer.chunks[0]["choices"][0]["delta"]["content"] == "Hel"
+    assert answer.events[-1].startswith(b'event: error\ndata: {"error":{"message":"the connection to the engine was lost"')
+    assert await gateway.metric('upstream_errors_total{kind="unavailable"}') == 1
+
+
+async def test_answer_cut_in_mid_stream_is_not_written(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Cuts("Hel"))
+    answer = await gateway.chat(stream=True, memory=READWRITE)
+    assert answer.events[-1].startswith(b"event: error\n")
+    assert await gateway.queued_turns() == []
+
+
+async def test_engine_error_event_passes_and_its_answer_is_not_written(gateway: Gateway, engine: FakeEngine) -> None:
+    broken = b'data: {"error":{"message":"out of memory","code":500}}'
+    engine.will(SendsBytes([_chunk("Hel") + b"\n\n" + broken + b"\n\n" + _DONE + b"\n\n"], "text/event-stream"))
+    answer = await gateway.chat(stream=True, memory=READWRITE)
+    assert answer.events == [_chunk("Hel"), broken, _DONE]
+    assert await gateway.queued_turns() == []
+
+
+async def test_stream_that_ends_before_the_answer_is_complete_is_an_error(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(SendsBytes([_chunk("Hel") + b"\n\n"], "text/event-stream"))
+    answer = await gateway.chat(stream=True, memory=READWRITE)
+    assert b"before the answer was complete" in answer.events[-1]
+    assert await gateway.queued_turns() == []
+
+
+async def test_stream_without_its_done_gets_one(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Says(done=False))
+    answer = await gateway.chat(stream=True, memory=READWRITE)
+    assert answer.events[-1] == _DONE
+    assert answer.chunks[-1]["memory"]["write_event_id"] is not None
+
+
+async def test_refusal_of_a_stream_is_plain_json(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Refuses(400, {"error": {"message": "too long", "type": "BadRequestError", "param": "x", "code": 400}}))
+    answer = await gateway.chat(stream=True, memory=READWRITE)
+    assert answer.status == 400
+    assert answer.error == {"message": "too long", "type": "BadRequestError", "param": "x", "code": "400"}
+
+
+async def test_answer_of_an_engine_that_cannot_stream_passes_as_json(gateway: Gateway, engine: FakeEngine) -> None:
+    whole = b'{"choices":[{"message":{"content":"Hello."}}]}'
+    engine.will(SendsBytes([whole]))
+    answer = await gateway.chat(stream=True, memory=READWRITE)
+    assert answer.json["memory"]["write_event_id"] is not None
+
+
+@pytest.fixture
+async def impatient(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
+    """A gateway that sends a heartbeat after 20 ms."""
+    async with running_gateway(settings.model_copy(update={"heartbeat_s": 0.02})) as running:
+        yield running
+
+
+async def test_quiet_stream_gets_comments_between_events(impatient: Gateway, engine: FakeEngine) -> None:
+    engine.will(Says(pieces=["Hel", "lo."], pause_s=0.1))
+    answer = await impatient.chat(stream=True, memory=READWRITE)
+    assert answer.streamed_text == "Hello."
+    assert answer.events.count(b": keep-alive") >= 2
+
+
+async def test_half_an_event_is_held_back_so_that_no_comment_lands_in_it(
+    impatient: Gateway, engine: FakeEngine
+) -> None:
+    event = _chunk("Hello.", '"stop"') + b"\n\n"
+    halves = [event[:20], *[b""] * 30, event[20:] + _DONE + b"\n\n"]
+    engine.will(SendsBytes(halves, "text/event-stream"))
+    answer = await impatient.chat(stream=True)
+    assert event.strip() in answer.events
+    assert b": keep-alive" in answer.events
+
+
+async def test_first_byte_is_timed(gateway: Gateway) -> None:
+    await gateway.chat(stream=True)
+    assert await gateway.metric("gateway_time_to_first_token_seconds_count") == 1
+
+
+async def test_client_that_leaves_a_quiet_stream_aborts_the_engine(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Hangs("Hel"))
+    async with gateway.http.post(gateway.url + CHAT, json=question(stream=True, memory=READWRITE)) as response:
+        await response.content.readany()
+    await engine.until_running(0)
+    assert engine.aborted == 1
+    assert await gateway.metric("upstream_abort_total") == 1
+    assert await gateway.queued_turns() == []
+
+
+async def test_client_that_leaves_after_the_last_token_is_still_remembered(
+    gateway: Gateway, engine: FakeEngine
+) -> None:
+    engine.will(Hangs("Hello.", finished=True))
+    async with gateway.http.post(gateway.url + CHAT, json=question(stream=True, memory=READWRITE)) as response:
+        while b'"stop"' not in await response.content.readany():
+            pass
+    await engine.until_running(0)
+    await _until_queued(gateway)
+    (turns,) = await gateway.queued_turns()
+    assert said(turns) == [("user", "Hi."), ("assistant", "Hello.")]
+
+
+async def test_client_that_leaves_before_the_answer_aborts_the_engine(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Hangs())
+    call = asyncio.create_task(gateway.chat(memory=READWRITE))
+    await engine.until_running(1)
+    call.cancel()
+    await engine.until_running(0)
+    assert engine.aborted == 1
+    assert await gateway.queued_turns() == []
+    assert await gateway.metric(f'gateway_request_seconds_count{{code="499",route="{CHAT}"}}') == 1
+
+
+async def test_connection_to_the_engine_is_used_again(gateway: Gateway, engine: FakeEngine) -> None:
+    for stream in (True, False, True):
+        await gateway.chat(stream=stream, memory=READWRITE)
+    assert len({received.port for received in engine.received}) == 1
+
+
+async def _until_queued(gateway: Gateway) -> None:
+    async with asyncio.timeout(2):
+        while not await gateway.queued_turns():
+            await asyncio.sleep(0.01)
+

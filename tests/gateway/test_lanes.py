@@ -1,0 +1,239 @@
+"""The lane queue on real Redis: durability, order, leases, fencing."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from gateway.lanes import LaneQueue, Lease, Submission, Ticket
+from memloop.wire.errors import DependencyError
+from redis.asyncio import Redis
+
+from tests.fakes.redis_server import RedisServer
+
+LEASE_MS = 300
+
+
+@pytest.fixture
+async def redis(redis_url: str) -> AsyncIterator[Redis]:
+    client = Redis.from_url(redis_url)  # pyright: ignore[reportUnknownMemberType]
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+async def queue(redis: Redis) -> LaneQueue:
+    queue = LaneQueue(redis, "memory")
+    await queue.ensure_group()
+    return queue
+
+
+async def submit(queue: LaneQueue, *job_ids: str, lane: str = "t/alice") -> None:
+    for job_id in job_ids:
+        assert await queue.submit(Submission(job_id, lane, int(time.time() * 1000), "index", {"status": "queued"}))
+
+
+async def next_ticket(queue: LaneQueue, consumer: str = "one") -> Ticket:
+    ticket = await queue.take(consumer, block_ms=500)
+    assert ticket is not None
+    return ticket
+
+
+async def next_lease(queue: LaneQueue, consumer: str = "one") -> Lease:
+    """The lease of the next ticket that leads to work."""
+    while True:
+        lease = await queue.begin(await next_ticket(queue, consumer), lease_ms=LEASE_MS)
+        if lease is not None:
+            return lease
+
+
+async def finish(queue: LaneQueue, lease: Lease) -> bool:
+    return await queue.finish(lease, status="completed", record="{}", keep_ms=60_000)
+
+
+async def test_jobs_of_a_lane_come_one_after_another_in_their_queue_order(queue: LaneQueue) -> None:
+    await submit(queue, "a", "b", "c")
+    done: list[str] = []
+    for _ in range(3):
+        lease = await next_lease(queue)
+        done.append(lease.job_id)
+        assert await finish(queue, lease)
+    assert done == ["a", "b", "c"]
+
+
+async def test_a_held_lane_gives_nothing_to_a_second_worker_and_passes_on_when_it_is_free(queue: LaneQueue) -> None:
+    await submit(queue, "a", "b")
+    held = await next_lease(queue, "one")
+    second = await next_ticket(queue, "two")
+    assert await queue.begin(second, lease_ms=LEASE_MS) is None
+    assert await queue.take("two", block_ms=50) is None
+    await finish(queue, held)
+    assert (await next_lease(queue, "two")).job_id == "b"
+
+
+async def test_nothing_is_left_of_the_queue_when_all_is_done(queue: LaneQueue, redis: Redis) -> None:
+    await submit(queue, "a")
+    await finish(queue, await next_lease(queue))
+    keys = {key.decode() async for key in redis.scan_iter()}
+    assert keys == {"memloop:jobs:memory", "memloop:job:a", "index", "memloop:fence"}
+    assert await redis.xlen("memloop:jobs:memory") == 0
+    assert (await redis.xpending("memloop:jobs:memory", "workers"))["pending"] == 0
+
+
+async def test_a_job_is_submitted_once(queue: LaneQueue) -> None:
+    await submit(queue, "a")
+    again = Submission("a", "t/alice", 0, "index", {"status": "queued"})
+    assert await queue.submit(again) is False
+    await finish(queue, await next_lease(queue))
+    assert (await queue.depth()).jobs == 0
+
+
+async def test_a_retried_job_keeps_its_place_and_its_lane_waits_for_it(queue: LaneQueue) -> None:
+    await submit(queue, "a", "b")
+    await queue.retry(await next_lease(queue), counter="failures", delay_ms=200, error="no")
+    assert await queue.begin(await next_ticket(queue), lease_ms=LEASE_MS) is None
+    await asyncio.sleep(0.21)
+    assert await queue.promote_due() == 1
+    lease = await next_lease(queue)
+    assert (lease.job_id, lease.failures, lease.starts) == ("a", 1, 2)
+
+
+async def test_a_ticket_of_a_dead_worker_goes_to_another_with_a_higher_token(queue: LaneQueue) -> None:
+    await submit(queue, "a")
+    dead = await next_lease(queue, "dead")
+    await asyncio.sleep(0.05)
+    (ticket,) = await queue.claim_stale("two", idle_ms=40, count=5)
+    lease = await queue.begin(ticket, lease_ms=LEASE_MS)
+    assert lease is not None
+    assert (lease.job_id, lease.crashes) == ("a", 1)
+    assert lease.token > dead.token
+
+
+async def test_a_holder_that_lost_its_lane_can_write_nothing(queue: LaneQueue) -> None:
+    await submit(queue, "a")
+    old = await next_lease(queue, "slow")
+    await asyncio.sleep(0.05)
+    (ticket,) = await queue.claim_stale("two", idle_ms=40, count=5)
+    new = await queue.begin(ticket, lease_ms=LEASE_MS)
+    assert new is not None
+    assert await queue.beat(old, consumer="slow", lease_ms=LEASE_MS) == "lost"
+    assert await finish(queue, old) is False
+    assert await queue.retry(old, counter="failures", delay_ms=1, error="") is False
+    await queue.abandon(old)
+    assert await queue.beat(new, consumer="two", lease_ms=LEASE_MS) == "held"
+    assert await finish(queue, new) is True
+
+
+async def test_a_heartbeat_keeps_a_long_job_from_being_stolen(queue: LaneQueue) -> None:
+    await submit(queue, "a")
+    lease = await next_lease(queue, "busy")
+    for _ in range(8):
+        await asyncio.sleep(0.05)
+        assert await queue.beat(lease, consumer="busy", lease_ms=LEASE_MS) == "held"
+        assert await queue.claim_stale("two", idle_ms=100, count=5) == []
+    assert await finish(queue, lease)
+
+
+async def test_a_lock_that_expired_lets_the_next_ticket_in(queue: LaneQueue) -> None:
+    await submit(queue, "a", "b")
+    await next_lease(queue, "dead")
+    await asyncio.sleep(LEASE_MS / 1000 + 0.05)
+    lease = await next_lease(queue, "two")
+    assert lease.job_id == "a"
+
+
+async def test_an_abandoned_job_is_not_counted_and_comes_again(queue: LaneQueue) -> None:
+    await submit(queue, "a")
+    await queue.abandon(await next_lease(queue))
+    lease = await next_lease(queue)
+    assert (lease.job_id, lease.starts, lease.crashes) == ("a", 1, 0)
+
+
+async def test_a_dead_letter_keeps_the_payload_and_frees_the_lane(queue: LaneQueue, redis: Redis) -> None:
+    await queue.submit(Submission("a", "t/alice", 0, "index", {"status": "queued", "payload": "p"}))
+    await submit(queue, "b")
+    await queue.finish(await next_lease(queue), status="failed", record="{}", keep_ms=0, dead="why")
+    ((_, letter),) = await redis.xrange("memloop:dead")
+    assert letter == {b"job": b"a", b"lane": b"t/alice", b"error": b"why"}
+    assert await redis.hget("memloop:job:a", "payload") == b"p"
+    assert await redis.ttl("memloop:job:a") == -1
+    assert (await next_lease(queue)).job_id == "b"
+
+
+async def test_a_finished_job_expires_and_its_payload_is_gone(queue: LaneQueue, redis: Redis) -> None:
+    await queue.submit(Submission("a", "t/alice", 0, "index", {"status": "queued", "payload": "p"}))
+    await finish(queue, await next_lease(queue))
+    assert await redis.hget("memloop:job:a", "payload") is None
+    assert 0 < await redis.pttl("memloop:job:a") <= 60_000
+
+
+async def test_a_forgotten_job_loses_its_lease_and_its_lane_goes_on(queue: LaneQueue) -> None:
+    await submit(queue, "a", "b")
+    lease = await next_lease(queue)
+    assert await queue.forget("t/alice", "a", index="index") == "in_progress"
+    assert await queue.beat(lease, consumer="one", lease_ms=LEASE_MS) == "lost"
+    await queue.abandon(lease)
+    assert (await next_lease(queue)).job_id == "b"
+
+
+async def test_an_eraser_waits_for_the_lane_and_jobs_wait_for_the_eraser(queue: LaneQueue) -> None:
+    await submit(queue, "a", "b")
+    held = await next_lease(queue)
+    assert await queue.take_lane("t/alice", lease_ms=5000, force=False) is None
+    await finish(queue, held)
+    token = await queue.take_lane("t/alice", lease_ms=5000, force=False)
+    assert token is not None
+    assert token > held.token
+    assert await queue.begin(await next_ticket(queue), lease_ms=LEASE_MS) is None
+    await queue.leave_lane("t/alice", token)
+    await asyncio.sleep(0.55)
+    await queue.promote_due()
+    assert (await next_lease(queue)).job_id == "b"
+
+
+async def test_tokens_grow_even_when_redis_lost_its_data(queue: LaneQueue, redis: Redis) -> None:
+    await submit(queue, "a")
+    before = (await next_lease(queue)).token
+    await redis.flushall()
+    await queue.ensure_group()
+    await asyncio.sleep(0.002)
+    await submit(queue, "a")
+    assert (await next_lease(queue)).token > before
+
+
+async def test_a_lost_group_is_an_outage_that_ensure_group_mends(queue: LaneQueue, redis: Redis) -> None:
+    await redis.flushall()
+    with pytest.raises(DependencyError):
+        await queue.take("one", block_ms=10)
+    with pytest.raises(DependencyError):
+        await queue.claim_stale("one", idle_ms=10, count=1)
+    await queue.ensure_group()
+    await submit(queue, "a")
+    assert (await next_lease(queue)).job_id == "a"
+
+
+async def test_depth_counts_what_is_not_done_and_knows_the_oldest(queue: LaneQueue) -> None:
+    for job_id, created_ms in (("a", 1000), ("b", 2000)):
+        await queue.submit(Submission(job_id, f"t/{job_id}", created_ms, "index", {"status": "queued"}))
+    depth = await queue.depth()
+    assert (depth.jobs, depth.oldest_created_ms) == (2, 1000)
+
+
+async def test_a_lane_name_is_any_text(queue: LaneQueue) -> None:
+    await submit(queue, "a", lane="t/Ünï|code\n*{x}")
+    lease = await next_lease(queue)
+    assert lease.ticket.lane == "t/Ünï|code\n*{x}"
+    assert await finish(queue, lease)
+
+
+async def test_without_redis_every_call_is_an_outage() -> None:
+    server = RedisServer.start()
+    client = Redis.from_url(server.url)  # pyright: ignore[reportUnknownMemberType]
+    queue = LaneQueue(client, "memory")
+    await queue.ensure_group()
+    server.stop()
+    with pytest.raises(DependencyError):
+        await queue.take("one", block_ms=10)
+    with pytest.raises(DependencyError):
+        await submit(queue, "a")
+    await client.aclose()

@@ -1,0 +1,187 @@
+"""Memory writes from the queue to the event, with a worker in the process."""
+
+import asyncio
+
+import pytest
+from memloop.wire.memory import Namespace
+
+from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
+from tests.fakes.job_store import Hold
+from tests.gateway.rig import ALICE, Rig, contents, eventually, rig, script, turns
+
+BUFFER = tool_call("buffer_memory", reason="half a thought")
+IGNORE = tool_call("ignore_memory", reason="small talk")
+SEARCH = tool_call("search_memory", query="tea")
+
+
+async def test_an_add_decision_stores_the_memory_with_its_sources_and_the_raw_turns(redis_url: str) -> None:
+    async with rig(redis_url, script(add_memory("Alice likes tea."))) as it, it.working():
+        event = await it.event(await it.write("I like tea."))
+    assert event.status == "completed"
+    assert event.attempts == 1
+    assert [written.item.memory for written in event.memories] == ["Alice likes tea."]
+    assert contents(event.memories[0].item.sources) == ["I like tea."]
+    assert it.store.texts("RawTurn") == ["I like tea."]
+
+
+async def test_every_turn_of_the_model_is_on_the_event(redis_url: str) -> None:
+    async with rig(redis_url, script(SEARCH, add_memory("Alice likes tea."))) as it, it.working():
+        event = await it.event(await it.write("I like tea."))
+    assert [(record.action, record.query) for record in event.decisions] == [("search", "tea"), ("add", None)]
+    assert event.usage.llm_calls == 2
+
+
+async def test_buffered_turns_are_shown_again_with_the_next_write_and_then_cleared(redis_url: str) -> None:
+    async with rig(redis_url, script(BUFFER, add_memory("Alice moved to Rome."))) as it, it.working():
+        first = await it.event(await it.write("I moved"))
+        assert it.store.buffered() == ["I moved"]
+        second = await it.event(await it.write("to Rome"))
+    assert [record.action for record in first.decisions] == ["buffer"]
+    assert contents(second.memories[0].item.sources) == ["I moved", "to Rome"]
+    assert it.store.buffered() == []
+
+
+async def test_ignored_turns_leave_only_raw_turns(redis_url: str) -> None:
+    async with rig(redis_url, script(IGNORE)) as it, it.working():
+        event = await it.event(await it.write("hi"))
+    assert (event.status, event.memories, it.store.texts(), it.store.texts("RawTurn")) == ("completed", (), [], ["hi"])
+
+
+async def test_without_inference_the_texts_are_stored_as_they_are_and_no_model_is_asked(redis_url: str) -> None:
+    async with rig(redis_url, script(500)) as it, it.working():
+        event_id = await it.jobs.enqueue_memory_write(ALICE, turns("Tea at five.", "No milk."), infer=False)
+        event = await it.event(event_id)
+    assert it.store.texts() == ["Tea at five.", "No milk."]
+    assert (event.status, it.engine.calls) == ("completed", [])
+
+
+async def test_a_flush_decides_over_the_buffered_turns_alone(redis_url: str) -> None:
+    async with rig(redis_url, script(BUFFER, add_memory("Alice moved."))) as it, it.working():
+        await it.event(await it.write("I moved"))
+        event = await it.event(await it.jobs.enqueue_memory_write(ALICE, ()))
+    assert contents(event.memories[0].item.sources) == ["I moved"]
+    assert it.store.buffered() == []
+
+
+async def test_a_flush_of_nothing_asks_nobody(redis_url: str) -> None:
+    async with rig(redis_url, script(500)) as it, it.working():
+        event = await it.event(await it.jobs.enqueue_memory_write(ALICE, ()))
+    assert (event.status, it.engine.calls) == ("completed", [])
+
+
+async def test_a_repeated_event_id_is_one_write(redis_url: str) -> None:
+    async with rig(redis_url, script(add_memory("Alice likes tea."))) as it:
+        for _ in range(2):
+            await it.jobs.enqueue_memory_write(ALICE, turns("I like tea."), event_id="evt_one")
+        async with it.working():
+            await it.event("evt_one")
+            await eventually(lambda: _idle(it))
+    assert it.store.writes == ["I like tea.", "Alice likes tea."]
+
+
+async def test_invalid_output_is_tried_anew_then_becomes_a_dead_letter_with_what_the_model_said(redis_url: str) -> None:
+    async with rig(redis_url, script("What a lovely day.")) as it, it.working():
+        event = await it.event(await it.write("I like tea."))
+        dead = await it.services.redis.xrange("memloop:dead")
+    assert event.status == "failed"
+    assert event.attempts == 3
+    assert event.error is not None
+    assert {record.action for record in event.decisions} == {"invalid"}
+    assert len(dead) == 1
+    assert it.store.texts("RawTurn") == ["I like tea."]
+    assert len(it.engine.calls) == 6  # each attempt asks again, with one repair
+
+
+async def test_one_bad_reply_does_not_cost_the_write(redis_url: str) -> None:
+    async with rig(redis_url, script("no", "no", add_memory("Alice likes tea."))) as it, it.working():
+        event = await it.event(await it.write("I like tea."))
+    assert (event.status, event.attempts, it.store.texts()) == ("completed", 2, ["Alice likes tea."])
+
+
+async def test_after_a_dead_letter_its_lane_goes_on(redis_url: str) -> None:
+    def answer(body: Body) -> Reply:
+        return "no" if "poison" in str(body["messages"]) else add_memory("fine")
+
+    async with rig(redis_url, answer) as it, it.working():
+        bad = await it.write("poison")
+        good = await it.write("good")
+        assert (await it.event(good)).status == "completed"
+        assert (await it.event(bad)).status == "failed"
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 401], ids=str)
+async def test_an_engine_outage_costs_no_attempt(redis_url: str, status: int) -> None:
+    replies = script(*[status] * 5, add_memory("Alice likes tea."))
+    async with rig(redis_url, replies) as it, it.working():
+        event = await it.event(await it.write("I like tea."))
+    assert (event.status, event.attempts) == ("completed", 1)
+
+
+async def test_a_request_that_the_engine_refuses_is_counted_and_given_up(redis_url: str) -> None:
+    async with rig(redis_url, script(400)) as it, it.working():
+        event = await it.event(await it.write("I like tea."))
+    assert (event.status, event.attempts) == ("failed", 3)
+    assert "scripted 400" in (event.error or "")
+
+
+async def test_a_store_outage_costs_no_attempt_and_replays_the_paid_replies(redis_url: str) -> None:
+    async with rig(redis_url, script(add_memory("Alice likes tea."))) as it, it.working():
+        it.store.hold = Hold(lambda method, path, body: "UserMemory" in body, "before")
+        event_id = await it.write("I like tea.")
+        await it.store.hold.reached.wait()
+        it.store.down = True
+        it.store.hold.let_go.set()
+        it.store.refuse_adds = 503
+        await asyncio.sleep(0.2)
+        it.store.down, it.store.refuse_adds = False, None
+        event = await it.event(event_id)
+    assert (event.status, event.attempts, len(it.engine.calls)) == ("completed", 1, 1)
+    assert it.store.texts() == ["Alice likes tea."]
+
+
+async def test_writes_of_one_user_are_applied_in_their_queue_order(redis_url: str) -> None:
+    def answer(body: Body) -> Reply:
+        return add_memory(last_text(body).split("note ")[-1].split()[0])
+
+    async with rig(redis_url, answer, worker_concurrency=4) as it:
+        ids = [await it.write(f"note {number:02}") for number in range(12)]
+        async with it.working(), it.working():
+            for event_id in ids:
+                await it.event(event_id)
+    assert it.store.texts() == [f"{number:02}" for number in range(12)]
+
+
+async def test_writes_of_different_users_run_side_by_side(redis_url: str) -> None:
+    async with rig(redis_url, script(IGNORE), hang_at=1) as it, it.working():
+        slow = await it.write("one")
+        await it.engine.hanging.wait()
+        quick = await it.write("two", namespace=Namespace(tenant="local", user_id="bob"))
+        assert (await it.event(quick)).status == "completed"
+        assert (await it.jobs.events.get("local", slow)).status == "in_progress"
+        it.engine.let_go.set()
+        assert (await it.event(slow)).status == "completed"
+
+
+async def test_turns_over_the_window_are_decided_in_rounds_and_none_is_lost(redis_url: str) -> None:
+    texts = [f"fact {number}: " + "word " * 400 for number in range(12)]
+    async with rig(redis_url, script(IGNORE)) as it, it.working():
+        event = await it.event(await it.write(*texts))
+    shown = "".join(last_text(call) for call in it.engine.calls)
+    assert len(it.engine.calls) > 1
+    assert all(f"fact {number}:" in shown for number in range(12))
+    assert len(event.decisions) == len(it.engine.calls)
+
+
+async def test_a_graceful_stop_gives_the_job_back_uncounted(redis_url: str) -> None:
+    async with rig(redis_url, script(add_memory("Alice likes tea.")), hang_at=1, stop_wait_s=0.05) as it:
+        async with it.working():
+            event_id = await it.write("I like tea.")
+            await it.engine.hanging.wait()
+        assert (await it.jobs.events.get("local", event_id)).status == "queued"
+        async with it.working():
+            event = await it.event(event_id)
+    assert (event.status, event.attempts) == ("completed", 1)
+
+
+async def _idle(it: Rig) -> bool:
+    return (await it.jobs.memory.depth()).jobs == 0

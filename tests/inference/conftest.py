@@ -1,0 +1,15 @@
+"""A checkpoint folder without weights: all that the launcher itself looks at."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 4096}))
+    (folder / "tokenizer.json").write_text('{"version": "1.0"}')
+    return folder

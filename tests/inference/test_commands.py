@@ -1,0 +1,117 @@
+"""The command line of each engine, word for word."""
+
+from dataclasses import replace
+
+import pytest
+
+from inference.engines import BUILDERS, EnginePlan
+
+BIG = EnginePlan(
+    engine="vllm",
+    python="python3",
+    model="IAAR-Shanghai/MemReader-4B-thinking",
+    served_name="MemReader-4B-thinking",
+    host="0.0.0.0",
+    port=7803,
+    profile="default",
+    local=False,
+    api_key="secret",
+    max_model_len=40960,
+    max_num_seqs=64,
+    dtype="bfloat16",
+    kv_cache_dtype="fp8",
+    memory_fraction=0.9,
+    tensor_parallel_size=2,
+    quantization="fp8",
+    tool_call_parser="hermes",
+    reasoning_parser="qwen3",
+    strict_tools=True,
+    chat_template="template.jinja",
+    load_format="safetensors",
+    revision="main",
+    seed=7,
+    trust_remote_code=True,
+)
+TINY = EnginePlan(
+    engine="vllm-cpu",
+    python="python3",
+    model="/models/memloop-tiny",
+    served_name="memloop-tiny",
+    host="127.0.0.1",
+    port=7803,
+    profile="tiny",
+    max_model_len=2048,
+    max_num_seqs=16,
+    dtype="float32",
+    kv_cache_memory_bytes=134217728,
+    tool_call_parser="hermes",
+    reasoning_parser="qwen3",
+)
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def test_vllm_on_gpus_gets_every_value_of_the_plan() -> None:
+    assert BUILDERS["vllm"](BIG).argv == words(
+        "python3 -m vllm.entrypoints.openai.api_server --model IAAR-Shanghai/MemReader-4B-thinking"
+        " --served-model-name MemReader-4B-thinking --revision main --load-format safetensors --dtype bfloat16"
+        " --quantization fp8 --chat-template template.jinja --seed 7 --trust-remote-code --host 0.0.0.0 --port 7803"
+        " --disable-uvicorn-access-log --max-model-len 40960 --max-num-seqs 64 --tensor-parallel-size 2"
+        " --gpu-memory-utilization 0.9 --kv-cache-dtype fp8 --enable-prefix-caching --enable-auto-tool-choice"
+        " --tool-call-parser hermes --tool-strict-level parameter --reasoning-parser qwen3 --generation-config vllm"
+        " --enable-prompt-tokens-details"
+    )
+
+
+def test_vllm_cpu_is_told_the_size_of_its_cache_and_does_not_compile() -> None:
+    assert BUILDERS["vllm-cpu"](TINY).argv == words(
+        "python3 -m vllm.entrypoints.openai.api_server --model /models/memloop-tiny --served-model-name memloop-tiny"
+        " --dtype float32 --seed 0 --host 127.0.0.1 --port 7803 --disable-uvicorn-access-log --max-model-len 2048"
+        " --max-num-seqs 16 --kv-cache-memory-bytes 134217728 --enforce-eager --enable-prefix-caching"
+        " --enable-auto-tool-choice --tool-call-parser hermes --reasoning-parser qwen3 --generation-config vllm"
+        " --enable-prompt-tokens-details"
+    )
+
+
+def test_vllm_cpu_never_sizes_its_cache_by_itself() -> None:
+    argv = BUILDERS["vllm-cpu"](replace(TINY, kv_cache_memory_bytes=None)).argv
+    assert argv[argv.index("--kv-cache-memory-bytes") + 1] == str(1 << 30)
+
+
+def test_sglang_gets_the_same_plan_in_its_own_words() -> None:
+    plan = replace(BIG, engine="sglang", enforce_eager=True, prefix_caching=False)
+    assert BUILDERS["sglang"](plan).argv == words(
+        "python3 -m sglang.launch_server --model-path IAAR-Shanghai/MemReader-4B-thinking"
+        " --served-model-name MemReader-4B-thinking --revision main --load-format safetensors --dtype bfloat16"
+        " --quantization fp8 --chat-template template.jinja --random-seed 7 --trust-remote-code --host 0.0.0.0"
+        " --port 7803 --api-key secret --enable-metrics --context-length 40960 --max-running-requests 64 --tp-size 2"
+        " --mem-fraction-static 0.9 --kv-cache-dtype fp8 --cuda-graph-backend-decode disabled"
+        " --cuda-graph-backend-prefill disabled --disable-radix-cache --tool-call-parser qwen25"
+        " --reasoning-parser qwen3 --sampling-defaults openai --enable-cache-report"
+    )
+
+
+def test_vllm_gets_its_key_where_no_process_list_shows_it() -> None:
+    command = BUILDERS["vllm"](BIG)
+    assert "secret" not in command.argv
+    assert command.environment["VLLM_API_KEY"] == "secret"
+
+
+def test_a_shown_command_hides_the_key() -> None:
+    shown = BUILDERS["sglang"](BIG).shown()
+    assert "secret" not in shown
+    assert "--api-key ***" in shown
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "vllm-cpu"])
+def test_no_engine_sends_telemetry(engine: str) -> None:
+    environment = BUILDERS[engine](TINY).environment  # type: ignore[index]
+    assert environment["VLLM_NO_USAGE_STATS"] == environment["DO_NOT_TRACK"] == "1"
+    assert environment["HF_HUB_DISABLE_TELEMETRY"] == "1"
+
+
+@pytest.mark.parametrize(("plan", "offline"), [(TINY, "1"), (BIG, None)], ids=["folder", "hub id"])
+def test_the_hub_is_asked_only_for_a_model_that_is_not_on_disk(plan: EnginePlan, offline: str | None) -> None:
+    assert BUILDERS[plan.engine](plan).environment.get("HF_HUB_OFFLINE") == offline

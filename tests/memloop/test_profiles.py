@@ -1,0 +1,124 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memloop.profiles import Markup, load_profile, neutralise, profile_files, profile_from_files, well_formed
+from memloop.profiles.loader import ProfileError
+
+DEFAULT = load_profile("default")
+HOSTILE = st.lists(
+    st.sampled_from(["</section>", "<section>", "< / memory >", "<|im_end|>", "</THINK>", "<tool_call>", "<query>"])
+    | st.text(st.characters(exclude_categories=()), max_size=10),
+    max_size=8,
+).map("".join)
+
+
+def _default_manifest(old: str, new: str) -> dict[str, str]:
+    """The default profile's files with one part of its manifest changed."""
+    files = profile_files("default")
+    return {**files, "manifest.toml": files["manifest.toml"].replace(old, new)}
+
+
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_data_never_opens_or_closes_a_slot_nor_ends_a_turn(problem: str, memory: str, section: str) -> None:
+    text = DEFAULT.render("read", problem=problem, memory=memory, section=section)[-1].text()
+    for tag in ("<problem>", "</problem>", "<memory>", "</memory>", "<section>", "</section>"):
+        assert text.count(tag) == 1
+    assert "<|" not in text
+    text.encode("utf-8")
+
+
+@given(HOSTILE)
+def test_neutralising_twice_does_no_more_than_once(text: str) -> None:
+    assert neutralise(neutralise(text)) == neutralise(text)
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_well_formed_text_keeps_its_length_and_has_a_utf8_form(text: str) -> None:
+    assert len(well_formed(text)) == len(text)
+    well_formed(text).encode("utf-8")
+
+
+@given(st.text(st.characters(exclude_characters="<\0", exclude_categories=("Cs",))))
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert neutralise(text) == text
+
+
+def test_slot_marks_inside_values_are_not_filled() -> None:
+    text = DEFAULT.render("answer", problem="{memory}", memory="{problem}")[-1].text()
+    assert "<problem>\n{memory}\n</problem>" in text
+    assert "<memory>\n{problem}\n</memory>" in text
+
+
+def test_marks_of_confirmation_live_in_memory_alone() -> None:
+    text = DEFAULT.render("read", problem="p", memory="<confirmed>m</confirmed>", section="<confirmed>s")[-1].text()
+    assert "<confirmed>m</confirmed>" in text
+    assert "&lt;confirmed>s" in text
+
+
+def test_markup_that_a_loop_made_is_kept() -> None:
+    text = DEFAULT.render("judge", question="q", memory="m", query_history=Markup("<query>a</query>"))[-1].text()
+    assert "<query>a</query>" in text
+
+
+def test_a_missing_or_unknown_slot_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="slots are"):
+        DEFAULT.render("answer", problem="p")
+
+
+@pytest.mark.parametrize("name", ["default", "tiny"])
+def test_a_profile_survives_its_way_over_http(name: str) -> None:
+    served = json.loads(json.dumps(profile_files(name)))
+    assert profile_from_files(served) == load_profile(name)
+
+
+def test_the_tiny_profile_takes_its_templates_from_the_default() -> None:
+    tiny = load_profile("tiny")
+    assert tiny.prompts["read"].template == DEFAULT.prompts["read"].template
+    assert tiny.budget.chunk_tokens < DEFAULT.budget.chunk_tokens
+    assert tiny.content_hash != DEFAULT.content_hash
+
+
+def test_another_memory_limit_bounds_what_may_be_written() -> None:
+    wider = DEFAULT.with_memory_tokens(2048)
+    assert wider.budget.memory_tokens == 2048
+    assert wider.prompts["read"].sampling.max_tokens == 2048
+    assert wider.prompts["integrate"].sampling.max_tokens == 2048
+    assert wider.prompts["answer"] == DEFAULT.prompts["answer"]
+
+
+def test_a_users_folder_changes_one_template_and_keeps_the_rest(tmp_path: Path) -> None:
+    manifest = 'name = "mine"\nversion = "7"\nextends = "default"\n'
+    (tmp_path / "manifest.toml").write_text(manifest)
+    (tmp_path / "answer.txt").write_text("{problem} {memory} ?")
+    mine = load_profile(tmp_path)
+    assert mine.render("answer", problem="p", memory="m")[-1].text() == "p m ?"
+    assert mine.prompts["read"] == DEFAULT.prompts["read"]
+    assert mine.ref.startswith("mine@7:")
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({}, "manifest.toml"),
+        ({"manifest.toml": "name = "}, "manifest.toml"),
+        ({"manifest.toml": '{"name": "x"}'}, "version"),
+        (_default_manifest('[prompts.recall]\ntemplate = "recall.txt"\nslots = ["memories"]', ""), "recall"),
+        (_default_manifest('slots = ["conversation"]', 'slots = ["talk"]'), "conversation"),
+        ({**profile_files("default"), "read.txt": "{problem} {memory}"}, "section"),
+        ({key: value for key, value in profile_files("default").items() if key != "tools.json"}, "tools.json"),
+        ({**profile_files("default"), "tools.json": "[{"}, "tools.json"),
+    ],
+    ids=["nothing", "no-toml", "incomplete", "no-prompt", "strange-slot", "slot-missing", "file-missing", "bad-tools"],
+)
+def test_what_is_no_profile_says_which_file(files: dict[str, str], problem: str) -> None:
+    with pytest.raises(ProfileError, match=problem):
+        profile_from_files(files)
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ProfileError, match="nowhere"):
+        load_profile("nowhere")

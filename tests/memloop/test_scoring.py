@@ -1,0 +1,83 @@
+import pytest
+
+from memloop.scoring.lenient import contains, exact_match, normalise, token_f1
+from memloop.scoring.memory import evidence_recall, extraction_recall, weighted_extraction_recall, word_recall
+from memloop.scoring.ruler import recall_of_references
+from memloop.scoring.strict import strict_score
+
+
+@pytest.mark.parametrize(
+    ("reply", "golds", "score"),
+    [
+        (r"So \boxed{Lima}.", ["Lima"], 1.0),
+        (r"\boxed{Lima}", ["Rome", "Lima"], 1.0),
+        (r"\boxed{\text{New York}}", ["New  York"], 1.0),
+        (r"\boxed{50\%}", ["50"], 1.0),
+        (r"$\fbox{x}$", ["x"], 1.0),
+        (r"\boxed{the Lima}", ["Lima"], 0.0),
+        (r"\boxed{Lima.}", ["Lima"], 0.0),
+        (r"\boxed{lima}", ["Lima"], 0.0),
+        (r"\boxed{Lima} \boxed{Rome}", ["Lima"], 0.0),
+        ("Lima", ["Lima"], 0.0),
+        (r"\boxed{}", [""], 0.0),
+        (r"\boxed{Lima", ["Lima"], 0.0),
+        ("", ["Lima"], 0.0),
+        (r"\boxed{Lima}", [], 0.0),
+    ],
+)
+def test_strict(reply: str, golds: list[str], score: float) -> None:
+    assert strict_score(reply, golds) == score
+
+
+def test_strict_looks_only_at_the_end() -> None:
+    assert strict_score(r"\boxed{Lima}" + "x" * 300, ["Lima"]) == 0.0
+
+
+def test_the_normal_form_drops_case_punctuation_articles_and_space() -> None:
+    assert normalise("  The U.S.A.,  an  Answer! ") == "usa answer"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "golds", "em", "sub_em", "f1"),
+    [
+        ("The Lima.", ["lima"], 1.0, 1.0, 1.0),
+        ("It is Lima", ["Rome", "Lima"], 0.0, 1.0, 0.5),
+        ("Rome", ["Lima"], 0.0, 0.0, 0.0),
+        ("", ["Lima"], 0.0, 0.0, 0.0),
+        ("the", ["the"], 0.0, 0.0, 0.0),
+        ("yes indeed", ["yes"], 0.0, 1.0, 0.0),
+        ("no", ["no"], 1.0, 1.0, 1.0),
+        ("a b b", ["b b c"], 0.0, 0.0, 0.8),
+        ("anything", [""], 0.0, 0.0, 0.0),
+        ("anything", [], 0.0, 0.0, 0.0),
+    ],
+)
+def test_lenient(prediction: str, golds: list[str], em: float, sub_em: float, f1: float) -> None:
+    assert exact_match(prediction, golds) == em
+    assert contains(prediction, golds) == sub_em
+    assert token_f1(prediction, golds) == pytest.approx(f1)
+
+
+def test_ruler_is_the_share_of_references_found() -> None:
+    assert recall_of_references("ONE and three", ["one", "two", "Three", "four"]) == 0.5
+
+
+def test_ruler_without_references_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="references"):
+        recall_of_references("x", [])
+
+
+def test_word_recall_takes_the_best_gold_answer() -> None:
+    assert word_recall("Ann moved to New Jersey.", ["New York", "Boston"]) == 0.5
+    assert word_recall("anything", []) == 0.0
+
+
+def test_evidence_recall_counts_the_first_k() -> None:
+    assert evidence_recall(["a", "b", "c"], {"c", "a"}, k=2) == 0.5
+    assert evidence_recall(["a", "b", "c"], {"c", "a"}) == 1.0
+
+
+def test_extraction_counts_full_matches_and_weighs_half_ones() -> None:
+    assert extraction_recall([2, 1, 0, 2]) == 0.5
+    assert weighted_extraction_recall([2, 1, 0], [1.0, 2.0, 1.0]) == 0.5
+    assert extraction_recall([]) == weighted_extraction_recall([], []) == 0.0

@@ -1,0 +1,82 @@
+"""A whole store in one process: real Redis, real Qdrant Edge, an encoder without a model, HTTP over ASGI."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from memloop.service import new_registry
+from memory_store.embedder import BatchingEmbedder
+from memory_store.main import Adapters, build
+from memory_store.metrics import Metrics
+from memory_store.redis_link import connect
+from memory_store.settings import Settings
+from memory_store.vectors.port import VectorStore
+from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.vectors.schema import CollectionSpec
+from tests.fakes.embedder import HashingEncoder
+from tests.memory_store.api import StoreApi
+
+MODEL = "hashing"
+
+
+@pytest.fixture(scope="session")
+def empty_edge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an empty collection, made once: its indexes take a second."""
+    folder = tmp_path_factory.mktemp("edge-template")
+
+    async def make() -> None:
+        store = QdrantEdge(folder, flush_s=60)
+        await store.open(CollectionSpec(MODEL, HashingEncoder().dimension))
+        await store.close()
+
+    asyncio.run(make())
+    return folder
+
+
+@pytest.fixture
+def edge_folder(empty_edge: Path, tmp_path: Path) -> Path:
+    """A copy of the empty collection for one test."""
+    return Path(shutil.copytree(empty_edge, tmp_path / "edge"))
+
+
+def app_over(vectors: VectorStore, settings: Settings) -> FastAPI:
+    """The store's app with the hashing encoder."""
+    registry = new_registry()
+    metrics = Metrics(registry)
+    embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
+    return build(settings, Adapters(vectors, embedder, connect(settings.redis_url)), registry, metrics)
+
+
+@asynccontextmanager
+async def serving(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient]:
+    """The app opened, and a client on it."""
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app=app)
+        json_body = {"content-type": "application/json"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://store", headers=json_body) as client:
+            yield client
+
+
+@pytest.fixture
+def settings(redis_url: str, edge_folder: Path) -> Settings:
+    """Settings of a store on the test's own Redis and folder."""
+    return Settings(redis_url=redis_url, data_dir=edge_folder, embedding_model=MODEL)
+
+
+@pytest.fixture
+async def http(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    """The store over HTTP."""
+    async with serving(app_over(QdrantEdge(settings.data_dir, flush_s=60), settings)) as client:
+        yield client
+
+
+@pytest.fixture
+def store(http: httpx.AsyncClient) -> StoreApi:
+    """The store over HTTP, in the words of the tests."""
+    return StoreApi(http)

@@ -1,0 +1,278 @@
+"""One contract for every vector store: Qdrant Edge, qdrant-client's local mode as the reference, and a real server
+when ``QDRANT_URL`` names one."""
+
+import os
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+from qdrant_client import AsyncQdrantClient
+
+from memory_store.filters import (
+    AllOf,
+    AnyOf,
+    Condition,
+    Contains,
+    Equals,
+    Exists,
+    Ids,
+    Not,
+    NumberRange,
+    OneOf,
+    TimeRange,
+)
+from memory_store.sparse import Bm25
+from memory_store.vectors.port import NO_WORDS, Hybrid, Point, VectorStore
+from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.vectors.qdrant_server import QdrantServer
+from memory_store.vectors.schema import CollectionSpec
+
+_SPEC = CollectionSpec("contract", 4)
+_EVERYTHING = AllOf(())
+_BM25 = Bm25()
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
+
+
+@pytest.fixture(params=["edge", "local", "server"])
+async def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[VectorStore]:
+    store = _store(request.param, tmp_path)
+    await store.open(_SPEC)
+    await store.delete(where=_EVERYTHING)
+    yield store
+    await store.delete(where=_EVERYTHING)
+    await store.close()
+
+
+def _store(kind: str, folder: Path) -> VectorStore:
+    if kind == "edge":
+        return QdrantEdge(folder, flush_s=60)
+    if kind == "local":
+        return QdrantServer(AsyncQdrantClient(":memory:"))
+    url = os.environ.get("QDRANT_URL")
+    if not url:
+        pytest.skip("QDRANT_URL names no server")
+    return QdrantServer(AsyncQdrantClient(url=url, check_compatibility=False))
+
+
+def point(number: int, text: str = "", *, dense: tuple[float, ...] = (1, 0, 0, 0), **payload: JsonValue) -> Point:
+    return Point(_id(number), dense, _BM25.document(text) if text else NO_WORDS, {"n": number, **payload})
+
+
+def _id(number: int) -> str:
+    return str(uuid.UUID(int=number))
+
+
+async def numbers(vectors: VectorStore, where: Condition) -> list[int]:
+    page = await vectors.scroll(where=where, limit=100)
+    assert page.next_id is None
+    return [found.payload["n"] for found in page.found if isinstance(found.payload["n"], int)]
+
+
+async def test_a_point_comes_back_with_its_vectors_and_payload(vectors: VectorStore) -> None:
+    stored = point(1, "blue harbour", tenant="t", nested={"a": [1, None, "x"]}, nothing=None, yes=True, half=0.5)
+    await vectors.upsert([stored])
+
+    [back] = await vectors.get([_id(1)], where=_EVERYTHING)
+
+    assert back.payload == stored.payload
+    assert back.dense == pytest.approx(stored.dense)
+    assert dict(zip(back.sparse.indices, back.sparse.values, strict=True)) == pytest.approx(
+        dict(zip(stored.sparse.indices, stored.sparse.values, strict=True))
+    )
+
+
+async def test_a_point_without_words_comes_back_without_them(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1)])
+
+    [back] = await vectors.get([_id(1)], where=_EVERYTHING)
+
+    assert not back.sparse
+
+
+async def test_an_upsert_replaces_the_whole_payload(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1, old=1)])
+    await vectors.upsert([point(1, new=2)])
+
+    [back] = await vectors.get([_id(1)], where=_EVERYTHING)
+
+    assert back.payload == {"n": 1, "new": 2}
+
+
+async def test_get_gives_only_what_the_condition_allows(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1, tenant="a"), point(2, tenant="b")])
+
+    back = await vectors.get([_id(1), _id(2), _id(9)], where=Equals("tenant", "a"))
+
+    assert [one.id for one in back] == [_id(1)]
+
+
+async def test_get_of_no_ids_is_empty(vectors: VectorStore) -> None:
+    assert list(await vectors.get([], where=_EVERYTHING)) == []
+
+
+async def test_scroll_walks_every_point_once_in_pages(vectors: VectorStore) -> None:
+    await vectors.upsert([point(number, tenant="a" if number % 2 else "b") for number in range(1, 12)])
+    seen: list[str] = []
+    start: str | None = None
+    for _ in range(3):
+        page = await vectors.scroll(where=Equals("tenant", "a"), limit=2, start_id=start)
+        seen += [found.id for found in page.found]
+        start = page.next_id
+
+    assert seen == [_id(number) for number in (1, 3, 5, 7, 9, 11)]
+    assert start is None
+
+
+async def test_count_and_delete_by_condition(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1, tenant="a"), point(2, tenant="b")])
+
+    await vectors.delete(where=Equals("tenant", "a"))
+
+    assert await vectors.count(where=_EVERYTHING) == 1
+    assert await numbers(vectors, _EVERYTHING) == [2]
+
+
+_DAY = datetime(2026, 1, 2, tzinfo=UTC)
+_TEXT: JsonValue = "Likes Blue harbours"
+_FILTERS: dict[str, tuple[Condition, list[int]]] = {
+    "equals text": (Equals("city", "Rome"), [1]),
+    "equals an element of a list": (Equals("tags", "sea"), [1, 2]),
+    "equals a big number": (Equals("meta.big", 2**60 + 1), [2]),
+    "equals in a nested object": (Equals("meta.kind", "x"), [1]),
+    "one of": (OneOf("city", ("Rome", "Oslo")), [1, 2]),
+    "one of in a list": (OneOf("tags", ("hill", "lake")), [2]),
+    "contains is a part of the text, case counts": (Contains("memory", "Blue har"), [1]),
+    "contains with another case": (Contains("memory", "blue har"), []),
+    "contains looks into lists": (Contains("tags", "il"), [2]),
+    "number range": (NumberRange("meta.age", gte=30, lt=40.5), [1, 2]),
+    "number range without its ends": (NumberRange("meta.age", gt=30, lt=40), []),
+    "time range": (TimeRange("valid_from", gte=_DAY), [2, 3]),
+    "time range without its start": (TimeRange("valid_from", gt=_DAY), [3]),
+    "time range to the microsecond": (TimeRange("valid_from", lt=_DAY.replace(microsecond=1)), [1, 2]),
+    "time range in other zones": (TimeRange("meta.when", gte=_DAY), [1]),
+    "exists": (Exists("city"), [1, 2]),
+    "null does not exist": (Exists("valid_to"), [2]),
+    "an empty list does not exist": (Exists("tags"), [1, 2]),
+    "ids": (Ids((_id(1), _id(3), _id(9))), [1, 3]),
+    "not counts a missing field": (Not(Equals("city", "Rome")), [2, 3]),
+    "all of": (AllOf((Equals("tags", "sea"), Equals("city", "Oslo"))), [2]),
+    "all of nothing": (AllOf(()), [1, 2, 3]),
+    "any of": (AnyOf((Equals("city", "Rome"), NumberRange("n", gte=3))), [1, 3]),
+    "not any of": (Not(AnyOf((Equals("city", "Rome"), NumberRange("n", gte=3)))), [2]),
+    "nested": (AllOf((AnyOf((Equals("city", "Rome"), Not(Exists("city")))), Not(Equals("n", 3)))), [1]),
+}
+
+
+@pytest.mark.parametrize("name", _FILTERS)
+async def test_a_condition_means_the_same_everywhere(vectors: VectorStore, name: str) -> None:
+    where, expected = _FILTERS[name]
+    await vectors.upsert(
+        [
+            point(
+                1,
+                city="Rome",
+                tags=["sea", "sun"],
+                memory=_TEXT,
+                meta={"age": 30, "kind": "x", "when": "2026-01-02T01:00:00+01:00"},
+                valid_from="2026-01-01T00:00:00Z",
+                valid_to=None,
+            ),
+            point(
+                2,
+                city="Oslo",
+                tags=["sea", "hill"],
+                memory="Likes hills",
+                meta={"age": 40, "big": 2**60 + 1, "when": "2026-01-02T00:59:59+01:00"},
+                valid_from="2026-01-02T00:00:00.000000+00:00",
+                valid_to="2026-02-01T00:00:00Z",
+            ),
+            point(3, tags=[], meta={"big": 2**60}, valid_from="2026-01-02T00:00:00.000001Z"),
+        ]
+    )
+
+    assert await numbers(vectors, where) == expected
+
+
+def hybrid(query: Hybrid | None = None, **fields: object) -> Hybrid:
+    base = query or Hybrid(where=_EVERYTHING, corpus=_EVERYTHING, limit=10, depth=10)
+    return replace(base, **fields)  # pyright: ignore[reportArgumentType]
+
+
+async def test_dense_search_ranks_by_cosine(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1, dense=(0, 1, 0, 0)), point(2, dense=(1, 0, 0, 0)), point(3, dense=(1, 1, 0, 0))])
+
+    found = await vectors.search(hybrid(dense=(1.0, 0.0, 0.0, 0.0)))
+
+    assert [one.payload["n"] for one in found] == [2, 3, 1]
+    assert [one.score for one in found] == pytest.approx([1.0, 2**-0.5, 0.0], abs=1e-6)
+
+
+async def test_sparse_search_finds_only_shared_words_and_prefers_rare_ones(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1, "blue boat"), point(2, "blue harbour"), point(3, "blue sky"), point(4, "red roof")])
+
+    found = await vectors.search(hybrid(sparse=_BM25.query("the blue harbours")))
+
+    assert found[0].payload["n"] == 2
+    assert sorted(str(one.payload["n"]) for one in found) == ["1", "2", "3"]
+
+
+async def test_words_are_rare_or_common_within_the_corpus_only(vectors: VectorStore) -> None:
+    mine, theirs = Equals("tenant", "a"), Equals("tenant", "b")
+    await vectors.upsert([point(1, "blue boat", tenant="a"), point(2, "red boat", tenant="a")])
+    query = hybrid(sparse=_BM25.query("blue boat"), where=mine, corpus=mine)
+    before = [one.score for one in await vectors.search(query)]
+
+    await vectors.upsert([point(number, "blue blue", tenant="b") for number in range(3, 30)])
+
+    assert [one.score for one in await vectors.search(query)] == pytest.approx(before)
+    assert await vectors.search(replace(query, where=theirs, corpus=theirs))
+
+
+async def test_both_rankings_are_fused_by_rank(vectors: VectorStore) -> None:
+    await vectors.upsert(
+        [
+            point(1, "blue harbour", dense=(1, 0, 0, 0)),
+            point(2, "green field", dense=(0.9, 0.1, 0, 0)),
+            point(3, "blue boat", dense=(0, 0, 0, 1)),
+        ]
+    )
+
+    found = await vectors.search(hybrid(dense=(1.0, 0.0, 0.0, 0.0), sparse=_BM25.query("blue harbour")))
+
+    assert [one.payload["n"] for one in found] == [1, 3, 2]
+    assert [one.score for one in found] == pytest.approx([1 / 2 + 1 / 2, 1 / 4 + 1 / 3, 1 / 3], abs=1e-6)
+
+
+async def test_a_search_stays_within_its_condition_and_limit(vectors: VectorStore) -> None:
+    await vectors.upsert([point(number, "blue", tenant="a" if number < 5 else "b") for number in range(1, 9)])
+    query = hybrid(dense=(1.0, 0.0, 0.0, 0.0), sparse=_BM25.query("blue"), where=Equals("tenant", "b"), limit=3)
+
+    found = await vectors.search(query)
+
+    assert [one.payload["tenant"] for one in found] == ["b", "b", "b"]
+
+
+async def test_a_search_without_words_ranks_by_meaning_alone(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1, "blue")])
+
+    found = await vectors.search(hybrid(dense=(1.0, 0.0, 0.0, 0.0), sparse=NO_WORDS))
+
+    assert [one.payload["n"] for one in found] == [1]
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00", "a\x00b", "\U0001f600 ", "'; --", '{"a": 1}', "x" * 100_000], ids=lambda text: repr(text[:12])
+)
+async def test_any_text_can_be_stored_and_matched(vectors: VectorStore, text: str) -> None:
+    await vectors.upsert([point(1, memory=text)])
+
+    assert await numbers(vectors, Equals("memory", text)) == [1]
+
+
+async def test_the_store_answers_a_ping(vectors: VectorStore) -> None:
+    await vectors.ping()

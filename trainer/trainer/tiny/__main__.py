@@ -1,0 +1,65 @@
+"""Makes, evaluates and shows the tiny model: `python -m trainer.tiny train | evaluate | demo-document`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from memloop.profiles import load_profile
+from trainer.tiny.demo import demo_document, write_demo
+from trainer.tiny.evaluate_command import evaluate_engine
+from trainer.tiny.recipe import BUDGETS, make
+
+_CHECKPOINT = Path("services/inference/models/memloop-tiny")
+_EXAMPLE = Path("examples/long-read")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the command line and run the command."""
+    chosen = _parser().parse_args(arguments)
+    if chosen.command == "train":
+        make(chosen.out, budget=chosen.budget, seed=chosen.seed, device=chosen.device)
+    elif chosen.command == "evaluate":
+        asyncio.run(
+            evaluate_engine(
+                chosen.engine_url,
+                model=chosen.model,
+                seed=chosen.seed,
+                per_kind=chosen.per_kind,
+                documents=chosen.documents,
+                save_to=chosen.card,
+            )
+        )
+    else:
+        tokenizer = Tokenizer.from_file(str(chosen.tokenizer))
+        budget = load_profile("tiny").budget
+        write_demo(chosen.out, demo_document(tokenizer, chunk_tokens=budget.chunk_tokens), tokenizer)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m trainer.tiny", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    train = commands.add_parser("train", help="train from nothing and write the checkpoint")
+    train.add_argument("--out", type=Path, required=True)
+    train.add_argument("--seed", type=int, default=0)
+    train.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    train.add_argument("--budget", choices=tuple(BUDGETS), default="cpu")
+    evaluate = commands.add_parser("evaluate", help="score a served model, by role and by whole loops")
+    evaluate.add_argument("--engine-url", required=True, help="ends where /chat/completions begins")
+    evaluate.add_argument("--model", default="memloop-tiny")
+    evaluate.add_argument("--seed", type=int, default=1)
+    evaluate.add_argument("--per-kind", type=int, default=40, help="turns of each kind")
+    evaluate.add_argument("--documents", type=int, default=40, help="documents of each length")
+    evaluate.add_argument("--card", type=Path, help="a checkpoint folder: write evaluation.json and the card there")
+    demo = commands.add_parser("demo-document", help="write the demo's document and questions")
+    demo.add_argument("--out", type=Path, default=_EXAMPLE)
+    demo.add_argument("--tokenizer", type=Path, default=_CHECKPOINT / "tokenizer.json")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

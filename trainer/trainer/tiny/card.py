@@ -1,0 +1,105 @@
+"""The model card, written from the training log and, when it exists, the evaluation of the served model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trainer.tiny.card_data import Evaluation, TrainingLog, read_evaluation, read_training
+
+_HEAD = """\
+---
+license: cc0-1.0
+language: en
+library_name: transformers
+pipeline_tag: text-generation
+tags: [memloop, demonstration]
+---
+
+# memloop-tiny
+
+A {parameters:,}-parameter Qwen3 with a byte-level BPE tokenizer of its own, trained from scratch by
+`python -m trainer.tiny train --out DIR --seed {seed} --budget {budget}`. It exists so that the whole stack runs for real, without
+a GPU and without a download. **It is a demonstration, not an assistant.**
+
+## What it can do
+
+It plays every role of the loops in the prompts of the `default` profile (budget of the `tiny` profile): read, answer, judge,
+integrate, the memory writer's four tools with thinking on and off, and a chat that answers from recalled memories. Its world
+has {people} people, {places} places, {attributes} kinds of codes, home towns, and three-digit values.
+
+## Limits
+
+* It knows the names, places, attributes and sentence patterns of its world and nothing else; other text is filler to it.
+* Every fact must stand in one of two patterns, such as "The locker code of Marta is 482."; paraphrases are not understood.
+* Change a word of a prompt template and it fails: whole template lines are single tokens of its tokenizer.
+* It was trained on chunks of up to {chunk} tokens and prompts of up to 352; thinking is trained for the memory writer and chat only.
+* Text is English, values are 000 to 999. Nothing it says about the real world means anything.
+
+## How it was trained
+
+{steps:,} steps of {batch_tokens:,} tokens, {minutes:.0f} minutes on {device}, {tokens:.1f}M tokens, bfloat16, Muon and AdamW. The first two
+layers start wired for associative recall (`trainer/tiny/wiring.py`). Filler: the first three quarters of *Moby-Dick* (public domain);
+the last quarter is held out for evaluation and for the demo document. Weights, tokenizer and card: CC0.
+"""
+
+
+def write_card(folder: Path) -> None:
+    """Write `README.md` beside the checkpoint, from `training.json` and `evaluation.json`."""
+    log = read_training(folder)
+    parts = [_head(log), _turns(log)]
+    evaluation = read_evaluation(folder)
+    if evaluation:
+        parts.append(_served(evaluation))
+    (folder / "README.md").write_text("\n".join(parts), "utf-8")
+
+
+def _head(log: TrainingLog) -> str:
+    from trainer.tiny import world
+
+    return _HEAD.format(
+        parameters=log.parameters,
+        seed=log.seed,
+        budget=log.budget,
+        people=len(world.PEOPLE),
+        places=len(world.PLACES),
+        attributes=len(world.PERSON_CODES) + len(world.PLACE_CODES),
+        chunk=log.chunk_tokens,
+        steps=log.steps,
+        batch_tokens=log.batch_tokens,
+        minutes=log.seconds / 60,
+        device="one CPU core" if log.device == "cpu" else "one GPU",
+        tokens=log.tokens / 1e6,
+    )
+
+
+def _turns(log: TrainingLog) -> str:
+    rows = [f"| {kind} | {right} / {total} | {right / total:.3f} |" for kind, (right, total) in log.exact.items()]
+    return "\n".join(
+        [
+            "## Exact turns at the end of training (held-out prose, greedy)",
+            "",
+            "| turn | right | share |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _served(evaluation: Evaluation) -> str:
+    rows = [
+        f"| {s.name} | {s.right} / {s.total} | {s.accuracy:.3f} | {s.low:.3f} to {s.high:.3f} |" for s in evaluation.scores
+    ]
+    return "\n".join(
+        [
+            "## Served by vLLM on the CPU, through the loops that the gateway runs",
+            "",
+            f"`python -m trainer.tiny evaluate`, seed {evaluation.seed}; 1x is 4 chunks of {evaluation.chunk_tokens} tokens; an error counts",
+            "as wrong; 95 % Wilson intervals.",
+            "",
+            "| what | right | share | interval |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )

@@ -1,0 +1,87 @@
+"""The whole recipe, seed to checkpoint: tokenizer, training run, files."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import torch
+from tokenizers import Tokenizer
+
+from memloop.profiles import Profile, load_profile
+from trainer.tiny.batches import Encoder, Source, prompt_text
+from trainer.tiny.card import write_card
+from trainer.tiny.card_data import TRAINING, TrainingLog
+from trainer.tiny.curriculum import SHORT
+from trainer.tiny.draw import draw
+from trainer.tiny.export import export
+from trainer.tiny.network import Shape
+from trainer.tiny.prose import book
+from trainer.tiny.tokenizer import VOCABULARY, build_tokenizer, prompt_lines
+from trainer.tiny.train import Budget, Progress, Run
+
+BudgetName = Literal["cpu", "gpu", "smoke"]
+
+BUDGETS: dict[BudgetName, Budget] = {
+    "cpu": Budget(steps=12_000, batch_tokens=4096, shape=Shape(VOCABULARY)),
+    # Not run yet: no accelerator was at hand when this was written.
+    "gpu": Budget(steps=20_000, batch_tokens=32_768, shape=Shape(VOCABULARY, hidden=192, layers=6, intermediate=512)),
+    "smoke": Budget(steps=20, batch_tokens=2048, shape=Shape(VOCABULARY), eval_every=20, warmup=5, eval_rows=40),
+}
+
+
+def make(out: Path, *, budget: BudgetName, seed: int, device: str, compiled: bool = True) -> TrainingLog:
+    """Train from nothing and write the checkpoint into `out`. `device` is `auto`, `cpu` or `cuda`."""
+    out.mkdir(parents=True, exist_ok=True)
+    profile, chosen = load_profile("tiny"), _device(device)
+    tokenizer = tokenizer_for(profile, seed=seed)
+    plan = replace(BUDGETS[budget], shape=replace(BUDGETS[budget].shape, vocab=tokenizer.get_vocab_size()))
+    encoder = Encoder(tokenizer)
+    source, held_out = Source(profile, book("train"), encoder), Source(profile, book("held_out"), encoder)
+    run = Run(source, held_out, plan, seed=seed, device=chosen, compiled=compiled)
+    log = TrainingLog(
+        budget=budget,
+        seed=seed,
+        device=chosen,
+        profile=profile.ref,
+        parameters=sum(parameter.numel() for parameter in run.network.parameters()),
+        chunk_tokens=profile.budget.chunk_tokens,
+        steps=plan.steps,
+        batch_tokens=plan.batch_tokens,
+    )
+    for report in run.reports():
+        log = log.after(report.step, report.seconds, report.tokens, report.loss, report.exact)
+        export(out, run.network.state_dict(), plan.shape, tokenizer)
+        (out / TRAINING).write_text(log.model_dump_json() + "\n", "utf-8")
+        print(describe(report), flush=True)  # noqa: T201 -- the command's output
+    write_card(out)
+    return log
+
+
+def tokenizer_for(profile: Profile, *, seed: int) -> Tokenizer:
+    """The tokenizer of a profile, trained on prose and on examples of every role."""
+    lines = re.compile("|".join(re.escape(line) for line in sorted(prompt_lines(profile), key=len, reverse=True)))
+    return build_tokenizer(profile, _texts(profile, lines, random.Random(seed)), seed=seed)
+
+
+def _texts(profile: Profile, lines: re.Pattern[str], rng: random.Random, count: int = 6000) -> Iterator[str]:
+    for _ in range(count):
+        example = draw(rng, SHORT, profile, book("train"))
+        yield from lines.split(prompt_text(example))
+        yield example.completion
+
+
+def _device(name: str) -> str:
+    if name != "auto":
+        return name
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def describe(report: Progress) -> str:
+    """Two lines of the log."""
+    shares = " ".join(f"{kind}={right / total:.3f}" for kind, (right, total) in report.exact.items())
+    return f"step {report.step} {report.seconds} s {report.tokens} tokens loss {report.loss}\n  {shares}"
