@@ -181,6 +181,6 @@ def test_bare_json_counts_only_as_the_whole_reply_and_never_in_thinking() -> Non
 def test_of_several_calls_the_first_counts_and_the_others_are_counted() -> None:
     call = '<tool_call>{"name": "a", "arguments": {}}</tool_call>'
     assert find_call(says(call + call.replace('"a"', '"b"'))) == FoundCall("a", {}, "fallback", ignored=1)
-    two = [{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]
-    assert find_call(says(json.dumps(two))) == FoundCall("a", {}, "fallback", ignored=1)
+    two = '[{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]'
+    assert find_call(says(two)) == FoundCall("a", {}, "fallback", ignored=1)
     assert find_call(calls_tools(("a", "{}"), ("b", "{}"))) == FoundCall("a", {}, "native", ignored=1)

@@ -101,7 +101,7 @@ def end_family(child: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
     _signal(child.pid, signal.SIGTERM)
     _until(lambda: child.poll() is not None, grace_s)
     _signal_all(child.pid, signal.SIGTERM)
-    _until(lambda: not _alive(child), _ORPHANS_GRACE_S)
+    _until(lambda: not _alive(child), min(grace_s, _ORPHANS_GRACE_S))
     while _alive(child):
         _signal_all(child.pid, signal.SIGKILL)
         time.sleep(_POLL_S)

@@ -1,0 +1,197 @@
+"""Bad requests and lost dependencies: each a clear OpenAI-shaped error or a defined outcome."""
+
+import asyncio
+
+import orjson
+import pytest
+from gateway.settings import GatewaySettings
+
+from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, SendsBytes
+from tests.gateway.running import CHAT, Gateway, question, running_gateway, said
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"{", b'{"model": NaN}', b"[1]", b'"text"', b"\xff\xfe", b"[" * 100_000, b'{"a": 1} x'],
+    ids=["empty", "cut", "NaN", "list", "string", "not UTF-8", "deeply nested", "trailing text"],
+)
+async def test_body_that_is_no_json_object_is_refused(gateway: Gateway, engine: FakeEngine, raw: bytes) -> None:
+    answer = await gateway.post(CHAT, raw)
+    assert (answer.status, answer.error["code"]) == (400, "invalid_json")
+    assert answer.error["type"] == "invalid_request_error"
+    assert not engine.received
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"memory": {"user_id": "u1", "colour": "red"}}, "memory.colour"),
+        ({"memory": {"user_id": "u1", "mode": "sometimes"}}, "memory.mode"),
+        ({"memory": {"user_id": "u1", "top_k": 0}}, "memory.top_k"),
+        ({"memory": {"user_id": ""}}, "memory.user_id"),
+        ({"memory": "yes"}, "memory"),
+        ({"messages": []}, "messages"),
+        ({"messages": "Hi."}, "messages"),
+        ({"messages": [{"content": "Hi."}]}, "messages.0.role"),
+        ({"model": None}, "model"),
+        ({"metadata": {f"k{number}": "v" for number in range(17)}}, "metadata"),
+        ({"metadata": {"k": "v" * 513}}, "metadata.k"),
+    ],
+)
+async def test_field_that_does_not_validate_is_named(
+    gateway: Gateway, engine: FakeEngine, fields: dict[str, object], param: str
+) -> None:
+    answer = await gateway.post(CHAT, {**question(), **fields})
+    assert (answer.status, answer.error["param"]) == (422, param)
+    assert not engine.received
+
+
+async def test_body_over_the_limit_is_refused(settings: GatewaySettings, engine: FakeEngine) -> None:
+    async with running_gateway(settings.model_copy(update={"max_body_bytes": 1000})) as gateway:
+        answer = await gateway.chat("x" * 1000)
+    assert (answer.status, answer.error["code"]) == (413, "too_large")
+    assert not engine.received
+
+
+async def test_nul_passes_to_the_engine_and_the_writer(gateway: Gateway, engine: FakeEngine) -> None:
+    answer = await gateway.chat("a\0b", memory={"user_id": "u1"})
+    assert answer.status == 200
+    assert engine.last.json["messages"][0]["content"] == "a\0b"
+    (turns,) = await gateway.queued_turns()
+    assert said(turns)[0] == ("user", "a\0b")
+
+
+@pytest.mark.parametrize("memory", [b"", b',"memory":{"user_id":"u1"}'], ids=["passed through", "with memory"])
+async def test_half_a_character_becomes_a_replacement_character(
+    gateway: Gateway, engine: FakeEngine, memory: bytes
+) -> None:
+    raw = b'{"model":"m","messages":[{"role":"user","content":"cut \\ud83d here"}]%b}' % memory
+    answer = await gateway.post(CHAT, raw)
+    assert answer.status == 200
+    assert engine.last.json["messages"][0]["content"] == "cut \ufffd here"
+
+
+async def test_names_of_half_characters_are_no_way_around_the_namespace(gateway: Gateway) -> None:
+    raw = b'{"model":"m","messages":[{"role":"user","content":"x"}],"user":"\\ud83d"}'
+    answer = await gateway.post(CHAT, raw)
+    event = await gateway.get(f"/v1/memory/events/{answer.json['memory']['write_event_id']}")
+    assert event.json["user_id"] == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (
+            {"error": {"message": "too long", "type": "BadRequestError", "param": "messages", "code": 400}},
+            {"message": "too long", "type": "BadRequestError", "param": "messages", "code": "400"},
+        ),
+        (
+            {"object": "error", "message": "too long", "type": "BadRequestError", "code": 400},
+            {"message": "too long", "type": "BadRequestError", "param": None, "code": "400"},
+        ),
+        (
+            {"detail": "too long"},
+            {
+                "message": 'the engine answered 400: {"detail":"too long"}',
+                "type": "invalid_request_error",
+                "param": None,
+                "code": "upstream_error",
+            },
+        ),
+    ],
+    ids=["OpenAI", "older vLLM", "anything"],
+)
+async def test_refusal_of_the_engine_reaches_the_client_in_one_shape(
+    gateway: Gateway, engine: FakeEngine, body: object, error: object
+) -> None:
+    engine.will(Refuses(400, body))
+    answer = await gateway.chat()
+    assert (answer.status, answer.error) == (400, error)
+
+
+async def test_rate_limit_of_the_engine_keeps_its_retry_after(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Refuses(429, {"error": {"message": "slow down"}}, {"Retry-After": "7"}))
+    answer = await gateway.chat()
+    assert (answer.status, answer.headers["Retry-After"]) == (429, "7")
+
+
+async def test_engine_that_refuses_our_own_key_is_not_the_clients_fault(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Refuses(401, {"error": {"message": "bad key"}}))
+    assert (await gateway.chat()).status == 502
+
+
+@pytest.mark.parametrize(("engine_status", "status"), [(500, 502), (503, 503), (504, 504)])
+async def test_broken_engine_is_worth_another_try(
+    gateway: Gateway, engine: FakeEngine, engine_status: int, status: int
+) -> None:
+    engine.will(Refuses(engine_status, {"error": {"message": "engine is dead"}}))
+    answer = await gateway.chat()
+    assert (answer.status, answer.error["type"]) == (status, "upstream_error")
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+async def test_engine_that_is_gone_is_worth_another_try(settings: GatewaySettings, engine: FakeEngine) -> None:
+    known = settings.model_copy(update={"model": MODEL})
+    async with running_gateway(known) as gateway:
+        await engine.stop()
+        answer = await gateway.chat(memory={"user_id": "u1"})
+        assert (answer.status, answer.error["code"]) == (503, "unavailable")
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert await gateway.queued_turns() == []
+
+
+async def test_engine_lost_in_mid_request_is_worth_another_try(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Hangs())
+    call = asyncio.create_task(gateway.chat(memory={"user_id": "u1"}))
+    await engine.until_running(1)
+    await engine.stop()
+    answer = await call
+    assert (answer.status, answer.error["type"]) == (503, "upstream_error")
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert await gateway.queued_turns() == []
+
+
+async def test_engine_that_falls_silent_is_a_timeout(settings: GatewaySettings, engine: FakeEngine) -> None:
+    async with running_gateway(settings.model_copy(update={"engine_read_timeout_s": 0.05})) as gateway:
+        engine.will(Hangs())
+        answer = await gateway.chat()
+    assert (answer.status, answer.error["code"]) == (504, "timeout")
+
+
+async def test_engine_that_answers_no_json_is_an_error(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(SendsBytes([b"<html>"]))
+    answer = await gateway.chat()
+    assert (answer.status, answer.error["type"]) == (502, "upstream_error")
+
+
+@pytest.mark.parametrize(
+    "body", [{"choices": []}, {"choices": [{"message": None}]}, {"choices": "none"}], ids=["none", "null", "text"]
+)
+async def test_answer_of_an_odd_shape_passes_and_is_remembered_without_a_reply(
+    gateway: Gateway, engine: FakeEngine, body: dict[str, object]
+) -> None:
+    engine.will(SendsBytes([orjson.dumps(body)]))
+    answer = await gateway.chat(memory={"user_id": "u1"})
+    assert {**answer.json, **body} == answer.json
+    (turns,) = await gateway.queued_turns()
+    assert said(turns) == [("user", "Hi.")]
+
+
+async def test_more_requests_than_there_is_room_for_are_told_to_wait(
+    settings: GatewaySettings, engine: FakeEngine
+) -> None:
+    async with running_gateway(settings.model_copy(update={"max_active_requests": 1})) as gateway:
+        engine.will(Hangs("Hel"))
+        async with gateway.http.post(gateway.url + CHAT, json=question(stream=True)) as stream:
+            await stream.content.readany()
+            refused = await gateway.chat()
+        await engine.until_running(0)
+        after = await gateway.chat()
+    assert (refused.status, refused.error["type"], refused.headers["Retry-After"]) == (429, "rate_limit_error", "1")
+    assert after.status == 200
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", CHAT, 405), ("POST", "/v1/nothing", 404)])
+async def test_wrong_route_is_an_openai_shaped_error(gateway: Gateway, method: str, path: str, status: int) -> None:
+    answer = await (gateway.get(path) if method == "GET" else gateway.post(path, {}))
+    assert (answer.status, set(answer.error)) == (status, {"message", "type", "param", "code"})

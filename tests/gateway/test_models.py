@@ -1,0 +1,75 @@
+"""The engine's own routes, and the process's health."""
+
+import pytest
+from gateway.settings import GatewaySettings
+
+from tests.fakes.recall_store import FakeStore
+from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, SendsBytes
+from tests.gateway.running import Gateway, running_gateway
+
+ROUTES = ["embeddings", "completions", "responses"]
+
+
+async def test_models_are_the_engines(gateway: Gateway) -> None:
+    listed = await gateway.get("/v1/models")
+    assert [model["id"] for model in listed.json["data"]] == [MODEL]
+    assert (await gateway.get(f"/v1/models/{MODEL}")).json == listed.json["data"][0]
+
+
+async def test_unknown_model_is_not_found(gateway: Gateway) -> None:
+    answer = await gateway.get("/v1/models/org/none")
+    assert (answer.status, answer.error["code"]) == (404, "model_not_found")
+
+
+async def test_models_of_a_lost_engine_are_worth_another_try(settings: GatewaySettings, engine: FakeEngine) -> None:
+    async with running_gateway(settings.model_copy(update={"model": MODEL})) as gateway:
+        await engine.stop()
+        answer = await gateway.get("/v1/models")
+    assert answer.status == 503
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_body_and_answer_pass_untouched(gateway: Gateway, engine: FakeEngine, route: str) -> None:
+    engine.will(SendsBytes([b'{"odd" :1}']))
+    answer = await gateway.post(f"/v1/{route}", b'{"model":"m",  "input":"x", "memory": {"kept": true}}')
+    assert answer.raw == b'{"odd" :1}'
+    assert (engine.last.path, engine.last.raw) == (route, b'{"model":"m",  "input":"x", "memory": {"kept": true}}')
+
+
+@pytest.mark.parametrize("route", ["completions", "responses"])
+async def test_stream_passes_untouched(gateway: Gateway, engine: FakeEngine, route: str) -> None:
+    raw = b'event: response.completed\ndata: {"type":"response.completed"}\n\n'
+    engine.will(SendsBytes([raw], "text/event-stream; charset=utf-8"))
+    assert (await gateway.post(f"/v1/{route}", {"model": "m", "stream": True})).raw == raw
+
+
+async def test_refusal_passes(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Refuses(404, {"error": {"message": "no such model", "type": "NotFoundError", "code": 404}}))
+    answer = await gateway.post("/v1/embeddings", {"model": "none", "input": "x"})
+    assert (answer.status, answer.error["message"]) == (404, "no such model")
+
+
+async def test_client_that_leaves_aborts_the_engine(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Hangs("x"))
+    async with gateway.http.post(gateway.url + "/v1/completions", json={"stream": True}) as response:
+        await response.content.readany()
+    await engine.until_running(0)
+    assert engine.aborted == 1
+
+
+async def test_readiness_names_each_dependency(gateway: Gateway, store: FakeStore) -> None:
+    assert (await gateway.get("/readyz")).json["dependencies"] == {"redis": "ok", "store": "ok", "engine": "ok"}
+    await store.stop()
+    answer = await gateway.get("/readyz")
+    assert answer.status == 503
+    assert answer.json["dependencies"]["store"] == "the memory store cannot be reached"
+    assert (await gateway.get("/livez")).status == 200
+
+
+async def test_loops_ask_the_model_of_the_settings_else_the_engines_first(
+    settings: GatewaySettings, gateway: Gateway
+) -> None:
+    assert gateway.services.model == MODEL
+    async with running_gateway(settings.model_copy(update={"model": "mine"})) as other:
+        assert other.services.model == "mine"
