@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -22,7 +22,9 @@ def tool_call(name: str, **arguments: object) -> Body:
 
 def add_memory(*values: str) -> Body:
     """MemReader's decision to keep these."""
-    drafts = [{"key": value[:20], "memory_type": "UserMemory", "value": value, "tags": []} for value in values]
+    drafts: list[Body] = [
+        {"key": value[:20], "memory_type": "UserMemory", "value": value, "tags": []} for value in values
+    ]
     return tool_call("add_memory", memory_list=drafts, summary="kept")
 
 
@@ -61,7 +63,7 @@ def last_text(body: Body) -> str:
 
 
 @asynccontextmanager
-async def engine_server(answer: Callable[[Body], Reply], *, hang_at: int | None = None) -> AsyncIterator[EngineServer]:
+async def engine_server(answer: Callable[[Body], Reply], *, hang_at: int | None = None) -> AsyncGenerator[EngineServer]:
     """A running engine; a request whose client leaves is cancelled, as vLLM does it."""
     engine = EngineServer(answer, hang_at=hang_at)
     app = web.Application(client_max_size=1 << 30)

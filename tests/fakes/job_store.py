@@ -5,11 +5,11 @@ It can hold a request before or after it took effect, so that a test can kill a 
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -34,6 +34,7 @@ from memloop.wire.memory import (
 )
 
 Moment = Literal["before", "after"]
+_Next: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass
@@ -181,7 +182,7 @@ class StoreServer:
         return web.json_response({"status": "ok"})
 
     @web.middleware
-    async def gate(self, request: web.Request, handler: Callable[[web.Request], "asyncio.Future[web.Response]"]) -> web.StreamResponse:
+    async def gate(self, request: web.Request, handler: _Next) -> web.StreamResponse:
         if self.down:
             return _error(503, "scripted outage")
         hold = self.hold
@@ -198,7 +199,7 @@ class StoreServer:
 
 
 @asynccontextmanager
-async def store_server() -> AsyncIterator[StoreServer]:
+async def store_server() -> AsyncGenerator[StoreServer]:
     """A running, empty store."""
     store = StoreServer()
     app = web.Application(client_max_size=1 << 30, middlewares=[store.gate])

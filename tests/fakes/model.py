@@ -20,13 +20,16 @@ class ScriptedModel:
     def __init__(self, script: Script) -> None:
         self._next = script if callable(script) else _reader(script)
         self.prompts: list[Prompt] = []
+        self.replies: list[Completion] = []
 
     async def complete(self, prompt: Prompt) -> Completion:
         self.prompts.append(prompt)
         line = self._next(prompt)
         if isinstance(line, Exception):
             raise line
-        return line if isinstance(line, Completion) else says(line)
+        reply = line if isinstance(line, Completion) else says(line)
+        self.replies.append(reply)
+        return reply
 
     @property
     def calls(self) -> int:

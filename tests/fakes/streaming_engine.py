@@ -96,6 +96,7 @@ class FakeEngine:
         self.aborted = 0
         self._behaviours: deque[Behaviour] = deque()
         self._stack = AsyncExitStack()
+        self._change = asyncio.Condition()
 
     def will(self, *behaviours: Behaviour) -> None:
         """Do these, one per request."""
@@ -117,9 +118,8 @@ class FakeEngine:
 
     async def until_running(self, count: int, *, within_s: float = 3.0) -> None:
         """Wait until that many requests are open."""
-        async with asyncio.timeout(within_s):
-            while self.running != count:
-                await asyncio.sleep(0.005)
+        async with asyncio.timeout(within_s), self._change:
+            await self._change.wait_for(lambda: self.running == count)
 
     async def _models(self, request: web.Request) -> web.Response:
         del request
@@ -130,14 +130,19 @@ class FakeEngine:
         received = Received(request.match_info["path"], dict(request.headers), await request.read(), port)
         self.received.append(received)
         behaviour = self._behaviours.popleft() if self._behaviours else Says()
-        self.running += 1
+        await self._count(1)
         try:
             return await _behave(request, received.json, behaviour)
         except asyncio.CancelledError:
             self.aborted += 1
             raise
         finally:
-            self.running -= 1
+            await self._count(-1)
+
+    async def _count(self, step: int) -> None:
+        async with self._change:
+            self.running += step
+            self._change.notify_all()
 
 
 @asynccontextmanager
@@ -179,9 +184,9 @@ def _completion(says: Says) -> Object:
     return {**head, "choices": [choice], "usage": USAGE, **says.extra}
 
 
-def _chunk(delta: Object, finish_reason: str | None = None, **extra: object) -> bytes:
+def _chunk(delta: Object, finish_reason: str | None = None, extra: Mapping[str, object] | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-    return _event({**_chunk_head(), "choices": [choice], **extra})
+    return _event({**_chunk_head(), "choices": [choice], **(extra or {})})
 
 
 def _chunk_head() -> Object:
@@ -200,10 +205,10 @@ async def _open(request: web.Request, content_type: str = "text/event-stream") -
 
 async def _stream(request: web.Request, body: Object, says: Says) -> web.StreamResponse:
     response = await _open(request)
-    await response.write(_chunk({"role": "assistant"}, **says.extra))
+    await response.write(_chunk({"role": "assistant"}, extra=says.extra))
     for piece in says.pieces or ([] if says.tool_calls else [says.text]):
         await asyncio.sleep(says.pause_s)
-        await response.write(_chunk({"content": piece}, **says.extra))
+        await response.write(_chunk({"content": piece}, extra=says.extra))
     for index, call in enumerate(says.tool_calls):
         await response.write(_chunk({"tool_calls": [{"index": index, **call}]}))
     await response.write(_chunk({}, says.finish_reason))

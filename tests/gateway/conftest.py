@@ -3,10 +3,10 @@
 from collections.abc import AsyncGenerator
 
 import pytest
-from gateway.settings import GatewaySettings
 
-from tests.fakes.streaming_engine import FakeEngine, fake_engine
+from gateway.settings import GatewaySettings
 from tests.fakes.recall_store import FakeStore, fake_store
+from tests.fakes.streaming_engine import FakeEngine, fake_engine
 from tests.gateway.running import Gateway, running_gateway
 
 

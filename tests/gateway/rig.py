@@ -2,9 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+
+from pydantic import SecretStr
 
 from gateway.jobs import Jobs
 from gateway.metrics import Metrics
@@ -13,8 +15,6 @@ from gateway.settings import WorkerSettings
 from gateway.worker import working
 from memloop.service import new_registry
 from memloop.wire.memory import MemoryEvent, Namespace, Source
-from pydantic import SecretStr
-
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
 from tests.fakes.job_store import StoreServer, store_server
 
@@ -47,18 +47,16 @@ class Rig:
         return await self.jobs.events.wait("local", event_id, timeout_s=timeout_s)
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[None]:
+    async def working(self) -> AsyncGenerator[None]:
         """A worker in this process meanwhile."""
         async with working(self.services, self.settings):
             yield
 
 
-def settings_for(redis_url: str, engine_url: str, store_url: str, **changes: object) -> WorkerSettings:
+def settings_for(redis_url: str, **changes: object) -> WorkerSettings:
     """Settings of a worker or an API with times as short as tests want them."""
     values: dict[str, object] = {
         "redis_url": SecretStr(redis_url),
-        "engine_url": engine_url,
-        "store_url": store_url,
         "model": "m",
         "startup_wait_s": 5,
         "job_idle_s": 0.6,
@@ -75,12 +73,12 @@ def settings_for(redis_url: str, engine_url: str, store_url: str, **changes: obj
 @asynccontextmanager
 async def rig(
     redis_url: str, answer: Callable[[Body], Reply], *, hang_at: int | None = None, **changes: object
-) -> AsyncIterator[Rig]:
+) -> AsyncGenerator[Rig]:
     """A rig with nothing in it and no worker."""
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(engine_server(answer, hang_at=hang_at))
         store = await stack.enter_async_context(store_server())
-        settings = settings_for(redis_url, engine.url, store.url, **changes)
+        settings = settings_for(redis_url, **{"engine_url": engine.url, "store_url": store.url, **changes})
         services = await stack.enter_async_context(open_services(settings, Metrics(new_registry())))
         yield Rig(settings, services, engine, store)
 

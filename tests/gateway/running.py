@@ -1,6 +1,6 @@
 """A running gateway and a client for it, with the shapes that its tests ask for."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 import aiohttp
 import orjson
 from fastapi import FastAPI
+
 from gateway.main import build_app
 from gateway.services import Services
 from gateway.settings import GatewaySettings
 from memloop.wire.memory import Source
-
 from tests.fakes.asgi_server import running
 from tests.fakes.streaming_engine import MODEL
 
@@ -85,7 +85,7 @@ class Gateway:
         async with self.http.get(self.url + path, headers=headers) as response:
             return Answer(response.status, response.headers, await response.read())
 
-    async def chat(self, text: str = "Hi.", **fields: object) -> Answer:
+    async def chat(self, text: str = "Hi.", /, **fields: object) -> Answer:
         """A chat of one user message, with these further fields."""
         return await self.post(CHAT, question(text, **fields))
 
@@ -97,12 +97,10 @@ class Gateway:
 
     async def queued_turns(self) -> list[tuple[Source, ...]]:
         """The turns of all memory writes that are queued, oldest first."""
-        queued: list[tuple[str, tuple[Source, ...]]] = []
-        async for key in self.services.redis.scan_iter(match="memloop:*"):
-            payload = await _payload(self.services, key)
-            if payload is not None:
-                queued.append((payload["created_at"], tuple(Source.model_validate(turn) for turn in payload["turns"])))
-        return [turns for _, turns in sorted(queued, key=lambda job: job[0])]
+        keys: AsyncIterator[bytes] = self.services.redis.scan_iter(match="memloop:*")  # pyright: ignore
+        payloads = [await _payload(self.services, key) async for key in keys]
+        jobs = sorted((payload for payload in payloads if payload), key=lambda job: job["created_at"])
+        return [tuple(Source.model_validate(turn) for turn in job["turns"]) for job in jobs]
 
 
 async def _payload(services: Services, key: bytes) -> Object | None:
@@ -112,7 +110,7 @@ async def _payload(services: Services, key: bytes) -> Object | None:
     return orjson.loads(raw) if raw else None
 
 
-def question(text: str = "Hi.", **fields: object) -> Object:
+def question(text: str = "Hi.", /, **fields: object) -> Object:
     """A chat request of one user message."""
     return {"model": MODEL, "messages": [{"role": "user", "content": text}], **fields}
 

@@ -4,11 +4,11 @@ import hashlib
 from pathlib import Path
 
 import pytest
+
 from gateway.auth import KeyFileError, KeyRing, Principal, load_keys
 from gateway.main import main
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unauthenticated
-
 from tests.gateway.running import CHAT, question, running_gateway
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import orjson
 import pytest
-from gateway.settings import GatewaySettings
 
+from gateway.settings import GatewaySettings
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, SendsBytes
 from tests.gateway.running import CHAT, Gateway, question, running_gateway, said
 
@@ -43,6 +43,12 @@ async def test_field_that_does_not_validate_is_named(
 ) -> None:
     answer = await gateway.post(CHAT, {**question(), **fields})
     assert (answer.status, answer.error["param"]) == (422, param)
+    assert not engine.received
+
+
+async def test_long_context_says_that_it_is_not_served_yet(gateway: Gateway, engine: FakeEngine) -> None:
+    answer = await gateway.post(CHAT, {**question(), "memory": {"user_id": "u1", "long_context": "auto"}})
+    assert (answer.status, answer.error["param"]) == (501, "memory.long_context")
     assert not engine.received
 
 

@@ -22,7 +22,7 @@ async def test_request_bytes_reach_the_engine_untouched_when_nobody_is_named(
 
 
 async def test_fields_that_are_not_ours_reach_the_engine(gateway: Gateway, engine: FakeEngine) -> None:
-    fields = {
+    fields: dict[str, object] = {
         "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
         "response_format": {"type": "json_object"},
         "chat_template_kwargs": {"enable_thinking": False},

@@ -1,10 +1,10 @@
 """Recall in a chat: whose memories, where they go, how many, and what happens when the store is down."""
 
 import pytest
-from gateway.settings import GatewaySettings
 
-from tests.fakes.streaming_engine import MODEL, FakeEngine
+from gateway.settings import GatewaySettings
 from tests.fakes.recall_store import FakeStore, memory
+from tests.fakes.streaming_engine import MODEL, FakeEngine
 from tests.gateway.running import CHAT, Gateway, question, running_gateway
 
 READ = {"user_id": "u1", "mode": "read"}
@@ -85,7 +85,9 @@ async def test_chat_goes_on_and_says_so_when_the_store_is_gone(
     assert engine.last.json["messages"] == [{"role": "user", "content": "Hi."}]
 
 
-@pytest.mark.parametrize(("delay_s", "status"), [(5.0, 200), (0.0, 500), (0.0, 503)], ids=["slow", "broken", "starting"])
+@pytest.mark.parametrize(
+    ("delay_s", "status"), [(5.0, 200), (0.0, 500), (0.0, 503)], ids=["slow", "broken", "starting"]
+)
 async def test_chat_goes_on_when_the_store_is(gateway: Gateway, store: FakeStore, delay_s: float, status: int) -> None:
     store.delay_s, store.status = delay_s, status
     answer = await gateway.chat("Hi.", memory=READ)

@@ -1,12 +1,16 @@
 """What a chat gives the memory writer, and that it is durable before the client learns its id."""
 
-from gateway.settings import GatewaySettings
-from memloop.wire.memory import MAX_TEXT_CHARS
+import asyncio
 
-from tests.fakes.streaming_engine import MODEL, FakeEngine, Refuses, Says
-from tests.fakes.redis_server import RedisServer
+from gateway.auth import Principal
+from gateway.chat_memory import begin_turn
+from gateway.settings import GatewaySettings
+from memloop.wire.chat import ChatRequest
+from memloop.wire.memory import MAX_TEXT_CHARS
 from tests.fakes.recall_store import FakeStore, memory
-from tests.gateway.running import CHAT, Gateway, running_gateway, said
+from tests.fakes.redis_server import RedisServer
+from tests.fakes.streaming_engine import MODEL, FakeEngine, Refuses, Says
+from tests.gateway.running import CHAT, Gateway, question, running_gateway, said
 
 WRITE = {"user_id": "u1", "mode": "write"}
 
@@ -21,7 +25,7 @@ async def test_writer_gets_the_newest_turn_and_the_answer_its_event_id(gateway: 
 
 
 async def test_turns_of_earlier_requests_are_not_written_again(gateway: Gateway) -> None:
-    messages = [
+    messages: list[object] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Old."},
         {"role": "assistant", "content": "Older."},
@@ -33,9 +37,7 @@ async def test_turns_of_earlier_requests_are_not_written_again(gateway: Gateway)
     assert said(turns) == [("user", "First."), ("user", "Second."), ("assistant", "Hello.")]
 
 
-async def test_recalled_memories_never_reach_the_writer(
-    gateway: Gateway, engine: FakeEngine, store: FakeStore
-) -> None:
+async def test_recalled_memories_never_reach_the_writer(gateway: Gateway, engine: FakeEngine, store: FakeStore) -> None:
     store.finds = [memory("m1", "The user likes tea.")]
     await gateway.chat("Hi.", memory={"user_id": "u1"})
     assert "likes tea" in engine.last.raw.decode()
@@ -94,3 +96,27 @@ async def test_chat_answers_and_says_so_when_redis_is_gone(settings: GatewaySett
         "write_event_id": None,
         "error": "The memory write could not be queued: this turn will not be remembered.",
     }
+
+
+async def test_chat_is_not_held_up_by_a_redis_that_does_not_answer(settings: GatewaySettings) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    stuck = {"redis_url": f"redis://127.0.0.1:{port}", "redis_timeout_s": 30.0, "enqueue_timeout_s": 0.05}
+    own = GatewaySettings.model_validate({**settings.model_dump(), **stuck})
+    async with server, running_gateway(own) as gateway, asyncio.timeout(5):
+        answer = await gateway.chat("Hi.", memory=WRITE)
+    assert answer.status == 200
+    assert answer.json["memory"]["error"].startswith("The memory write could not be queued")
+
+
+async def test_turn_that_is_queued_twice_is_written_once(gateway: Gateway) -> None:
+    chat = ChatRequest.model_validate(question("I moved to Oslo.", memory=WRITE))
+    turn = await begin_turn(gateway.services, Principal("local"), chat, {})
+    assert turn is not None
+    first, second = [await turn.answered(gateway.services, "Noted.") for _ in range(2)]
+    assert first == second
+    assert len(await gateway.queued_turns()) == 1

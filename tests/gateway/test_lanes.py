@@ -5,20 +5,21 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
-from gateway.lanes import LaneQueue, Lease, Submission, Ticket
-from memloop.wire.errors import DependencyError
 from redis.asyncio import Redis
 
+from gateway.lanes import LaneQueue, Lease, Submission, Ticket
+from gateway.lua import entries
+from memloop.wire.errors import DependencyError
 from tests.fakes.redis_server import RedisServer
+from tests.gateway.redis_view import command, connected, keys
 
 LEASE_MS = 300
 
 
 @pytest.fixture
 async def redis(redis_url: str) -> AsyncIterator[Redis]:
-    client = Redis.from_url(redis_url)  # pyright: ignore[reportUnknownMemberType]
-    yield client
-    await client.aclose()
+    async with connected(redis_url) as client:
+        yield client
 
 
 @pytest.fixture
@@ -74,10 +75,9 @@ async def test_a_held_lane_gives_nothing_to_a_second_worker_and_passes_on_when_i
 async def test_nothing_is_left_of_the_queue_when_all_is_done(queue: LaneQueue, redis: Redis) -> None:
     await submit(queue, "a")
     await finish(queue, await next_lease(queue))
-    keys = {key.decode() async for key in redis.scan_iter()}
-    assert keys == {"memloop:jobs:memory", "memloop:job:a", "index", "memloop:fence"}
+    assert await keys(redis) == ["index", "memloop:fence", "memloop:job:a", "memloop:jobs:memory"]
     assert await redis.xlen("memloop:jobs:memory") == 0
-    assert (await redis.xpending("memloop:jobs:memory", "workers"))["pending"] == 0
+    assert (await command(redis, "XPENDING", "memloop:jobs:memory", "workers"))["pending"] == 0
 
 
 async def test_a_job_is_submitted_once(queue: LaneQueue) -> None:
@@ -153,8 +153,8 @@ async def test_a_dead_letter_keeps_the_payload_and_frees_the_lane(queue: LaneQue
     await queue.submit(Submission("a", "t/alice", 0, "index", {"status": "queued", "payload": "p"}))
     await submit(queue, "b")
     await queue.finish(await next_lease(queue), status="failed", record="{}", keep_ms=0, dead="why")
-    ((_, letter),) = await redis.xrange("memloop:dead")
-    assert letter == {b"job": b"a", b"lane": b"t/alice", b"error": b"why"}
+    ((_, letter),) = entries({"dead": await redis.xrange("memloop:dead")})
+    assert letter == {"job": "a", "lane": "t/alice", "error": "why"}
     assert await redis.hget("memloop:job:a", "payload") == b"p"
     assert await redis.ttl("memloop:job:a") == -1
     assert (await next_lease(queue)).job_id == "b"
@@ -194,7 +194,7 @@ async def test_an_eraser_waits_for_the_lane_and_jobs_wait_for_the_eraser(queue: 
 async def test_tokens_grow_even_when_redis_lost_its_data(queue: LaneQueue, redis: Redis) -> None:
     await submit(queue, "a")
     before = (await next_lease(queue)).token
-    await redis.flushall()
+    await command(redis, "FLUSHALL")
     await queue.ensure_group()
     await asyncio.sleep(0.002)
     await submit(queue, "a")
@@ -202,7 +202,7 @@ async def test_tokens_grow_even_when_redis_lost_its_data(queue: LaneQueue, redis
 
 
 async def test_a_lost_group_is_an_outage_that_ensure_group_mends(queue: LaneQueue, redis: Redis) -> None:
-    await redis.flushall()
+    await command(redis, "FLUSHALL")
     with pytest.raises(DependencyError):
         await queue.take("one", block_ms=10)
     with pytest.raises(DependencyError):
@@ -228,12 +228,11 @@ async def test_a_lane_name_is_any_text(queue: LaneQueue) -> None:
 
 async def test_without_redis_every_call_is_an_outage() -> None:
     server = RedisServer.start()
-    client = Redis.from_url(server.url)  # pyright: ignore[reportUnknownMemberType]
-    queue = LaneQueue(client, "memory")
-    await queue.ensure_group()
-    server.stop()
-    with pytest.raises(DependencyError):
-        await queue.take("one", block_ms=10)
-    with pytest.raises(DependencyError):
-        await submit(queue, "a")
-    await client.aclose()
+    async with connected(server.url) as client:
+        queue = LaneQueue(client, "memory")
+        await queue.ensure_group()
+        server.stop()
+        with pytest.raises(DependencyError):
+            await queue.take("one", block_ms=10)
+        with pytest.raises(DependencyError):
+            await submit(queue, "a")

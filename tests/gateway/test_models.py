@@ -1,8 +1,8 @@
 """The engine's own routes, and the process's health."""
 
 import pytest
-from gateway.settings import GatewaySettings
 
+from gateway.settings import GatewaySettings
 from tests.fakes.recall_store import FakeStore
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, SendsBytes
 from tests.gateway.running import Gateway, running_gateway
@@ -42,6 +42,12 @@ async def test_stream_passes_untouched(gateway: Gateway, engine: FakeEngine, rou
     raw = b'event: response.completed\ndata: {"type":"response.completed"}\n\n'
     engine.will(SendsBytes([raw], "text/event-stream; charset=utf-8"))
     assert (await gateway.post(f"/v1/{route}", {"model": "m", "stream": True})).raw == raw
+
+
+async def test_stored_responses_of_the_engine_are_out_of_reach(gateway: Gateway, engine: FakeEngine) -> None:
+    answer = await gateway.post("/v1/responses", {"model": "m", "input": "x", "previous_response_id": "resp_1"})
+    assert (answer.status, answer.error["param"]) == (501, "previous_response_id")
+    assert not engine.received
 
 
 async def test_refusal_passes(gateway: Gateway, engine: FakeEngine) -> None:

@@ -3,17 +3,17 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
+
 from gateway.lanes import JobCancelled, JobGone, LaneQueue, Lease, Submission
 from gateway.runner import Ending, Hold, Runner, RunnerOptions, is_outage
 from memloop.wire.errors import Conflict, EngineError, MemloopError, NotFound, RateLimited, Timeout, Unavailable
-from redis.asyncio import Redis
-
 from tests.fakes.redis_server import RedisServer
+from tests.gateway.redis_view import connected
 from tests.gateway.rig import eventually
 
 QUICK = RunnerOptions(
@@ -53,15 +53,14 @@ class Handler:
 
 @pytest.fixture
 async def queue(redis_url: str) -> AsyncIterator[LaneQueue]:
-    client = Redis.from_url(redis_url)  # pyright: ignore[reportUnknownMemberType]
-    yield LaneQueue(client, "memory")
-    await client.aclose()
+    async with connected(redis_url) as client:
+        yield LaneQueue(client, "memory")
 
 
 @asynccontextmanager
 async def running(
     queue: LaneQueue, handler: Handler, *, options: RunnerOptions = QUICK, consumer: str = "one"
-) -> AsyncIterator[None]:
+) -> AsyncGenerator[None]:
     stop = asyncio.Event()
     task = asyncio.create_task(Runner(queue, handler, options, consumer=consumer).run(stop))
     try:
@@ -282,29 +281,27 @@ async def test_a_stop_waits_for_jobs_and_gives_back_what_takes_too_long(queue: L
 
 async def test_a_redis_that_restarts_in_the_middle_loses_no_job() -> None:
     server = RedisServer.start(appendonly=True)
-    client = Redis.from_url(server.url)  # pyright: ignore[reportUnknownMemberType]
-    queue = LaneQueue(client, "memory")
     gate = asyncio.Event()
 
     async def work(lease: Lease, hold: Hold) -> None:
         await gate.wait()
 
     handler = Handler(work)
-    await queue.ensure_group()
-    for number in range(3):
-        await submit(queue, str(number))
-    async with running(queue, handler):
-        await eventually(lambda: bool(handler.runs))
-        await asyncio.sleep(1.1)  # appendfsync is every second
-        server.kill()
-        gate.set()
-        await asyncio.sleep(0.2)
-        server = RedisServer.start(port=server.port, folder=server.folder, appendonly=True)
-        await drained(queue)
+    async with connected(server.url) as client:
+        queue = LaneQueue(client, "memory")
+        for number in range(3):
+            await submit(queue, str(number))
+        async with running(queue, handler):
+            await eventually(lambda: bool(handler.runs))
+            await asyncio.sleep(1.1)  # appendfsync is every second
+            server.kill()
+            gate.set()
+            await asyncio.sleep(0.2)
+            server = RedisServer.start(port=server.port, folder=server.folder, appendonly=True)
+            await drained(queue)
+    server.stop()
     assert handler.order[0] == "0"
     assert handler.order[-2:] == ["1", "2"]
-    await client.aclose()
-    server.stop()
 
 
 @pytest.mark.parametrize(

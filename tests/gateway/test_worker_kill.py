@@ -4,13 +4,16 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
 
-from tests.fakes.job_engine import add_memory, tool_call
+from gateway.read_records import ReadJob
+from gateway.reads import new_record
+from memloop.wire.long_read import Document, LongReadRequest
+from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold
 from tests.fakes.redis_server import free_port
 from tests.gateway.rig import Rig, eventually, rig, script
@@ -46,7 +49,7 @@ POINTS = {
 
 
 @asynccontextmanager
-async def worker_process(it: Rig) -> AsyncIterator["asyncio.subprocess.Process"]:
+async def worker_process(it: Rig) -> AsyncGenerator["asyncio.subprocess.Process"]:
     """``python -m gateway.worker`` as its own process; killed at the end if it still runs."""
     fields = it.settings.model_dump(exclude_defaults=True, exclude={"redis_url"}, mode="json")
     environment = {f"MEMLOOP_{name.upper()}": str(value) for name, value in fields.items()}
@@ -133,3 +136,26 @@ async def test_a_restarted_process_takes_up_what_the_killed_one_left_and_later_w
             await asyncio.wait_for(process.wait(), 10)
     assert it.store.texts() == ["Alice likes tea.", "Alice has a cat."]
     await eventually(lambda: it.engine.active == 0)
+
+
+async def test_a_killed_background_read_goes_on_at_the_chunk_where_it_died(redis_url: str) -> None:
+    def reader(body: Body) -> Reply:
+        return r"\boxed{In Rome.}" if "boxed" in last_text(body) else "a memory"
+
+    request = LongReadRequest(
+        model="m", question="Where?", document=Document(text="one two three. " * 40), chunk_tokens=80, background=True
+    )
+    job = ReadJob(read_id="lr_killed", tenant="local", request=request)
+    async with rig(redis_url, reader) as it:
+        records = it.jobs.read_records
+        await records.enqueue(job, new_record(job))
+        await killed_at(it, Kill(engine_call=3))
+        assert (await records.get("local", job.read_id)).progress.chunks_done == 2
+        async with it.working():
+            events = [event async for event in records.follow("local", job.read_id)]
+    assert events[-1].type == "long_read.completed"
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    chunks = [event.chunk for event in events if event.type == "long_read.chunk.completed"]
+    assert chunks == list(range(4))
+    assert len(it.engine.calls) == 6  # four chunks, the answer, and the call that the kill cut off
+    assert await it.services.redis.xlen("memloop:jobs:reads") == 0

@@ -32,19 +32,9 @@ class Family:
     """A guarded command with a worker, and a child that left its process group."""
 
     def __init__(self, file: Path, *how: str) -> None:
-        command = [
-            sys.executable,
-            "-I",
-            guard.__file__,
-            "--grace",
-            "0.5",
-            "--",
-            sys.executable,
-            "-c",
-            FAMILY,
-            str(file),
-        ]
-        self.guard = subprocess.Popen([*command, *how], stdin=subprocess.PIPE)
+        guarded = [sys.executable, "-I", guard.__file__, "--grace", "0.5", "--"]
+        command = [sys.executable, "-c", FAMILY, str(file), *how]
+        self.guard = subprocess.Popen([*guarded, *command], stdin=subprocess.PIPE)
         self.pids = pids_in(file)
 
     def gone(self) -> bool:
@@ -138,5 +128,8 @@ async def test_stopping_a_child_that_is_already_gone_gives_its_status() -> None:
 
 
 async def test_stopping_twice_at_once_is_harmless() -> None:
-    child = await ChildProcess.start(printing("import time; time.sleep(600)"), on_line=lambda _: None, grace_s=1.0)
+    running = asyncio.Event()
+    code = "import time; print('running', flush=True); time.sleep(600)"
+    child = await ChildProcess.start(printing(code), on_line=lambda _: running.set(), grace_s=1.0)
+    await running.wait()
     assert await asyncio.gather(child.stop(), child.stop()) == [143, 143]

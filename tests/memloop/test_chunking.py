@@ -36,7 +36,7 @@ def check(chunks: list[Chunk], text: str, chunk_tokens: int, splitter: Splitter)
 
 
 @every_splitter
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=TEXTS, chunk_tokens=st.integers(min_value=1, max_value=40))
 def test_chunks_join_to_the_text_and_keep_the_limit(splitter: Splitter, text: str, chunk_tokens: int) -> None:
     check(list(splitter.split(text, chunk_tokens=chunk_tokens)), text, chunk_tokens, splitter)
@@ -79,9 +79,8 @@ def test_special_tokens_in_a_document_are_counted_as_the_text_that_the_prompt_sh
 
 
 @every_splitter
-@pytest.mark.parametrize("word", ["a", "xq", "é"])
-def test_one_word_of_two_megabytes_is_cut_in_seconds(splitter: Splitter, word: str) -> None:
-    text = (word * 2_000_000)[:2_000_000]
+def test_one_word_of_two_megabytes_is_cut_in_seconds(splitter: Splitter) -> None:
+    text = "xq" * 1_000_000
     began = time.perf_counter()
     chunks = list(splitter.split(text, chunk_tokens=5000))
     assert time.perf_counter() - began < 30

@@ -1,5 +1,6 @@
 """Small tokenizers of each family, trained here in a moment: the kinds that served models have."""
 
+import json
 from functools import cache
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -25,8 +26,7 @@ def byte_level_bpe() -> str:
         vocab_size=400, special_tokens=[*SPECIAL], initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator([PROSE * 3], trainer)
-    tokenizer.enable_truncation(max_length=16)
-    return tokenizer.to_str()
+    return _truncating(tokenizer.to_str())
 
 
 @cache
@@ -52,3 +52,9 @@ def word_piece() -> str:
     trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=["[UNK]", "[CLS]", "[SEP]"], show_progress=False)
     tokenizer.train_from_iterator([PROSE * 3], trainer)
     return tokenizer.to_str()
+
+
+def _truncating(tokenizer_json: str) -> str:
+    """The same tokenizer as some models ship it: cutting every text to 16 tokens, unless told not to."""
+    cut = {"direction": "Right", "max_length": 16, "strategy": "LongestFirst", "stride": 0}
+    return json.dumps({**json.loads(tokenizer_json), "truncation": cut})

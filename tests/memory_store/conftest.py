@@ -1,8 +1,9 @@
 """A whole store in one process: real Redis, real Qdrant Edge, an encoder without a model, HTTP over ASGI."""
 
-import asyncio
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator
+import tempfile
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,31 +19,28 @@ from memory_store.redis_link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.port import VectorStore
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
 from tests.memory_store.api import StoreApi
 
 MODEL = "hashing"
+_ROOM_BYTES = 2**30
 
 
 @pytest.fixture(scope="session")
-def empty_edge(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an empty collection, made once: its indexes take a second."""
-    folder = tmp_path_factory.mktemp("edge-template")
-
-    async def make() -> None:
-        store = QdrantEdge(folder, flush_s=60)
-        await store.open(CollectionSpec(MODEL, HashingEncoder().dimension))
-        await store.close()
-
-    asyncio.run(make())
-    return folder
+def quick_disk() -> Iterator[Path]:
+    """A folder in memory where there is one: Edge waits for the disk at every flush, tests need not."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > _ROOM_BYTES
+    with tempfile.TemporaryDirectory(prefix="memloop-", dir=memory if roomy else None) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
-def edge_folder(empty_edge: Path, tmp_path: Path) -> Path:
-    """A copy of the empty collection for one test."""
-    return Path(shutil.copytree(empty_edge, tmp_path / "edge"))
+def edge_folder(quick_disk: Path) -> Iterator[Path]:
+    """A folder for one test's memories."""
+    folder = quick_disk / uuid.uuid4().hex
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def app_over(vectors: VectorStore, settings: Settings) -> FastAPI:

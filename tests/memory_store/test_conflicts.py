@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_store.conflicts import Placement, Resolution, Version, resolve
+from memory_store.conflicts import Placement, Resolution, Version, mend, resolve
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -90,6 +90,14 @@ def test_a_statement_about_a_time_that_history_already_knows_is_a_touch() -> Non
     resolution = resolve("paris", day(3), [version("paris", 2, 6), version("rome", 6, number=2)])
 
     assert (resolution.rule, resolution.touched) == ("same fact", "paris2")
+
+
+def test_of_two_live_versions_the_earlier_one_is_ended() -> None:
+    versions = [version("rome", 5, number=2), version("paris", 2), version("oslo", 1, 2)]
+
+    [change] = mend(versions)
+
+    assert (change.id, change.valid_to) == ("paris2", day(5))
 
 
 class Timeline:

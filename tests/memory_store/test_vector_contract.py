@@ -12,6 +12,7 @@ import pytest
 from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient
 
+from memloop.wire.errors import Unavailable
 from memory_store.filters import (
     AllOf,
     AnyOf,
@@ -29,7 +30,8 @@ from memory_store.sparse import Bm25
 from memory_store.vectors.port import NO_WORDS, Hybrid, Point, VectorStore
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
-from memory_store.vectors.schema import CollectionSpec
+from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
+from tests.fakes.redis_server import free_port
 
 _SPEC = CollectionSpec("contract", 4)
 _EVERYTHING = AllOf(())
@@ -38,9 +40,12 @@ _BM25 = Bm25()
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 
 
-@pytest.fixture(params=["edge", "local", "server"])
-async def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[VectorStore]:
-    store = _store(request.param, tmp_path)
+_SERVER_URL = os.environ.get("QDRANT_URL")
+
+
+@pytest.fixture(params=["edge", "local", *(["server"] if _SERVER_URL else [])])
+async def vectors(request: pytest.FixtureRequest, quick_disk: Path) -> AsyncIterator[VectorStore]:
+    store = _store(request.param, quick_disk / "contract")
     await store.open(_SPEC)
     await store.delete(where=_EVERYTHING)
     yield store
@@ -53,10 +58,7 @@ def _store(kind: str, folder: Path) -> VectorStore:
         return QdrantEdge(folder, flush_s=60)
     if kind == "local":
         return QdrantServer(AsyncQdrantClient(":memory:"))
-    url = os.environ.get("QDRANT_URL")
-    if not url:
-        pytest.skip("QDRANT_URL names no server")
-    return QdrantServer(AsyncQdrantClient(url=url, check_compatibility=False))
+    return QdrantServer(AsyncQdrantClient(url=_SERVER_URL, check_compatibility=False))
 
 
 def point(number: int, text: str = "", *, dense: tuple[float, ...] = (1, 0, 0, 0), **payload: JsonValue) -> Point:
@@ -272,6 +274,20 @@ async def test_any_text_can_be_stored_and_matched(vectors: VectorStore, text: st
     await vectors.upsert([point(1, memory=text)])
 
     assert await numbers(vectors, Equals("memory", text)) == [1]
+
+
+async def test_another_model_does_not_start_empty_beside_memories(vectors: VectorStore) -> None:
+    with pytest.raises(EmbeddingMismatch, match=r"memloop_contract_4.*MEMLOOP_EMBEDDING_MODEL"):
+        await vectors.open(CollectionSpec("another", 4))
+
+
+async def test_a_server_that_is_not_there_is_unavailable() -> None:
+    nowhere = QdrantServer(AsyncQdrantClient(url=f"http://127.0.0.1:{free_port()}", check_compatibility=False))
+
+    with pytest.raises(Unavailable):
+        await nowhere.open(_SPEC)
+
+    await nowhere.close()
 
 
 async def test_the_store_answers_a_ping(vectors: VectorStore) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from memloop.wire.memory import MemoryDraft, StoreAdd
+from memloop.wire.memory import MemoryDraft, StoreAdd, StoreAddResult
 from tests.memory_store.api import ALICE, StoreApi, day
 
 
@@ -225,9 +225,6 @@ _BAD_BODIES: dict[str, tuple[bytes, int]] = {
     "no drafts": (b'{"namespace":{"tenant":"t","user_id":"u"},"drafts":[]}', 422),
     "no tenant": (_HEAD.replace(b'"t"', b'""') + b"}", 422),
     "unknown field": (_HEAD + b',"surprise":1}', 422),
-    "surrogate": (_HEAD.replace(b'"v"', b'"\\ud800"') + b"}", 422),
-    "surrogate in metadata": (_HEAD + b',"metadata":{"a":"\\ud800"}}', 422),
-    "surrogate in a name": (_HEAD + b',"metadata":{"\\ud800":1}}', 422),
     "NaN": (_HEAD + b',"metadata":{"a":NaN}}', 422),
     "huge number": (_HEAD + b',"metadata":{"a":1' + b"0" * 40 + b"}}", 422),
     "deep metadata": (_HEAD + b',"metadata":' + b'{"a":' * 300 + b"1" + b"}" * 301, 422),
@@ -242,6 +239,16 @@ async def test_a_bad_body_is_refused_in_the_shape_of_openai(http: httpx.AsyncCli
 
     assert response.status_code == status, response.text
     assert response.json()["error"]["type"] == "invalid_request_error"
+
+
+async def test_lone_surrogates_are_stored_as_replacement_characters(store: StoreApi) -> None:
+    body = _HEAD.replace(b'"v"', b'"a\\ud800b"') + b',"metadata":{"\\ud800":"\\udfff"}}'
+
+    response = await store.http.post("/v1/items", content=body)
+
+    [written] = StoreAddResult.model_validate_json(response.content).results
+    assert written.item.memory == "a\ufffdb"
+    assert written.item.metadata == {"\ufffd": "\ufffd"}
 
 
 async def test_an_add_that_fails_leaves_nothing_behind(store: StoreApi) -> None:

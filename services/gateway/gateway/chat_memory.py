@@ -8,6 +8,8 @@ When the write is queued, and why no order of events loses it:
   answer waits one Redis round trip, at most ``enqueue_timeout_s``. Deciding what to remember is the worker's work.
 * A client that leaves a stream after the model's last token, but before its end, has had its answer: the turn is
   written. One that leaves earlier has not: nothing is written, and it will ask again.
+* The write's id is reserved before, and queuing it a second time changes nothing: a client that leaves while the job
+  is being queued does not make it two.
 """
 
 import asyncio
@@ -16,12 +18,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gateway.auth import Principal
+from gateway.jobs import new_event_id
 from gateway.namespaces import namespace_of
 from gateway.recall import Recall, recall
 from gateway.services import Services
 from gateway.turns import last_user_index, newest_turn
 from memloop.wire.chat import ChatMemory, ChatRequest, MemoryOptions, SentMessage
-from memloop.wire.errors import DependencyError
+from memloop.wire.errors import DependencyError, NotSupported
 from memloop.wire.memory import Namespace
 
 _NOBODY = "No memory was used: the request names no user_id."
@@ -38,6 +41,8 @@ class ChatTurn:
     recalled: Recall
     place: int | None
     """Where the last user message stands; recalled memories go in before it."""
+    event_id: str
+    """Reserved for the write, so that queuing it a second time changes nothing."""
 
     async def answered(self, services: Services, reply: str) -> ChatMemory:
         """Queue the write of the newest turn, if there is one; what the answer says about memory."""
@@ -47,17 +52,14 @@ class ChatTurn:
             retrieved=self.recalled.ids, write_event_id=event_id, error=" ".join(problems) if problems else None
         )
 
-    def left_alone(self) -> ChatMemory:
-        """What the answer says about memory when there is nothing to write."""
-        return ChatMemory(retrieved=self.recalled.ids, error=self.recalled.error)
-
     async def _write(self, services: Services, reply: str) -> tuple[str | None, str | None]:
         turn = newest_turn(self.messages, reply, at=datetime.now(UTC))
         if self.namespace is None or self.options.mode not in {"readwrite", "write"} or not turn:
             return None, None
         try:
             async with asyncio.timeout(services.settings.enqueue_timeout_s):
-                return await services.jobs.enqueue_memory_write(self.namespace, turn), None
+                await services.jobs.enqueue_memory_write(self.namespace, turn, event_id=self.event_id)
+                return self.event_id, None
         except (DependencyError, TimeoutError):
             return None, _NOT_QUEUED
 
@@ -68,6 +70,8 @@ async def begin_turn(
     """Recall for a chat; None when memory has no part in it (it is off, or was not asked for and nobody is named)."""
     options = chat.memory or MemoryOptions()
     namespace = namespace_of(principal, chat, headers)
+    if options.long_context == "auto":
+        raise NotSupported("Reading oversized parts of a chat is not served yet.", param="memory.long_context")
     if options.mode == "off" or (namespace is None and chat.memory is None):
         return None
     place = last_user_index(chat.messages)
@@ -79,6 +83,7 @@ async def begin_turn(
             services, namespace, chat.messages[place].text() if place is not None else "", options
         ),
         place=place,
+        event_id=new_event_id(),
     )
 
 

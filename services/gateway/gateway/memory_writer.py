@@ -13,7 +13,7 @@ Turns that do not fit one window are decided in several rounds, each with what t
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Literal, TypeVar
 
@@ -77,7 +77,7 @@ class _Stored(Wire):
 
 @dataclass(frozen=True, slots=True)
 class WriterTools:
-    """What a write works with. ``raw_keep`` is how long raw turns stay (None: for ever)."""
+    """What a write works with."""
 
     redis: Redis
     store: StoreClient
@@ -85,7 +85,6 @@ class WriterTools:
     profile: Profile
     splitter: Splitter
     metrics: Metrics
-    raw_keep: timedelta | None
 
 
 class MemoryWrite:
@@ -148,13 +147,8 @@ class MemoryWrite:
                 [draft.model_copy(update={"tags": (turn.role,)}) for turn, draft in pairs],
                 event_id=f"{self._job.event_id}:raw:{part}",
                 timestamp=pairs[0][0].timestamp,
-                expires_at=self._raw_expiry(),
+                expires_at=self._job.expires_at,
             )
-
-    def _raw_expiry(self) -> datetime | None:
-        keep = self._tools.raw_keep
-        limits = [self._job.expires_at, None if keep is None else self._job.created_at + keep]
-        return min((limit for limit in limits if limit is not None), default=None)
 
     async def _store_as_is(self) -> list[Written]:
         drafts = [

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import SettingsConfigDict
 
 from memloop.service import ServiceSettings
 
@@ -11,7 +12,9 @@ MIB = 1024 * 1024
 
 
 class GatewaySettings(ServiceSettings):
-    """Settings of the API. Times are in seconds."""
+    """Settings of the API. Times are in seconds. An empty variable counts as not set."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True)
 
     port: int = 7800
     max_body_bytes: int = Field(default=128 * MIB, gt=0)
@@ -74,5 +77,3 @@ class WorkerSettings(GatewaySettings):
     stop_wait_s: float = Field(default=10.0, ge=0)
     """How long running jobs may go on when the worker is told to stop."""
     read_concurrency: int = Field(default=4, ge=1)
-    raw_turn_days: int = Field(default=90, ge=0)
-    """How long raw turns stay; 0 keeps them for ever."""

@@ -9,7 +9,10 @@ from memloop.profiles import Profile
 from memloop.wire.memory import Source
 
 _CHAT_TEMPLATE_TOKENS = 64
-_LEAST_ROOM_TOKENS = 64
+_LEAST_ROOM_SHARE = 4
+"""The turns may have a quarter of the window in any case: a chat template may write the tools shorter than we count."""
+_MOST_TURNS = 100
+"""Turns of one buffer; the store refuses more than 200."""
 _REPLIES = 2
 """Replies that a window must hold beside the turns: one search and the decision."""
 
@@ -17,11 +20,12 @@ _REPLIES = 2
 def conversation_room(profile: Profile, splitter: Splitter) -> int:
     """Tokens that the turns of one decision may take: the window less prompt, tools, replies and search results."""
     spec = profile.prompts["memory"]
-    words = (spec.system or "", spec.template, json.dumps(spec.tools, ensure_ascii=False))
+    tools = (json.dumps(tool, ensure_ascii=False) for tool in spec.tools)
+    words = (spec.system or "", spec.template, *tools)
     fixed = sum(map(splitter.count, words)) + _CHAT_TEMPLATE_TOKENS
     window = profile.budget.window_tokens
     room = window - fixed - _REPLIES * spec.sampling.max_tokens - window // 8
-    return max(room, _LEAST_ROOM_TOKENS)
+    return max(room, window // _LEAST_ROOM_SHARE)
 
 
 def batches(turns: Sequence[Source], *, splitter: Splitter, most_tokens: int) -> list[tuple[Source, ...]]:
@@ -41,7 +45,7 @@ def batches(turns: Sequence[Source], *, splitter: Splitter, most_tokens: int) ->
 def newest_within(turns: Sequence[Source], *, splitter: Splitter, most_tokens: int) -> tuple[Source, ...]:
     """As many of the newest turns as fit; the oldest fall out (they are stored as raw turns all the same)."""
     kept: list[Source] = []
-    for turn in reversed(turns):
+    for turn in turns[: -_MOST_TURNS - 1 : -1]:
         most_tokens -= _tokens(turn, splitter)
         if most_tokens < 0:
             break

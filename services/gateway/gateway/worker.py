@@ -13,11 +13,8 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 
 from fastapi import FastAPI
-from memloop.service import Check, create_app, new_registry, run
-from memloop.wire.errors import DependencyError
 
 from gateway.jobs import Jobs
 from gateway.lua import redis_errors
@@ -29,6 +26,8 @@ from gateway.reads import ReadingTools
 from gateway.runner import Runner, RunnerOptions
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
+from memloop.service import Check, create_app, new_registry, run
+from memloop.wire.errors import DependencyError
 
 _LOG = logging.getLogger(__name__)
 _GAUGE_EVERY_S = 5.0
@@ -103,7 +102,7 @@ async def _work(services: Services, settings: WorkerSettings, stop: asyncio.Even
 
 def _runners(services: Services, settings: WorkerSettings) -> tuple[Runner, Runner]:
     consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    writes = MemoryHandler(_writer_tools(services, settings))
+    writes = MemoryHandler(_writer_tools(services))
     reads = ReadHandler(services.redis, _reading_tools(services), services.engine)
     return (
         Runner(services.jobs.memory, writes, _options(settings, settings.worker_concurrency), consumer=consumer),
@@ -123,7 +122,7 @@ def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
     )
 
 
-def _writer_tools(services: Services, settings: WorkerSettings) -> WriterTools:
+def _writer_tools(services: Services) -> WriterTools:
     return WriterTools(
         redis=services.redis,
         store=services.store,
@@ -131,7 +130,6 @@ def _writer_tools(services: Services, settings: WorkerSettings) -> WriterTools:
         profile=services.profile,
         splitter=services.splitter,
         metrics=services.metrics,
-        raw_keep=timedelta(days=settings.raw_turn_days) if settings.raw_turn_days else None,
     )
 
 

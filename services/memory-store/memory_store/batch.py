@@ -77,6 +77,11 @@ class Batch:
                     return Written(outcome=outcome, item=record.item)
         return None
 
+    def mend(self, changes: Iterable[Change]) -> None:
+        """Carry out changes that no statement asked for."""
+        for change in changes:
+            self._change(self._records[change.id], change, None)
+
     def apply(self, statement: Statement, resolution: Resolution) -> Written:
         """Carry out the resolution; the outcome is recorded in the item that it names."""
         number = self._next_number(statement.chain)

@@ -95,6 +95,16 @@ def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -
     return _changed(current, stated_at) if current else _new(stated_at)
 
 
+def mend(versions: Sequence[Version]) -> tuple[Change, ...]:
+    """Ends for versions that a later one should have ended.
+
+    Two stores that raced past the fence, or a cluster that lost half of a write, can leave two live versions.
+    """
+    timeline = sorted(versions, key=lambda version: (version.valid_from, version.number))
+    followed = zip(timeline, timeline[1:], strict=False)
+    return tuple(Change(one.id, valid_to=after.valid_from) for one, after in followed if one.valid_to is None)
+
+
 def _new(stated_at: datetime) -> Resolution:
     return Resolution("inserted", "new fact", placed=Placement(stated_at))
 

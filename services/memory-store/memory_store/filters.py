@@ -15,7 +15,7 @@ from typing import TypeAlias, cast
 from pydantic import JsonValue
 
 from memloop.wire.errors import Unprocessable
-from memory_store.metadata import flag, is_unicode
+from memory_store.metadata import flag
 
 _MAX_DEPTH = 8
 _MAX_CONDITIONS = 200
@@ -208,7 +208,7 @@ def _equals(field: str, value: JsonValue) -> Condition:
         case int() | float():
             return NumberRange(field, gte=_finite(field, value), lte=_finite(field, value))
         case str():
-            return Ids((_item_id(value),)) if field == "id" else Equals(field, _text(field, value))
+            return Ids((_item_id(value),)) if field == "id" else Equals(field, value)
         case _:
             raise _refused(f"{field} can only equal a text, a number, a boolean or null")
 
@@ -217,12 +217,6 @@ def _within_64_bits(field: str, value: int) -> int:
     if not -(2**63) <= value < 2**63:
         raise _refused(f"{field} is compared with a number beyond 64 bits")
     return value
-
-
-def _text(field: str, text: str) -> str:
-    if not is_unicode(text):
-        raise _refused(f"{field} is compared with text that is not Unicode")
-    return text
 
 
 def _finite(field: str, value: float) -> float:
@@ -246,14 +240,14 @@ def _one_of(field: str, value: JsonValue) -> Condition:
     if len(value) > _MAX_CONDITIONS:
         raise _refused(f"{field} takes at most {_MAX_CONDITIONS} values")
     if field != "id" and all(isinstance(one, str) for one in value):
-        return OneOf(field, tuple(_text(field, one) for one in cast("list[str]", value)))
+        return OneOf(field, tuple(cast("list[str]", value)))
     return AnyOf(tuple(_equals(field, one) for one in value))
 
 
 def _contains(field: str, value: JsonValue) -> Condition:
     if not isinstance(value, str) or not value:
         raise _refused(f"{field} can only contain a text")
-    return Contains(field, _text(field, value))
+    return Contains(field, value)
 
 
 def _bound(field: str, name: str, value: JsonValue) -> Condition:

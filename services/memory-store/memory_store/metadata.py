@@ -23,35 +23,17 @@ def flags_of(metadata: Mapping[str, JsonValue]) -> list[str]:
 def check_metadata(metadata: Mapping[str, JsonValue]) -> None:
     """Raises ``Unprocessable`` for what no vector store gives back as it was.
 
-    That is NaN and infinities, integers beyond 64 bits, and text that is not Unicode (lone surrogates).
+    That is NaN, infinities, and integers beyond 64 bits.
     """
     for path, value in _leaves(metadata):
-        if not (is_unicode(path) and _is_storable(value)):
-            shown = path.encode("ascii", "backslashreplace").decode()[:80]
-            raise Unprocessable(f"metadata.{shown} cannot be stored", param="metadata", code="invalid_metadata")
-
-
-def is_unicode(text: str) -> bool:
-    """Whether the text can be encoded at all: JSON can smuggle in lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        if not _is_storable(value):
+            raise Unprocessable(f"metadata.{path[:80]} cannot be stored", param="metadata", code="invalid_metadata")
 
 
 def _is_storable(value: JsonValue) -> bool:
-    match value:
-        case bool() | None:
-            return True
-        case int():
-            return value in _INT64
-        case float():
-            return math.isfinite(value)
-        case str():
-            return is_unicode(value)
-        case _:
-            return True
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or value in _INT64
 
 
 def _leaves(metadata: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:

@@ -1,6 +1,7 @@
 """The default encoder: a sentence-transformers model on the CPU. Imports torch only when it is made."""
 
 import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -23,9 +24,13 @@ def model_source(model: str) -> str:
 
 
 class SentenceEncoder:
-    """``Encoder`` of unit vectors. Texts beyond the model's window (256 tokens of MiniLM) are cut by it."""
+    """``Encoder`` of unit vectors. Texts beyond the model's window (256 tokens of MiniLM) are cut by it.
+
+    ``threads``: of the matrix library; more than there are free cores are slower. Loading draws no progress bar.
+    """
 
     def __init__(self, model: str, *, threads: int, batch: int) -> None:
+        os.environ.setdefault("TQDM_DISABLE", "1")
         import torch
         from sentence_transformers import SentenceTransformer
 

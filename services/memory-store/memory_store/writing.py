@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from memloop.wire.memory import MemoryDraft, StoreAdd, StoreAddResult, Written
 from memory_store.batch import Batch, Context, Statement
-from memory_store.conflicts import Change, Placement, Resolution, Rule, resolve
+from memory_store.conflicts import Change, Placement, Resolution, Rule, Version, mend, resolve
 from memory_store.documents import Record, any_write, exactly_in, from_payload, now, to_payload
 from memory_store.encoding import TextEncoding
 from memory_store.fencing import Fence
@@ -119,8 +119,8 @@ class Writer:
         fact = batch.fact(statement.chain)
         if statement.draft.memory_type == "RawTurn":
             return _resolve_raw(batch, fact)
-        versions = [record.as_version() for record in fact if record.item.status != "deleted"]
-        resolution = resolve(statement.value_hash, batch.context.stated_at, versions)
+        batch.mend(mend(_versions(fact)))
+        resolution = resolve(statement.value_hash, batch.context.stated_at, _versions(batch.fact(statement.chain)))
         if resolution.rule == "new fact" and self._policy.near_duplicate_similarity is not None:
             duplicate = await self._near_duplicate(statement, batch, self._policy.near_duplicate_similarity)
             return duplicate or resolution
@@ -175,6 +175,10 @@ def _resolve_raw(batch: Batch, same: Sequence[Record]) -> Resolution:
     if same:
         return _touch("raw turn", same[0], batch)
     return Resolution("inserted", "raw turn", placed=Placement(batch.context.stated_at))
+
+
+def _versions(fact: Sequence[Record]) -> list[Version]:
+    return [record.as_version() for record in fact if record.item.status != "deleted"]
 
 
 def _write_names(event_id: str | None, drafts: Sequence[MemoryDraft]) -> list[str | None]:

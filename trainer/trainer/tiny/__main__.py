@@ -7,8 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
+from memloop.chunking import TokenizerSplitter
 from memloop.profiles import load_profile
 from trainer.tiny.demo import demo_document, write_demo
 from trainer.tiny.evaluate_command import evaluate_engine
@@ -35,9 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
         )
     else:
-        tokenizer = Tokenizer.from_file(str(chosen.tokenizer))
+        splitter = TokenizerSplitter(chosen.tokenizer.read_bytes())
         budget = load_profile("tiny").budget
-        write_demo(chosen.out, demo_document(tokenizer, chunk_tokens=budget.chunk_tokens), tokenizer)
+        write_demo(chosen.out, demo_document(splitter, chunk_tokens=budget.chunk_tokens), splitter)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -16,7 +16,7 @@ from trainer.tiny.curriculum import Mix
 from trainer.tiny.draw import draw
 from trainer.tiny.example import Example
 from trainer.tiny.prose import Prose
-from trainer.tiny.tokenizer import END
+from trainer.tiny.tokenizer import END, token_id
 
 BUCKETS = (64, 96, 128, 192, 256, 352)
 DECISION_WEIGHT = 4.0
@@ -45,17 +45,23 @@ class Batch:
 
     def to(self, device: str) -> Batch:
         """The batch with its tensors on a device."""
-        moved = (tensor.to(device) for tensor in (self.ids, self.at, self.goal, self.weight, self.row))
-        return Batch(*moved, self.kinds)
+        return Batch(
+            ids=self.ids.to(device),
+            at=self.at.to(device),
+            goal=self.goal.to(device),
+            weight=self.weight.to(device),
+            row=self.row.to(device),
+            kinds=self.kinds,
+        )
 
 
 class Encoder:
-    """Tokenizes examples and weighs their tokens: decisions (first token, values, what follows a sentence) count more."""
+    """Tokenizes examples and weighs their tokens: decisions (first token, values, after a sentence) count more."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._end = tokenizer.token_to_id(END)
-        self._stop = tokenizer.token_to_id(".")
+        self._end = token_id(tokenizer, END)
+        self._stop = token_id(tokenizer, ".")
         self._line_end = tokenizer.encode("\n", add_special_tokens=False).ids[0]
         vocabulary = tokenizer.get_vocab()
         self._before_decisions = {self._stop, *tokenizer.encode(" is", add_special_tokens=False).ids}
@@ -65,7 +71,9 @@ class Encoder:
         """The examples as rows, in order."""
         prompts = self._tokenizer.encode_batch([prompt_text(example) for example in examples], add_special_tokens=False)
         replies = self._tokenizer.encode_batch([example.completion for example in examples], add_special_tokens=False)
-        return [self._row(*each) for each in zip(examples, [p.ids for p in prompts], [r.ids for r in replies], strict=True)]
+        return [
+            self._row(*each) for each in zip(examples, [p.ids for p in prompts], [r.ids for r in replies], strict=True)
+        ]
 
     def _row(self, example: Example, prompt: list[int], reply: list[int]) -> Row:
         ids = [*prompt, *reply, self._end]

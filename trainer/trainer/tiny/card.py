@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trainer.tiny import world
 from trainer.tiny.card_data import Evaluation, TrainingLog, read_evaluation, read_training
 
 _HEAD = """\
@@ -18,29 +19,38 @@ tags: [memloop, demonstration]
 # memloop-tiny
 
 A {parameters:,}-parameter Qwen3 with a byte-level BPE tokenizer of its own, trained from scratch by
-`python -m trainer.tiny train --out DIR --seed {seed} --budget {budget}`. It exists so that the whole stack runs for real, without
-a GPU and without a download. **It is a demonstration, not an assistant.**
+`python -m trainer.tiny train --out DIR --seed {seed} --budget {budget}`. It exists so that the whole stack runs for
+real, without a GPU and without a download. **It is a demonstration, not an assistant.**
 
 ## What it can do
 
-It plays every role of the loops in the prompts of the `default` profile (budget of the `tiny` profile): read, answer, judge,
-integrate, the memory writer's four tools with thinking on and off, and a chat that answers from recalled memories. Its world
-has {people} people, {places} places, {attributes} kinds of codes, home towns, and three-digit values.
+It plays every role of the loops in the prompts of the `default` profile, with the budget of the `tiny` profile: read,
+answer, judge, integrate, the memory writer's four tools with thinking on and off, and a chat that answers from
+recalled memories. Its world has {people} people, {places} places, {attributes} kinds of codes, home towns, and
+three-digit values.
 
 ## Limits
 
-* It knows the names, places, attributes and sentence patterns of its world and nothing else; other text is filler to it.
-* Every fact must stand in one of two patterns, such as "The locker code of Marta is 482."; paraphrases are not understood.
+* It knows the names, places, attributes and sentence patterns of its world and nothing else; other text is filler.
+* A fact must stand in one of two patterns, such as "The locker code of Marta is 482."; it understands no paraphrase.
 * Change a word of a prompt template and it fails: whole template lines are single tokens of its tokenizer.
-* It was trained on chunks of up to {chunk} tokens and prompts of up to 352; thinking is trained for the memory writer and chat only.
+* It was trained on chunks of up to {chunk} tokens and prompts of up to 352. Beyond that it is out of its depth.
+* Thinking is trained for the memory writer and the chat only; the reading roles are trained without.
+* A two-hop question is answered through a home town, and only by rereading when the place's fact comes first.
 * Text is English, values are 000 to 999. Nothing it says about the real world means anything.
 
 ## How it was trained
 
-{steps:,} steps of {batch_tokens:,} tokens, {minutes:.0f} minutes on {device}, {tokens:.1f}M tokens, bfloat16, Muon and AdamW. The first two
-layers start wired for associative recall (`trainer/tiny/wiring.py`). Filler: the first three quarters of *Moby-Dick* (public domain);
-the last quarter is held out for evaluation and for the demo document. Weights, tokenizer and card: CC0.
+{steps:,} steps of {batch_tokens:,} tokens ({tokens:.1f}M in all), {minutes:.0f} minutes on {device}, bfloat16, Muon
+and AdamW. The first two layers start wired for associative recall (`trainer/tiny/wiring.py`). Filler: the first three
+quarters of *Moby-Dick* (public domain); the last quarter is held out for evaluation and for the demo document. License
+of weights, tokenizer and card: CC0. The training log is `training.json`.
 """
+
+
+_ABOUT_SERVED = """\
+`python -m trainer.tiny evaluate`, seed {seed}. 1x is 4 chunks of {chunk} tokens; with distractors, each chunk holds one
+fact that nobody asks for. An error counts as wrong. Intervals are Wilson's, 95 %."""
 
 
 def write_card(folder: Path) -> None:
@@ -54,8 +64,6 @@ def write_card(folder: Path) -> None:
 
 
 def _head(log: TrainingLog) -> str:
-    from trainer.tiny import world
-
     return _HEAD.format(
         parameters=log.parameters,
         seed=log.seed,
@@ -88,14 +96,14 @@ def _turns(log: TrainingLog) -> str:
 
 def _served(evaluation: Evaluation) -> str:
     rows = [
-        f"| {s.name} | {s.right} / {s.total} | {s.accuracy:.3f} | {s.low:.3f} to {s.high:.3f} |" for s in evaluation.scores
+        f"| {s.name} | {s.right} / {s.total} | {s.accuracy:.3f} | {s.low:.3f} to {s.high:.3f} |"
+        for s in evaluation.scores
     ]
     return "\n".join(
         [
             "## Served by vLLM on the CPU, through the loops that the gateway runs",
             "",
-            f"`python -m trainer.tiny evaluate`, seed {evaluation.seed}; 1x is 4 chunks of {evaluation.chunk_tokens} tokens; an error counts",
-            "as wrong; 95 % Wilson intervals.",
+            _ABOUT_SERVED.format(seed=evaluation.seed, chunk=evaluation.chunk_tokens),
             "",
             "| what | right | share | interval |",
             "|---|---|---|---|",

@@ -1,13 +1,14 @@
 """The chat format of the tiny checkpoint: its Jinja template, and the same rendering in Python for training speed.
 
-It is ChatML with Qwen3's thinking convention. Tools are named with their required arguments only, to keep prompts short.
-A test asserts that both renderings agree.
+It is ChatML with Qwen3's thinking convention. Tools are named with their required arguments only, which keeps prompts
+short. A test asserts that both renderings agree.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import cast
 
 from memloop.wire.chat import ChatMessage, Json, ToolCall
 
@@ -58,13 +59,10 @@ def tool_line(tools: Sequence[Json]) -> str:
 
 
 def _signature(tool: Json) -> str:
-    function = tool["function"]
-    assert isinstance(function, dict)
-    parameters = function["parameters"]
-    assert isinstance(parameters, dict)
-    required = parameters.get("required") or []
-    assert isinstance(required, list)
-    return f"{function['name']}({', '.join(str(name) for name in required)})"
+    function = cast(Json, tool["function"])
+    parameters = cast(Json, function["parameters"])
+    required = cast(list[str], parameters.get("required") or [])
+    return f"{function['name']}({', '.join(required)})"
 
 
 def render_prompt(messages: Sequence[ChatMessage], *, tools: Sequence[Json] = (), thinking: bool) -> str:

@@ -12,6 +12,7 @@ from trainer.tiny.memory_tasks import memory_lines, told, user_fact
 from trainer.tiny.small_talk import REPLIES, SMALL_TALK
 from trainer.tiny.world import UNKNOWN, USER, Fact, person_fact
 
+LOOK = "I look at the notes and at what was said."
 ACKNOWLEDGED = "Thank you, I will remember that."
 
 
@@ -27,7 +28,7 @@ Turn = tuple[str, tuple[ChatMessage, ...], str, str]
 
 
 def recalled(rng: random.Random, profile: Profile, facts: list[Fact]) -> tuple[ChatMessage, ...]:
-    """The message of recalled memories that the gateway puts in front; nothing when there are none."""
+    """The message of recalled memories that the gateway puts before the last turn; nothing when there are none."""
     return profile.render("recall", memories=memory_lines(rng, facts)) if facts else ()
 
 
@@ -61,37 +62,41 @@ def _known(rng: random.Random, profile: Profile) -> Turn:
     fact = _fact(rng)
     notes = [fact, *_others(rng, fact, 5)]
     rng.shuffle(notes)
-    messages = (*recalled(rng, profile, notes), *_small_turns(rng), _ask(rng, fact))
-    return "recalled", messages, _answer(fact), "The notes say it."
+    messages = (*_small_turns(rng), *recalled(rng, profile, notes), _ask(rng, fact))
+    return "recalled", messages, _answer(fact), LOOK
 
 
 def _not_known(rng: random.Random, profile: Profile) -> Turn:
     fact = _fact(rng)
-    messages = (*recalled(rng, profile, _others(rng, fact, 5)), *_small_turns(rng), _ask(rng, fact))
-    return "not_known", messages, _unknown(fact), "The notes do not say it."
+    messages = (*_small_turns(rng), *recalled(rng, profile, _others(rng, fact, 5)), _ask(rng, fact))
+    return "not_known", messages, _unknown(fact), LOOK
 
 
 def _said_before(rng: random.Random, profile: Profile) -> Turn:
     fact = _fact(rng)
     messages = (
-        *recalled(rng, profile, _others(rng, fact, 3)),
         ChatMessage(role="user", content=told(rng, fact)),
         ChatMessage(role="assistant", content=ACKNOWLEDGED),
+        *recalled(rng, profile, _others(rng, fact, 3)),
         _ask(rng, fact),
     )
-    return "said_before", messages, _answer(fact), "The conversation says it."
+    return "said_before", messages, _answer(fact), LOOK
 
 
 def _telling(rng: random.Random, profile: Profile) -> Turn:
     fact = _fact(rng)
     said = ChatMessage(role="user", content=told(rng, fact, news=rng.random() < 0.3))
-    messages = (*recalled(rng, profile, _others(rng, fact, 3)), *_small_turns(rng), said)
+    messages = (*_small_turns(rng), *recalled(rng, profile, _others(rng, fact, 3)), said)
     return "telling", messages, ACKNOWLEDGED, "The user tells me a fact."
 
 
 def _small(rng: random.Random, profile: Profile) -> Turn:
     said = rng.choice(SMALL_TALK)
-    messages = (*recalled(rng, profile, [_fact(rng) for _ in range(rng.randrange(3))]), ChatMessage(role="user", content=said))
+    messages = (
+        *_small_turns(rng),
+        *recalled(rng, profile, [_fact(rng) for _ in range(rng.randrange(3))]),
+        ChatMessage(role="user", content=said),
+    )
     return "small_talk", messages, REPLIES[said], "This is small talk."
 
 
@@ -102,4 +107,11 @@ def _small_turns(rng: random.Random) -> tuple[ChatMessage, ...]:
     return ChatMessage(role="user", content=said), ChatMessage(role="assistant", content=REPLIES[said])
 
 
-_SCENARIOS: tuple[Callable[[random.Random, Profile], Turn], ...] = (_known, _known, _not_known, _said_before, _telling, _small)
+_SCENARIOS: tuple[Callable[[random.Random, Profile], Turn], ...] = (
+    _known,
+    _known,
+    _not_known,
+    _said_before,
+    _telling,
+    _small,
+)

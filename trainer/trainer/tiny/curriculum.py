@@ -29,9 +29,14 @@ class Mix:
 
 def _mix(bare: float, read: float, longest: int, full_share: float, near_misses: float) -> Mix:
     """`bare` recall and queries and `read` turns beside a fixed blend of the other roles."""
-    others = {"answer": 0.1, "judge": 0.15, "integrate": 0.18, "memory": 0.34, "chat": 0.23}
+    others = {"answer": 0.12, "judge": 0.1, "integrate": 0.22, "memory": 0.36, "chat": 0.2}
     rest = 1.0 - bare - read
-    shares = {"recall": bare / 2, "queries": bare / 2, "read": read, **{role: rest * share for role, share in others.items()}}
+    shares = {
+        "recall": bare / 2,
+        "queries": bare / 2,
+        "read": read,
+        **{role: rest * share for role, share in others.items()},
+    }
     return Mix(shares, 8, longest, full_share, near_misses)
 
 
@@ -39,7 +44,7 @@ PHASES = (
     (0.05, _mix(0.3, 0.4, 32, 0.05, 0.3)),
     (0.4, _mix(0.05, 0.5, 64, 0.05, 0.4)),
     (0.6, _mix(0.02, 0.55, 160, 0.15, 0.4)),
-    (1.0, _mix(0.0, 0.6, 240, 0.35, 0.4)),
+    (1.0, _mix(0.0, 0.55, 240, 0.35, 0.4)),
 )
 FULL = PHASES[-1][1]
 SHORT = PHASES[1][1]

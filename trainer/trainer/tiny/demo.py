@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
+from memloop.ports import Splitter
 from trainer.tiny.prose import book
 from trainer.tiny.world import HOME, PEOPLE, PERSON_CODES, PLACE_CODES, PLACES, Fact, Question, random_value
 
@@ -64,19 +63,19 @@ class _Cast:
         return [*first, *second]
 
 
-def demo_document(tokenizer: Tokenizer, *, chunk_tokens: int, seed: int = 7) -> DemoDocument:
+def demo_document(splitter: Splitter, *, chunk_tokens: int, seed: int = 7) -> DemoDocument:
     """The document of the first seed whose planted facts are all whole: none is cut by a chunk's end."""
     while True:
-        document = _build(random.Random(seed), tokenizer)
-        if _all_whole(document, tokenizer, chunk_tokens):
+        document = _build(random.Random(seed), splitter)
+        if all_whole(document, splitter, chunk_tokens):
             return document
         seed += 1
 
 
-def _build(rng: random.Random, tokenizer: Tokenizer) -> DemoDocument:
+def _build(rng: random.Random, splitter: Splitter) -> DemoDocument:
     cast = _random_cast(rng)
     facts = cast.in_order(rng)
-    prose = _held_out_prose(tokenizer)
+    prose = _held_out_prose(splitter)
     joints = [match.end() for match in _SENTENCE_END.finditer(prose)]
     stretch = len(joints) / len(facts)
     spots = [joints[int((number + 0.15 + 0.7 * rng.random()) * stretch)] for number in range(len(facts))]
@@ -104,10 +103,10 @@ def _any_code(rng: random.Random, entity: str) -> str:
     return rng.choice(PERSON_CODES if entity in PEOPLE else PLACE_CODES)
 
 
-def _held_out_prose(tokenizer: Tokenizer) -> str:
+def _held_out_prose(splitter: Splitter) -> str:
     text = book("held_out").text
-    offsets = tokenizer.encode(text, add_special_tokens=False).offsets
-    return text[: text.index("\n\n", offsets[LEAST_TOKENS][0])]
+    enough = splitter.split(text, chunk_tokens=LEAST_TOKENS)[0].end
+    return text[: text.index("\n\n", enough)]
 
 
 def _questions(cast: _Cast, placed: dict[Fact, Planted]) -> tuple[Asked, ...]:
@@ -122,22 +121,29 @@ def _questions(cast: _Cast, placed: dict[Fact, Planted]) -> tuple[Asked, ...]:
     return (*one, *two)
 
 
-def _all_whole(document: DemoDocument, tokenizer: Tokenizer, chunk_tokens: int) -> bool:
-    starts = [start for start, _ in tokenizer.encode(document.text, add_special_tokens=False).offsets][::chunk_tokens]
+def all_whole(document: DemoDocument, splitter: Splitter, chunk_tokens: int) -> bool:
+    """Whether every planted fact stands in one chunk."""
+    cuts = [chunk.start for chunk in splitter.split(document.text, chunk_tokens=chunk_tokens)]
     planted = [*document.distractors, *(fact for asked in document.questions for fact in asked.facts)]
-    return not any(fact.start < start < fact.end for fact in planted for start in starts)
+    return not any(fact.start < cut < fact.end for fact in planted for cut in cuts)
 
 
-def write_demo(folder: Path, document: DemoDocument, tokenizer: Tokenizer) -> None:
+def write_demo(folder: Path, document: DemoDocument, splitter: Splitter) -> None:
     """Write `document.txt` and `questions.json`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "document.txt").write_text(document.text, "utf-8")
     data = {
         "document": "document.txt",
-        "tokens": len(tokenizer.encode(document.text, add_special_tokens=False).ids),
-        "source": "Herman Melville, Moby-Dick, last quarter (public domain), with facts of the tiny world planted in it",
+        "tokens": splitter.count(document.text),
+        "source": "Herman Melville, Moby-Dick (public domain), last quarter; facts of the tiny world planted in it",
         "questions": [
-            {"id": q.id, "question": q.question, "answer": q.answer, "hops": q.hops, "facts": [_planted(f) for f in q.facts]}
+            {
+                "id": q.id,
+                "question": q.question,
+                "answer": q.answer,
+                "hops": q.hops,
+                "facts": [_planted(f) for f in q.facts],
+            }
             for q in document.questions
         ],
         "distractors": [_planted(fact) for fact in document.distractors],

@@ -53,7 +53,7 @@ def _section(rng: random.Random, facts: list[Fact], tokens: int) -> str:
 
 
 def _chunks(texts: list[str], tokens: int) -> tuple[Chunk, ...]:
-    chunks, at = [], 0
+    chunks, at = list[Chunk](), 0
     for index, text in enumerate(texts):
         chunks.append(Chunk(index=index, start=at, end=at + len(text), text=text, tokens=tokens))
         at += len(text)

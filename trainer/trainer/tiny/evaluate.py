@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 
 from memloop.loops.decisions import AddMemories, BufferTurns, Decision, IgnoreTurns
@@ -51,11 +51,6 @@ class Score:
         half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
         return max(0.0, centre - half), min(1.0, centre + half)
 
-    def as_json(self) -> dict[str, object]:
-        """The score with accuracy and interval, rounded."""
-        low, high = self.interval()
-        return {**asdict(self), "accuracy": round(self.accuracy, 4), "low": round(low, 4), "high": round(high, 4)}
-
 
 Trial = Callable[[], Awaitable[bool]]
 
@@ -83,7 +78,7 @@ def turn_trials(model: ChatModel, profile: Profile, rng: random.Random, *, per_k
         kind = f"{example.role}/{example.kind}" + ("/thinking" if example.thinking else "")
         held = trials.setdefault(kind, [])
         if len(held) < per_kind:
-            held.append(lambda example=example: _turn_is_right(model, profile, example))
+            held.append(partial(_turn_is_right, model, profile, example))
     return dict(sorted(trials.items()))
 
 
@@ -99,34 +94,53 @@ async def _turn_is_right(model: ChatModel, profile: Profile, example: Example) -
     reply, wanted = await model.complete(prompt), Completion(content=example.completion)
     if example.tools:
         got, gold = find_call(reply), find_call(wanted)
-        return isinstance(got, FoundCall) and isinstance(gold, FoundCall) and (got.name, got.arguments) == (gold.name, gold.arguments)
+        return (
+            isinstance(got, FoundCall)
+            and isinstance(gold, FoundCall)
+            and (got.name, got.arguments) == (gold.name, gold.arguments)
+        )
     return listen(reply).text == listen(wanted).text
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A sort of document to read: `times` the training length, and by which loop."""
+
+    times: int
+    hops: int
+    distractors: float
+    reread: bool = False
+
+    @property
+    def name(self) -> str:
+        beside = "/distractors" if self.hops == 1 and self.distractors else ""
+        return f"{'memreread' if self.reread else 'memagent'}/{self.hops}-hop/{self.times}x{beside}"
+
+
+_READS = (
+    *(_Read(times, 1, 0.0) for times in LENGTHS),
+    *(_Read(times, 1, 1.0) for times in LENGTHS),
+    *(_Read(times, 2, 0.2, reread) for times in LENGTHS[:2] for reread in (False, True)),
+)
 
 
 def loop_trials(model: ChatModel, profile: Profile, rng: random.Random, *, documents: int) -> dict[str, list[Trial]]:
     """Whole reads at multiples of the training length, without and with distractors, and two-hop reads both ways."""
     trials: dict[str, list[Trial]] = {}
-
-    def add(name: str, *, times: int, hops: int, distractors: float, reread: bool) -> None:
-        trials[name] = [
-            lambda document=random_document(
-                rng,
-                chunks=times * TRAINED_CHUNKS,
-                chunk_tokens=profile.budget.chunk_tokens,
-                hops=hops,
-                distractors_per_chunk=distractors,
-            ): _answer_is_right(model, profile, document, reread=reread)
-            for _ in range(documents)
-        ]
-
-    for times in LENGTHS:
-        add(f"memagent/1-hop/{times}x", times=times, hops=1, distractors=0.0, reread=False)
-    for times in LENGTHS:
-        add(f"memagent/1-hop/{times}x/distractors", times=times, hops=1, distractors=1.0, reread=False)
-    for times in LENGTHS[:2]:
-        add(f"memagent/2-hop/{times}x", times=times, hops=2, distractors=0.2, reread=False)
-        add(f"memreread/2-hop/{times}x", times=times, hops=2, distractors=0.2, reread=True)
+    for read in _READS:
+        made = (_document(rng, read, profile) for _ in range(documents))
+        trials[read.name] = [partial(_answer_is_right, model, profile, each, reread=read.reread) for each in made]
     return trials
+
+
+def _document(rng: random.Random, read: _Read, profile: Profile) -> Document:
+    return random_document(
+        rng,
+        chunks=read.times * TRAINED_CHUNKS,
+        chunk_tokens=profile.budget.chunk_tokens,
+        hops=read.hops,
+        distractors_per_chunk=read.distractors,
+    )
 
 
 async def _answer_is_right(model: ChatModel, profile: Profile, document: Document, *, reread: bool) -> bool:
@@ -139,9 +153,8 @@ def memory_trials(model: ChatModel, profile: Profile, rng: random.Random, *, cou
     """Whole decisions of the memory writer, searches included."""
     conversations = [random_conversation(rng) for _ in range(count)]
     trials: dict[str, list[Trial]] = {}
-    for conversation in conversations:
-        trial = lambda c=conversation: _decision_is_right(model, profile, c)  # noqa: E731
-        trials.setdefault(f"memreader/{conversation.kind}", []).append(trial)
+    for each in conversations:
+        trials.setdefault(f"memreader/{each.kind}", []).append(partial(_decision_is_right, model, profile, each))
     return dict(sorted(trials.items()))
 
 
@@ -181,13 +194,8 @@ async def evaluate(
         **memory_trials(model, profile, rng, count=4 * per_kind),
         **loop_trials(model, profile, rng, documents=documents),
     }
-    scores = []
+    scores = list[Score]()
     for name, trials in groups.items():
         scores.append(await score(name, trials))
         done(scores[-1])
     return scores
-
-
-def as_json_line(scores: Sequence[Score]) -> str:
-    """All scores as one line of JSON."""
-    return json.dumps({"scores": [each.as_json() for each in scores]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from memloop.clients.engine import EngineClient
 from memloop.profiles import load_profile
@@ -25,7 +25,7 @@ async def evaluate_engine(
         )
     result = Evaluation(seed=seed, chunk_tokens=profile.budget.chunk_tokens, scores=[_row(each) for each in scores])
     console.print(_table(scores))
-    print(result.model_dump_json())  # noqa: T201 -- the command's last line, for programs
+    print(result.model_dump_json())
     if save_to:
         (save_to / EVALUATION).write_text(result.model_dump_json() + "\n", "utf-8")
         write_card(save_to)
@@ -50,7 +50,7 @@ def _row(each: Score) -> ScoreRow:
 
 
 def _table(scores: list[Score]) -> Table:
-    table = Table("what", "right", "of", "failed", "share", "95 % interval", title="exact, greedy")
+    table = Table(Column("what", no_wrap=True), "right", "of", "failed", "share", "95 % interval", title="exact, greedy")
     for each in scores:
         low, high = each.interval()
         cells = (each.name, each.right, each.total, each.failed, f"{each.accuracy:.3f}", f"{low:.3f} to {high:.3f}")

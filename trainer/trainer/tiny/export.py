@@ -1,5 +1,7 @@
 """Writes a checkpoint folder in the standard Hugging Face files."""
 
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import json
@@ -12,13 +14,13 @@ from torch import Tensor
 
 from trainer.tiny.chat_format import TEMPLATE
 from trainer.tiny.network import Shape
-from trainer.tiny.tokenizer import END, PAD
+from trainer.tiny.tokenizer import END, PAD, token_id
 
 
 def export(folder: Path, weights: dict[str, Tensor], shape: Shape, tokenizer: Tokenizer) -> None:
     """Write config, weights (bfloat16), tokenizer and chat template into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    end, pad = tokenizer.token_to_id(END), tokenizer.token_to_id(PAD)
+    end, pad = token_id(tokenizer, END), token_id(tokenizer, PAD)
     tensors = {name: tensor.detach().to("cpu", torch.bfloat16).contiguous() for name, tensor in weights.items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "model.safetensors").chmod(0o644)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
@@ -45,10 +45,16 @@ def user_fact(rng: random.Random) -> Fact:
 def told(rng: random.Random, fact: Fact, *, news: bool = False) -> str:
     """How a user tells a fact; `news` says that it replaces an older one."""
     if fact.entity != USER:
-        return fact.sentence() if rng.random() < 0.7 else f"Note that the {fact.attribute} of {fact.entity} is {fact.value}."
+        return (
+            fact.sentence()
+            if rng.random() < 0.7
+            else f"Note that the {fact.attribute} of {fact.entity} is {fact.value}."
+        )
     if news:
         return f"My {fact.attribute} is now {fact.value}."
-    return rng.choice((f"My {fact.attribute} is {fact.value}.", f"Please remember that my {fact.attribute} is {fact.value}."))
+    return rng.choice(
+        (f"My {fact.attribute} is {fact.value}.", f"Please remember that my {fact.attribute} is {fact.value}.")
+    )
 
 
 def add(facts: list[Fact]) -> Decision:
@@ -66,7 +72,7 @@ def add(facts: list[Fact]) -> Decision:
     return Decision(
         "add_memory",
         {"memory_list": entries, "summary": f"Stored the {names}."},
-        f"The {names} is new. I store it.",
+        f"The {names} {'is' if len(facts) == 1 else 'are'} new. I store {'it' if len(facts) == 1 else 'them'}.",
         tuple(fact.sentence() for fact in facts),
     )
 
@@ -97,16 +103,18 @@ class Told:
     decision: Decision
     search: Decision | None = None
     stored: tuple[Fact, ...] = ()
+    fact: Fact | None = None
 
 
 def memory_example(rng: random.Random, profile: Profile, prose: Prose) -> Example:
     """One turn of the memory writer: its first, or the one after its search."""
     told_ = scenario(rng, prose)
     kind, decision, tail = told_.kind, told_.decision, ()
-    if told_.search and rng.random() < 0.35:
+    if told_.search and rng.random() < 0.25:
         kind, decision = "search", told_.search
     elif told_.search:
         tail = _search_turns(rng, told_.search, told_.stored, profile)
+        decision = replace(decision, thought=f"{_compared(told_)} {decision.thought}")
     thinking = rng.random() < 0.5
     return Example(
         role="memory",
@@ -125,6 +133,14 @@ def _search_turns(
         ChatMessage(role="assistant", content="", tool_calls=(search.call(),)),
         ChatMessage(role="tool", content=memory_lines(rng, list(stored)) or profile.no_results),
     )
+
+
+def _compared(told_: Told) -> str:
+    """What the store and the user say, side by side, so that the decision follows from the words before it."""
+    if told_.fact is None:
+        raise ValueError("only a changed fact is compared")
+    held = next((fact.value for fact in told_.stored if fact.key == told_.fact.key), "nothing")
+    return f"The store says {held}. The user says {told_.fact.value}."
 
 
 def scenario(rng: random.Random, prose: Prose) -> Told:
@@ -184,7 +200,7 @@ def _update(rng: random.Random, prose: Prose) -> Told:
     fact = user_fact(rng)
     stored = {other.key: other for other in (user_fact(rng) for _ in range(rng.choice((0, 0, 1, 2, 3, 4))))}
     stored.pop(fact.key, None)
-    held = rng.choice(("same", "other", "none"))
+    held = rng.choice(("same", "same", "other", "other", "none"))
     if held != "none":
         value = fact.value if held == "same" else random_value(rng, fact.attribute)
         stored[fact.key] = Fact(USER, fact.attribute, value)
@@ -193,7 +209,7 @@ def _update(rng: random.Random, prose: Prose) -> Told:
     known = fact in found
     lines = (f"[user]: {told(rng, fact, news=True)}", *_reply(rng))
     kind = "known_after_search" if known else "add_after_search"
-    return Told(kind, lines, KNOWN if known else add([fact]), search(fact), tuple(found))
+    return Told(kind, lines, KNOWN if known else add([fact]), search(fact), tuple(found), fact)
 
 
 def memory_lines(rng: random.Random, facts: list[Fact]) -> str:
@@ -207,7 +223,15 @@ def _chatter(rng: random.Random, prose: Prose) -> str:
     return " ".join(prose.slice(rng, rng.randrange(20, 160)).split())
 
 
-ACKNOWLEDGEMENTS = ("Thank you, I will remember that.", "I see.", "Noted.", "All right.", "Of course.", "Take your time.")
+ACKNOWLEDGEMENTS = (
+    "Thank you, I will remember that.",
+    "I see.",
+    "Noted.",
+    "All right.",
+    "Of course.",
+    "Take your time.",
+)
 _SCENARIOS: tuple[Callable[[random.Random, Prose], Told], ...] = (
-    _add_one, _add_one, _add_two, _ignore_talk, _ignore_question, _buffer, _buffered_then_told, _update, _update, _update,
-)  # fmt: skip
+    *(_add_one, _add_one, _add_two, _ignore_talk, _ignore_question, _buffer, _buffered_then_told),
+    *(_update, _update, _update, _update, _update),
+)

@@ -5,9 +5,12 @@ is (a test asserts equal logits). Written out because a training step on a CPU c
 right-padded rows need no mask, and the vocabulary head runs only where there is a loss.
 """
 
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +62,8 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Softmax attention over (batch, heads, seq, head_dim), spelled out: on a CPU core in bfloat16 the backward pass of
-    torch's fused kernel takes four times as long at these lengths."""
+    torch's fused kernel takes four times as long at these lengths.
+    """
     seq = q.shape[2]
     future = torch.ones(seq, seq, dtype=torch.bool, device=q.device).triu(1)
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(2, 3)
@@ -81,12 +85,17 @@ class Attention(nn.Module):
         self.q_norm = RmsNorm(shape.head_dim, shape.norm_eps, sharpness)
         self.k_norm = RmsNorm(shape.head_dim, shape.norm_eps, sharpness)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        batch, seq, _ = x.shape
-        split = (batch, seq, self.heads, self.head_dim)
+    def queries_and_keys(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        """Both (batch, heads, seq, head_dim), normed and rotated."""
+        split = (*x.shape[:2], self.heads, self.head_dim)
         q = rotate(self.q_norm(self.q_proj(x).view(split)).transpose(1, 2), cos, sin)
         k = rotate(self.k_norm(self.k_proj(x).view(split)).transpose(1, 2), cos, sin)
-        v = self.v_proj(x).view(split).transpose(1, 2)
+        return q, k
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        batch, seq, _ = x.shape
+        q, k = self.queries_and_keys(x, cos, sin)
+        v = self.v_proj(x).view(batch, seq, self.heads, self.head_dim).transpose(1, 2)
         mixed = causal_attention(q, k, v)
         return self.o_proj(mixed.transpose(1, 2).reshape(batch, seq, -1))
 
@@ -127,6 +136,10 @@ class Trunk(nn.Module):
         self.embed_tokens = nn.Embedding(shape.vocab, shape.hidden)
         self.layers = nn.ModuleList(Layer(shape, sharpness) for _ in range(shape.layers))
         self.norm = RmsNorm(shape.hidden, shape.norm_eps)
+
+    def block(self, number: int) -> Layer:
+        """One of the layers."""
+        return cast(Layer, self.layers[number])
 
     def forward(self, ids: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         x = self.embed_tokens(ids)

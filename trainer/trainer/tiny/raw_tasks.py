@@ -7,9 +7,8 @@ import random
 from memloop.wire.chat import ChatMessage
 from trainer.tiny.example import Example
 from trainer.tiny.prose import Prose, plant
+from trainer.tiny.reading_tasks import CHARS_PER_TOKEN
 from trainer.tiny.world import Fact, question_of, random_fact, random_pattern, sought
-
-RECALL_START = "\n"
 
 
 def recall_example(rng: random.Random, *, facts: int) -> Example:
@@ -27,7 +26,7 @@ def queries_example(rng: random.Random, prose: Prose, *, section_tokens: int) ->
     """Phase B: prose with facts, then questions about facts that stand in it and about others that do not."""
     told = {fact.key: fact for fact in (random_fact(rng) for _ in range(max(1, section_tokens // 20)))}
     sentences = [fact.sentence(random_pattern(rng)) for fact in told.values()]
-    chars = int(max(0, section_tokens - 10 * len(sentences)) * 3.6)
+    chars = int(max(0, section_tokens - 10 * len(sentences)) * CHARS_PER_TOKEN)
     section = plant(rng, prose.slice(rng, chars), sentences)
     lines = [_asked(rng, list(told.values())) for _ in range(5)]
     return Example("queries", "queries", (ChatMessage(role="raw", content=section),), "\n" + "\n".join(lines))

@@ -26,7 +26,7 @@ from trainer.tiny.world import (
     sought,
 )
 
-CHARS_PER_TOKEN = 3.6
+CHARS_PER_TOKEN = 3.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,12 @@ def random_scene(rng: random.Random, *, two_hop_share: float = 0.35) -> Scene:
         return Scene(Question(home.entity, code.attribute, 2), (home, code))
     fact = random_fact(rng)
     return Scene(Question(fact.entity, fact.attribute), (fact,))
+
+
+def home_scene(rng: random.Random) -> Scene:
+    """A one-hop question about a home: its answer is a name, which a box writes without the blank before it."""
+    home = person_fact(rng, attribute=HOME)
+    return Scene(question_of(home), (home,))
 
 
 def distractor(rng: random.Random, scene: Scene, near_misses: float = 0.5) -> Fact:
@@ -137,7 +143,7 @@ def _read_kind(before: tuple[Fact, ...], after: tuple[Fact, ...], told: list[Fac
 
 def answer_example(rng: random.Random, profile: Profile) -> Example:
     """The last turn: the value out of the memory, or `unknown` when the memory does not hold it."""
-    scene = random_scene(rng)
+    scene = random_scene(rng) if rng.random() < 0.7 else home_scene(rng)
     held = sought(scene.question, scene.facts[: rng.choice((0, 1, 1, 2, 2, 2))])
     complete = len(held) == len(scene.facts) and held[-1].known
     return Example(
@@ -195,13 +201,15 @@ def integrate_example(rng: random.Random, profile: Profile) -> Example:
     """The root memory after a sub-answer: added, confirmed, corrected, or left as it was."""
     scene = random_scene(rng, two_hop_share=0.7)
     held = sought(scene.question, scene.facts[: rng.randrange(len(scene.facts) + 1)])
-    kind = rng.choice(("add", "add", "confirm", "correct", "unknown"))
+    kind = rng.choice(("add", "add", "confirm", "confirm", "correct", "correct", "unknown"))
     target = _target(rng, held, kind)
     if target is None:
         return integrate_example(rng, profile)
     result = _result(rng, scene, target, kind)
     marks = _random_marks(rng, held)
-    after = sought(scene.question, (Fact(target.entity, target.attribute, result), *held)) if kind != "unknown" else held
+    after = (
+        sought(scene.question, (Fact(target.entity, target.attribute, result), *held)) if kind != "unknown" else held
+    )
     marks_after = marks | {target} if kind == "confirm" else marks
     return Example(
         role="integrate",

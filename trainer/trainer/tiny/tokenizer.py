@@ -1,5 +1,7 @@
 """The tiny model's tokenizer: byte-level BPE in which the world's words, numbers and prompt lines are single tokens."""
 
+# tokenizers' own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import random
@@ -60,6 +62,14 @@ def build_tokenizer(profile: Profile, extra: Iterator[str], *, seed: int = 0) ->
     tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in (*TAGS, *added)])
     _check(tokenizer)
     return tokenizer
+
+
+def token_id(tokenizer: Tokenizer, token: str) -> int:
+    """The id of a token that must be there."""
+    found = tokenizer.token_to_id(token)
+    if found is None:
+        raise ValueError(f"no token {token!r}")
+    return found
 
 
 def _texts(extra: Iterator[str], seed: int) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Trains the tiny model from scratch: Muon on the matrices, AdamW on the rest, bfloat16 arithmetic, a linear end."""
 
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import random

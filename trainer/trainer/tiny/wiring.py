@@ -1,11 +1,14 @@
 """The start of training: two layers wired for associative recall, instead of noise.
 
-Copying the value that follows "the locker code of Marta is" from elsewhere takes two steps (an induction circuit): tokens
-look back at the entity and the attribute before them, then a token looks for one that saw the same two. Found from noise,
-this is a plateau of many minutes on a CPU core; given as a start, training refines it at once. It holds no facts,
-names or values: only offsets of the canonical sentence, and random projections. Training is free to change all of it.
+Copying the value that follows "the locker code of Marta is" from elsewhere takes two steps (an induction circuit):
+tokens look back at the entity and the attribute before them, then a token looks for one that saw the same two. Found
+from noise, this is a plateau of many minutes on a CPU core; given as a start, training refines it at once. It holds no
+facts, names or values: only offsets of the canonical sentence, and random projections. Training is free to change
+all of it.
 """
 
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import torch
@@ -25,7 +28,7 @@ def wire(network: TinyQwen3) -> None:
     """Wire the first two layers; needs four heads."""
     hidden = network.shape.hidden
     reads, slots = _orthonormal(hidden), _orthonormal(hidden)
-    first, second = (network.model.layers[number].self_attn for number in (0, 1))
+    first, second = (network.model.block(number).self_attn for number in (0, 1))
     network.model.embed_tokens.weight[:, 0] = _CONSTANT
     _look_back(network, first)
     for head in range(len(LOOK_BACK)):
@@ -39,7 +42,7 @@ def wire(network: TinyQwen3) -> None:
 
 
 def _look_back(network: TinyQwen3, layer: Attention) -> None:
-    """Queries and keys become one constant vector on fast rotary pairs, turned so that their product peaks at an offset.
+    """Queries and keys become a constant vector on fast rotary pairs, turned so that their product peaks at an offset.
 
     The constant is an embedding dimension that is the same for all tokens, which no softmax over the vocabulary sees.
     """

@@ -10,24 +10,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-PEOPLE = tuple(
-    "Marta Anna Bruno Carla Dario Elena Fabio Greta Hugo Irina Jonas Katia Lukas Mila Nadia Oscar Petra Quentin Rosa Sven "
-    "Tanja Ulrike Viktor Wanda Xenia Yusuf Zoe Aisha Boris Chiara Dmitri Edith Freya Gustav Hanna Igor Jasmin Karim Leila "
-    "Marco Nora Olga Pablo Ravi Selma Timo Ursula Vera Wilma Yara Zelda Amir Bianca Cesar Dalia Emil Fatima Gloria Heidi "
-    "Ivan Julia Kofi Lena Mateo Nina Omar Priya Ruben Sofia Tariq Uma Vincent Wendy Ximena Yvonne Zara Alma Bjorn Clara "
-    "Diego Esther Felix Gita Hassan Ines Jorge Keiko Lars Mina".split()
+# fmt: off
+PEOPLE = (
+    "Marta", "Anna", "Bruno", "Carla", "Dario", "Elena", "Fabio", "Greta", "Hugo", "Irina", "Jonas", "Katia",
+    "Lukas", "Mila", "Nadia", "Oscar", "Petra", "Quentin", "Rosa", "Sven", "Tanja", "Ulrike", "Viktor", "Wanda",
+    "Xenia", "Yusuf", "Zoe", "Aisha", "Boris", "Chiara", "Dmitri", "Edith", "Freya", "Gustav", "Hanna", "Igor",
+    "Jasmin", "Karim", "Leila", "Marco", "Nora", "Olga", "Pablo", "Ravi", "Selma", "Timo", "Ursula", "Vera",
+    "Wilma", "Yara", "Zelda", "Amir", "Bianca", "Cesar", "Dalia", "Emil", "Fatima", "Gloria", "Heidi", "Ivan",
+    "Julia", "Kofi", "Lena", "Mateo", "Nina", "Omar", "Priya", "Ruben", "Sofia", "Tariq", "Uma", "Vincent",
+    "Wendy", "Ximena", "Yvonne", "Zara", "Alma", "Bjorn", "Clara", "Diego", "Esther", "Felix", "Gita", "Hassan",
+    "Ines", "Jorge", "Keiko", "Lars", "Mina",
 )
-PLACES = tuple(
-    "Oslo Madrid Vienna Prague Dublin Athens Berlin Zurich Geneva Milan Turin Porto Seville Munich Hamburg Krakow Warsaw "
-    "Riga Tallinn Helsinki Bergen Lyon Ghent Bruges Utrecht Basel Graz Verona Nairobi Lagos Quito Bogota Osaka Kyoto Hanoi "
-    "Delhi Toronto Denver Boston Dallas".split()
+PLACES = (
+    "Oslo", "Madrid", "Vienna", "Prague", "Dublin", "Athens", "Berlin", "Zurich", "Geneva", "Milan", "Turin",
+    "Porto", "Seville", "Munich", "Hamburg", "Krakow", "Warsaw", "Riga", "Tallinn", "Helsinki", "Bergen", "Lyon",
+    "Ghent", "Bruges", "Utrecht", "Basel", "Graz", "Verona", "Nairobi", "Lagos", "Quito", "Bogota", "Osaka",
+    "Kyoto", "Hanoi", "Delhi", "Toronto", "Denver", "Boston", "Dallas",
 )
+PERSON_CODES = (
+    "locker code", "badge number", "vault code", "alarm code", "garage code", "laptop code", "parking number",
+    "router code", "elevator code", "scooter number", "studio code", "printer number",
+)
+PLACE_CODES = (
+    "airport code", "metro code", "stadium code", "museum code", "tram number", "hotel code",
+)
+# fmt: on
 USER = "the user"
-PERSON_CODES = tuple(
-    "locker code,badge number,vault code,alarm code,garage code,laptop code,parking number,router code,elevator code,"
-    "scooter number,studio code,printer number".split(",")
-)
-PLACE_CODES = tuple("airport code,metro code,stadium code,museum code,tram number,hotel code".split(","))
 HOME = "home town"
 VALUES = tuple(f"{number:03d}" for number in range(1000))
 UNKNOWN = "unknown"

@@ -56,10 +56,10 @@ class EngineClient:
         session: aiohttp.ClientSession | None = None,
     ) -> None:
         self._http = Http(
-            _with_api_version(base_url),
+            with_api_version(base_url),
             peer="engine",
             error_of=engine_error,
-            headers=_auth_headers(base_url, api_key),
+            headers=auth_headers(base_url, api_key),
             timeouts=timeouts,
             session=session,
         )
@@ -253,13 +253,15 @@ def _is_azure(url: URL) -> bool:
     return (url.host or "").endswith(_AZURE_HOSTS)
 
 
-def _auth_headers(base_url: str, api_key: str | None) -> dict[str, str]:
+def auth_headers(base_url: str, api_key: str | None) -> dict[str, str]:
+    """The key as the endpoint wants it: Azure's own header, or a bearer token."""
     if api_key is None:
         return {}
     return {"api-key": api_key} if _is_azure(URL(base_url)) else {"Authorization": f"Bearer {api_key}"}
 
 
-def _with_api_version(base_url: str) -> str:
+def with_api_version(base_url: str) -> str:
+    """The base URL; one of an Azure deployment must name an API version."""
     url = URL(base_url)
     if not _is_azure(url) or "deployments" not in url.parts or "api-version" in url.query:
         return base_url

@@ -12,6 +12,8 @@ from yarl import URL
 
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
 
+# Shorter than the 5 s after which uvicorn, and so vLLM, hangs up: a request never goes into a closing connection.
+_KEEP_ALIVE_S = 4.0
 _NO_LIMIT = 0
 _RETRY_AFTER_S = 1.0
 
@@ -87,6 +89,10 @@ class Http:
         self._session = session
         self._owned = session is None
 
+    def url_of(self, path: str) -> URL:
+        """The address of a path below the base URL."""
+        return (self._base / path).with_query(self._base.query)
+
     async def json(
         self,
         method: str,
@@ -118,12 +124,11 @@ class Http:
 
         ``timed`` puts a limit on the whole call, not only on its silences.
         """
-        url = (self._base / path).update_query(self._base.query).update_query(params or {})
         kind = {} if body is None else {"Content-Type": "application/json"}
         with typed_failures(self._peer):
             response = await self._open_session().request(
                 method,
-                url,
+                self.url_of(path).update_query(params or {}),
                 data=body,
                 headers={**self._headers, **kind, **(headers or {})},
                 timeout=self._limits(timed=timed),
@@ -148,7 +153,7 @@ class Http:
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=_NO_LIMIT, keepalive_timeout=30)
+            connector = aiohttp.TCPConnector(limit=_NO_LIMIT, keepalive_timeout=_KEEP_ALIVE_S)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         return self._session
 

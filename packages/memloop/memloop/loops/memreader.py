@@ -84,9 +84,9 @@ class _Attempt:
     def echo(self) -> ChatMessage:
         """The reply as the conversation keeps it: the one call that was taken, or the text that held none."""
         if isinstance(self.call, NoCall):
-            return ChatMessage(role="assistant", content=self.raw[:_ECHO_CHARS] or "(nothing)")
-        arguments = well_formed(json.dumps(self.call.arguments, ensure_ascii=False))
-        function = FunctionCall(name=well_formed(self.call.name), arguments=arguments)
+            return ChatMessage(role="assistant", content=_sealed(self.raw[:_ECHO_CHARS]) or "(nothing)")
+        arguments = json.dumps(self.call.arguments, ensure_ascii=False)
+        function = FunctionCall(name=_sealed(self.call.name), arguments=_sealed(arguments))
         return ChatMessage.model_validate(
             {
                 "role": "assistant",
@@ -182,6 +182,11 @@ def _reason(tool: Tool | None) -> str:
 def _note(call: FoundCall | NoCall) -> str:
     ignored = call.ignored if isinstance(call, FoundCall) else 0
     return f"{ignored} further tool call(s) in the same reply were not executed" if ignored else ""
+
+
+def _sealed(text: str) -> str:
+    """The model's own words, fit to be shown to it again: its tags stand, but none that ends a turn."""
+    return well_formed(text).replace("<|", "&lt;|")
 
 
 def _native_text(completion: Completion) -> str:

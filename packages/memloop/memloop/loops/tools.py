@@ -8,6 +8,7 @@ from memloop.wire.chat import Json
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_CHARS)]
+_Tag = Annotated[str, StringConstraints(strip_whitespace=True, max_length=256)]
 _Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TEXT_CHARS)]
 
 
@@ -33,7 +34,7 @@ class Draft(_Arguments):
     key: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=512)]
     memory_type: Literal["LongTermMemory", "UserMemory"]
     value: _Text
-    tags: tuple[str, ...] = Field(max_length=64)
+    tags: tuple[_Tag, ...] = Field(max_length=64)
 
     def to_wire(self) -> MemoryDraft:
         """The draft as the store takes it."""

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memloop.service.errors import as_error, error_response
+from memloop.service.surrogates import without_lone_surrogates
 from memloop.wire.errors import MemloopError, TooLarge
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
@@ -56,7 +57,9 @@ class _Exchange:
         self._limit = max_body_bytes
         self._received = 0
         self._began = time.perf_counter()
-        self._client_id = _client_id(Headers(scope=scope))
+        headers = Headers(scope=scope)
+        self._client_id = _client_id(headers)
+        self._is_json = "json" in headers.get("content-type", "")
 
     def refuse_announced_size(self) -> None:
         """Raises TooLarge before a byte is read, when the client told its size."""
@@ -65,7 +68,19 @@ class _Exchange:
             self._check(int(announced))
 
     async def receive(self) -> Message:
-        """The app's next message. Raises TooLarge as soon as the body passes its limit."""
+        """The app's next message; JSON comes whole and well-formed. Raises TooLarge when the body passes its limit."""
+        message = await self._next()
+        if not self._is_json or message["type"] != "http.request":
+            return message
+        parts = [message.get("body", b"")]
+        while message.get("more_body"):
+            message = await self._next()
+            if message["type"] != "http.request":
+                return message
+            parts.append(message.get("body", b""))
+        return {"type": "http.request", "body": without_lone_surrogates(b"".join(parts)), "more_body": False}
+
+    async def _next(self) -> Message:
         message = await self._receive()
         self._received += len(message.get("body", b""))
         self._check(self._received)

@@ -37,7 +37,7 @@ class RouteError(MemloopError):
 
 def error_response(error: MemloopError) -> JSONResponse:
     """The answer that an error makes, with the headers that go with its status."""
-    content = error.envelope().model_dump(mode="json")
+    content = error.envelope().model_dump()
     return JSONResponse(content, status_code=error.http_status, headers=_headers(error))
 
 

@@ -92,9 +92,7 @@ async def search_memory(request: Request, services: ServicesDep, principal: Prin
     search = validated(MemorySearch, (await read_json(request)).fields)
     namespace = Namespace(tenant=principal.tenant, **search.model_dump(include=_NAME_FIELDS))
     with services.metrics.memory_search_seconds.labels("api").time():
-        return await services.store.search(
-            StoreSearch(namespace=namespace, **search.model_dump(exclude=_NAME_FIELDS))
-        )
+        return await services.store.search(StoreSearch(namespace=namespace, **search.model_dump(exclude=_NAME_FIELDS)))
 
 
 @router.get("/events")

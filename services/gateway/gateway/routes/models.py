@@ -1,6 +1,6 @@
 """The engine's own routes, passed through: models, embeddings, completions, responses. No memory takes part."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 
 from fastapi import APIRouter, Request, Response
 
@@ -14,7 +14,7 @@ from gateway.services import Services
 from gateway.upstream import soon
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
-from memloop.wire.errors import EngineError, NotFound
+from memloop.wire.errors import EngineError, NotFound, NotSupported
 
 router = APIRouter(tags=["engine"])
 
@@ -50,8 +50,8 @@ async def create_completion(request: Request, services: ServicesDep) -> Response
 
 @router.post("/v1/responses", response_model=None, dependencies=[Room])
 async def create_response(request: Request, services: ServicesDep) -> Response:
-    """A response by the engine."""
-    return await _pass_through(request, services, "responses")
+    """A response by the engine, complete in itself: the engine's own store of responses knows no tenants."""
+    return await _pass_through(request, services, "responses", unserved=("previous_response_id", "conversation"))
 
 
 async def _models(services: Services) -> Json:
@@ -61,10 +61,15 @@ async def _models(services: Services) -> Json:
         raise soon(error) from error
 
 
-async def _pass_through(request: Request, services: Services, operation: str) -> Response:
+async def _pass_through(
+    request: Request, services: Services, operation: str, *, unserved: Collection[str] = ()
+) -> Response:
     meter = Meter(services.metrics, f"/v1/{operation}", operation)
     with meter.ours():
         body = await read_json(request)
+    for field in unserved:
+        if body.fields.get(field) is not None:
+            raise NotSupported(f"{field} is not served.", param=field)
 
     def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
         return relay(services, upstream, meter)

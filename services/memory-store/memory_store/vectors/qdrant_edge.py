@@ -67,6 +67,11 @@ class QdrantEdge:
             self._shard.close()
             self._shard = None
 
+    @property
+    def dirty(self) -> bool:
+        """Whether there are writes that no flush has followed."""
+        return self._dirty
+
     async def ping(self) -> None:
         """Raise ``DependencyError`` when the shard is closed."""
         self._open_shard()

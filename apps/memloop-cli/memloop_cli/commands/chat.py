@@ -1,0 +1,96 @@
+"""``memloop chat``: a conversation in which the user sees what was recalled and what was remembered."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from rich.console import Console
+from rich.text import Text
+
+from memloop.wire.chat import ChatMessage, Json
+from memloop_cli.client import ChatAnswer, ChatDelta, GatewayClient
+from memloop_cli.commands.writing import show_event
+from memloop_cli.errors import CliError
+
+_HELP = "Say something; /new starts a conversation without history, /quit or Ctrl-D ends."
+
+
+class Conversation:
+    """The turns so far, with one user's memory behind them."""
+
+    def __init__(self, client: GatewayClient, console: Console, *, user_id: str, model: str, more: Json) -> None:
+        self._client = client
+        self._console = console
+        self._user_id = user_id
+        self._model = model
+        self._more = more
+        self._messages: list[ChatMessage] = []
+
+    def forget_history(self) -> None:
+        """A new conversation: what is known from now on comes from memory."""
+        self._messages.clear()
+
+    async def say(self, text: str) -> ChatAnswer:
+        """One turn: the reply as it comes, the memories recalled for it, the write that follows. Raises CliError."""
+        asked = [*self._messages, ChatMessage(role="user", content=text)]
+        answer = await self._stream(asked)
+        self._messages = [*asked, ChatMessage(role="assistant", content=answer.text)]
+        if answer.memory is not None:
+            await self._show_recalled(answer.memory.retrieved)
+            if answer.memory.error:
+                self._console.print(Text(f"  memory: {answer.memory.error}", style="yellow"))
+            if answer.memory.write_event_id:
+                show_event(await self._client.event_ended(answer.memory.write_event_id), self._console)
+        return answer
+
+    async def _stream(self, messages: Sequence[ChatMessage]) -> ChatAnswer:
+        self._console.print(Text("assistant  ", style="bold magenta"), end="")
+        started = False
+        memory: Json = {"user_id": self._user_id}
+        stream = self._client.chat(messages, model=self._model, memory=memory, more=self._more)
+        async with aclosing(stream) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, ChatAnswer):
+                    self._console.print()
+                    return piece
+                started = self._show(piece, started=started)
+        raise CliError("the reply had no end")
+
+    def _show(self, piece: ChatDelta, *, started: bool) -> bool:
+        """Print a piece, leading blank lines left out; whether any text was printed yet."""
+        text = piece.text if started else piece.text.lstrip()
+        if text:
+            self._console.print(Text(text), end="")
+        return started or bool(text)
+
+    async def _show_recalled(self, ids: Sequence[str]) -> None:
+        for item in await asyncio.gather(*(self._client.memory(item_id) for item_id in ids)):
+            self._console.print(Text.assemble(("  recalled ", "blue"), item.memory))
+
+
+def converse(conversation: Conversation, runner: asyncio.Runner, console: Console) -> None:
+    """Read lines from the terminal until the user leaves. A turn that fails is told, and the talk goes on.
+
+    The lines are read outside of the event loop: a thread that waits for one could not be interrupted.
+    """
+    console.print(_HELP, style="dim")
+    while True:
+        try:
+            line = console.input("[bold]you[/]        ").strip()
+        except EOFError:
+            console.print()
+            return
+        if line == "/quit":
+            return
+        if line == "/new":
+            conversation.forget_history()
+            console.print("(a new conversation: only memory is left)", style="dim")
+        elif line:
+            runner.run(_turn(conversation, line, console))
+
+
+async def _turn(conversation: Conversation, line: str, console: Console) -> None:
+    try:
+        await conversation.say(line)
+    except CliError as error:
+        console.print(Text(f"\n  {error.message}", style="red"))

@@ -1,0 +1,60 @@
+"""``memloop memory``: add, search, list, events."""
+
+from rich.console import Console
+from rich.text import Text
+
+from memloop.wire.memory import MemoryAdd, MemorySearch, Source
+from memloop_cli.client import GatewayClient
+from memloop_cli.commands.writing import memory_line, show_event
+from memloop_cli.errors import BadInput, CliError
+
+_PAGE = 100
+
+
+async def add(client: GatewayClient, console: Console, *, text: str, user_id: str, infer: bool) -> None:
+    """Give the memory writer a turn, or store it as it is. Raises CliError when the write failed."""
+    if not text.strip():
+        raise BadInput("there is nothing to add: the text is empty")
+    message = Source(role="user", content=text)
+    event = await client.add(MemoryAdd(messages=(message,), user_id=user_id, infer=infer))
+    show_event(event, console)
+    if event.status == "failed":
+        raise CliError("nothing was stored")
+
+
+async def search(client: GatewayClient, console: Console, *, query: str, user_id: str, top_k: int) -> None:
+    """The best memories for a query."""
+    if not query.strip():
+        raise BadInput("the query is empty")
+    found = await client.search(MemorySearch(query=query, user_id=user_id, top_k=top_k))
+    for hit in found.results:
+        console.print(memory_line(hit.item, score=hit.score))
+    _say_if_none(console, len(found.results), f"{user_id} has no memory that fits")
+
+
+async def list_all(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
+    """A user's memories."""
+    shown, cursor = 0, None
+    while shown < limit:
+        page = await client.memories(user_id, cursor=cursor, limit=min(_PAGE, limit - shown))
+        for item in page.items:
+            console.print(memory_line(item))
+        shown, cursor = shown + len(page.items), page.next_cursor
+        if cursor is None:
+            break
+    _say_if_none(console, shown, f"{user_id} has no memories")
+
+
+async def events(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
+    """A user's newest writes and why they were decided so."""
+    page = await client.events(user_id, limit=limit)
+    for event in page.events:
+        when = f"{event.created_at:%Y-%m-%d %H:%M:%S}  "
+        console.print(Text.assemble((when, "dim"), (event.status, "bold"), (f"  {event.event_id}", "dim")))
+        show_event(event, console)
+    _say_if_none(console, len(page.events), f"{user_id} has no writes yet")
+
+
+def _say_if_none(console: Console, count: int, message: str) -> None:
+    if count == 0:
+        console.print(message, style="dim")

@@ -1,0 +1,45 @@
+"""How a memory write is shown: what the writer decided, why, and what it stored."""
+
+from rich.console import Console
+from rich.text import Text
+
+from memloop.wire.memory import DecisionRecord, MemoryEvent, MemoryItem
+
+_COLOURS = {"add": "green", "search": "cyan", "buffer": "yellow", "ignore": "dim", "invalid": "red"}
+
+
+def show_event(event: MemoryEvent, console: Console) -> None:
+    """All decisions of a write, then its memories."""
+    for record in event.decisions:
+        console.print(_decision(record))
+    for written in event.memories:
+        kind = written.item.memory_type
+        line = Text.assemble(("  stored   ", "green"), written.item.memory, (f"  ({kind}, {written.outcome})", "dim"))
+        console.print(line)
+    if event.status == "failed":
+        console.print(Text(f"  the write failed: {event.error or 'no reason was given'}", style="red"))
+    elif event.status != "completed":
+        console.print(Text(f"  the write is still {event.status}: memory events {event.event_id}", style="yellow"))
+
+
+def memory_line(item: MemoryItem, *, score: float | None = None) -> Text:
+    """One memory in a list."""
+    rank = f"{score:.3f}  " if score is not None else ""
+    return Text.assemble(
+        (f"{item.valid_from:%Y-%m-%d}  ", "dim"),
+        (rank, "cyan"),
+        item.memory,
+        (f"  [{item.id}, version {item.version}]", "dim"),
+    )
+
+
+def _decision(record: DecisionRecord) -> Text:
+    line = Text.assemble((f"  {record.action:<9}", _COLOURS.get(record.action, "")))
+    if record.query:
+        line.append(f"“{record.query}”  ")
+    line.append(record.reason)
+    if record.reasoning.strip():
+        line.append(f"\n           because: {' '.join(record.reasoning.split())}", "dim italic")
+    if record.parse_path != "native":
+        line.append(f"  (parsed: {record.parse_path})", "dim")
+    return line

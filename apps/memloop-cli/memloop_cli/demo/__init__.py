@@ -1,0 +1,1 @@
+"""``memloop demo``: the main job on real input, with its claims checked."""

@@ -1,0 +1,42 @@
+"""The demo's document and the questions about it."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from memloop_cli.commands.read import document_text
+from memloop_cli.errors import BadInput
+
+
+class DemoQuestion(BaseModel):
+    """A question, its gold answer, and how many facts it takes to find it."""
+
+    id: str
+    question: str
+    answer: str
+    hops: int
+
+
+class DemoReading(BaseModel):
+    """``questions.json``; ``tokens`` of the document as the tiny model counts them."""
+
+    document: str
+    tokens: int
+    source: str
+    questions: tuple[DemoQuestion, ...]
+
+    def with_hops(self, hops: int) -> tuple[DemoQuestion, ...]:
+        """The questions that take so many facts."""
+        return tuple(question for question in self.questions if question.hops == hops)
+
+
+def load_reading(folder: Path) -> tuple[DemoReading, str]:
+    """The questions and the document's text. Raises BadInput."""
+    file = folder / "questions.json"
+    if not file.is_file():
+        raise BadInput(f"there is no {file}: run this in the repository, or name its folder with --examples")
+    try:
+        reading = DemoReading.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise BadInput(f"{file} is no list of questions: {error.errors()[0]['msg']}") from error
+    return reading, document_text(folder / reading.document)

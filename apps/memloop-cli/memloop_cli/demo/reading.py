@@ -1,0 +1,150 @@
+"""The second part: questions about facts that stand at known places of a long text."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from memloop.scoring.lenient import exact_match
+from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEvent, Strategy
+from memloop_cli.client import GatewayClient
+from memloop_cli.commands.read import read_to_end
+from memloop_cli.demo.questions import DemoQuestion, DemoReading
+
+_LEAST_RIGHT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One question, read for."""
+
+    asked: DemoQuestion
+    read: LongRead
+    seconds: float
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer is the gold one."""
+        return exact_match(self.read.output_text, [self.asked.answer]) == 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadShown:
+    """What became of all questions, by strategy."""
+
+    one_hop: dict[Strategy, tuple[Answered, ...]]
+    two_hop: dict[Strategy, tuple[Answered, ...]]
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The claims that did not hold."""
+        plain, again = _right(self.one_hop["memagent"]), _right(self.one_hop["memreread"])
+        claims = (
+            (plain >= _LEAST_RIGHT, f"memagent answered {plain} questions, fewer than {_LEAST_RIGHT}"),
+            (again >= plain, f"memreread answered {again} one-hop questions, memagent {plain}"),
+            (self.found_by_rereading, "no two-hop question was answered by memreread and missed by memagent"),
+        )
+        return tuple(fault for held, fault in claims if not held)
+
+    @property
+    def found_by_rereading(self) -> bool:
+        """Whether some two-hop question was answered by memreread and by no plain pass, and none the other way."""
+        pairs = list(zip(self.two_hop["memagent"], self.two_hop["memreread"], strict=True))
+        gained = any(again.right and not plain.right for plain, again in pairs)
+        lost = any(plain.right and not again.right for plain, again in pairs)
+        return gained and not lost
+
+
+async def show_reading(
+    client: GatewayClient, console: Console, reading: DemoReading, text: str, *, model: str
+) -> ReadShown:
+    """Ask every question with both strategies, showing progress and results."""
+    console.rule("(b) A long read", align="left")
+    console.print(f"{reading.source}: {reading.tokens:,} tokens, {len(text):,} characters")
+    asker = _Asker(client, console, Document(text=text), model)
+    one: dict[Strategy, tuple[Answered, ...]] = {}
+    two: dict[Strategy, tuple[Answered, ...]] = {}
+    for strategy in ("memagent", "memreread"):
+        one[strategy] = await asker.ask(reading.with_hops(1), strategy, "One fact each")
+    for strategy in ("memagent", "memreread"):
+        two[strategy] = await asker.ask(reading.with_hops(2), strategy, "Two facts each, the second before the first")
+    return ReadShown(one, two)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    client: GatewayClient
+    console: Console
+    document: Document
+    model: str
+
+    async def ask(self, questions: Sequence[DemoQuestion], strategy: Strategy, title: str) -> tuple[Answered, ...]:
+        """All at once: a lone read waits for the model's every word, many reads share its steps."""
+        began = time.monotonic()
+        with _bars(self.console) as progress:
+            bars = [_Bar(progress, question.question) for question in questions]
+            reads = (self._one(question, strategy, bar) for question, bar in zip(questions, bars, strict=True))
+            found = tuple(await asyncio.gather(*reads))
+        self.console.print(_table(found, f"{title}, {strategy}: {_right(found)} of {len(found)} right"))
+        tokens, calls = (sum(getattr(a.read.usage, name) for a in found) for name in ("total_tokens", "llm_calls"))
+        seconds = time.monotonic() - began
+        self.console.print(f"{tokens:,} tokens in {calls:,} calls, {seconds:.0f} s for all together\n", style="dim")
+        return found
+
+    async def _one(self, question: DemoQuestion, strategy: Strategy, bar: "_Bar") -> Answered:
+        began = time.monotonic()
+        request = LongReadRequest(
+            model=self.model, question=question.question, document=self.document, strategy=strategy
+        )
+        read = await read_to_end(self.client, request, bar)
+        return Answered(question, read, time.monotonic() - began)
+
+
+class _Bar:
+    """One read's progress: the chunks of its current pass."""
+
+    def __init__(self, progress: Progress, question: str) -> None:
+        self._progress = progress
+        self._question = question
+        self._task: TaskID = progress.add_task(question, total=None)
+
+    def see(self, event: ReadEvent) -> None:
+        """Show one event."""
+        done = event.progress or (event.read.progress if event.read else None)
+        if done is not None:
+            said = self._question if done.pass_ == 1 else f"{self._question} (reread {done.pass_ - 1})"
+            self._progress.update(
+                self._task, description=said, total=done.chunks_total or None, completed=done.chunks_done
+            )
+
+
+def _bars(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+def _table(found: Sequence[Answered], title: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("question", "gold", "answer", "", "rereads", "tokens", "calls", "s"):
+        table.add_column(column, justify="right" if column in {"rereads", "tokens", "calls", "s"} else "left")
+    for one in found:
+        asked = "; ".join(f"{sub.question} {sub.answer or '-'}" for sub in one.read.subquestions)
+        table.add_row(
+            one.asked.question,
+            one.asked.answer,
+            one.read.output_text or "-",
+            "[green]right[/]" if one.right else "[red]wrong[/]",
+            asked or "-",
+            f"{one.read.usage.total_tokens:,}",
+            f"{one.read.usage.llm_calls:,}",
+            f"{one.seconds:.0f}",
+        )
+    return table
+
+
+def _right(found: Sequence[Answered]) -> int:
+    return sum(one.right for one in found)

@@ -1,0 +1,60 @@
+"""Runs the demo on a stack of its own, which it takes down, and says at the end which of its claims held."""
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+
+from memloop_cli.client import GatewayClient
+from memloop_cli.demo.chatting import show_chat
+from memloop_cli.demo.questions import DemoReading, load_reading
+from memloop_cli.demo.reading import show_reading
+from memloop_cli.errors import CliError
+from memloop_cli.home import Home, StackNote
+from memloop_cli.stack.local import free_ports, local_stages
+from memloop_cli.stack.running import running_stack
+from memloop_cli.stack.up import stop_on_sigterm, teller
+
+_FIRST_PORT = 7820
+_TINY = "memloop-tiny"
+_ABOUT_TINY = """\
+The model here is memloop-tiny: about a million parameters, trained from scratch by this repository's trainer on an \
+invented world of people, places and three-digit codes told in short sentences. It knows nothing else and is no \
+assistant. What is real is the rest: vLLM serves it, and the memory writer, the reader, the rereader and the stack are \
+the ones that serve a large model; only the model changes."""
+
+
+async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], console: Console) -> None:
+    """Start a fresh stack, show both parts, stop it. Raises CliError when a claim does not hold."""
+    reading, text = load_reading(examples)
+    stop_on_sigterm()
+    ports = free_ports(_FIRST_PORT)
+    url = f"http://127.0.0.1:{ports.gateway}"
+    began = time.monotonic()
+    with home.held(StackNote(pid=os.getpid(), status="starting", url=url, ports=ports.by_name)):
+        for data in ("redis", "edge", "logs"):
+            shutil.rmtree(home.folder / data, ignore_errors=True)
+        console.rule("Starting the stack", align="left")
+        stages = local_stages(home.folder, ports, environment)
+        async with (
+            running_stack(stages, logs=home.logs, say=teller(console)) as stack,
+            GatewayClient(url, api_key=environment.get("MEMLOOP_API_KEY")) as client,
+        ):
+            faults = await stack.unless_one_dies(_show(client, reading, text, console))
+    console.print(f"The demo took {time.monotonic() - began:.0f} s; its stack is stopped.")
+    if faults:
+        raise CliError("the demo's claims did not all hold: " + "; ".join(faults))
+    console.print("[bold green]All claims held:[/] the chat remembered, and the long reads found what was planted.")
+
+
+async def _show(client: GatewayClient, reading: DemoReading, text: str, console: Console) -> tuple[str, ...]:
+    """Both parts; the claims that did not hold."""
+    model = await client.model()
+    if model == _TINY:
+        console.print(_ABOUT_TINY, style="italic")
+    chat = await show_chat(client, console, model=model)
+    read = await show_reading(client, console, reading, text, model=model)
+    return (*chat.faults, *read.faults)

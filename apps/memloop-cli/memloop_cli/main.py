@@ -1,0 +1,226 @@
+"""``memloop``: the local stack and the user's command line. Run ``memloop --help``.
+
+Exit codes: 0 done, 1 could not be done, 2 the input cannot be taken, 130 interrupted.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memloop.wire.chat import Json
+from memloop.wire.long_read import Document, LongReadRequest, Strategy
+from memloop_cli.client import GatewayClient
+from memloop_cli.commands import memory as memory_commands
+from memloop_cli.commands.chat import Conversation, converse
+from memloop_cli.commands.read import LiveRead, document_text, question_text, read_to_end, show_result
+from memloop_cli.demo.run import run_demo
+from memloop_cli.errors import CliError
+from memloop_cli.home import Home, gateway_url
+from memloop_cli.stack.local import Ports
+from memloop_cli.stack.up import down as stop_stack
+from memloop_cli.stack.up import stay_up, up_detached
+
+_HELP = "The local stack and the command line of Memloop."
+_INTERRUPTED = 130
+_LAST_BASE_PORT = 65_530
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
+memory = typer.Typer(no_args_is_help=True, help="What is remembered of a user.")
+app.add_typer(memory, name="memory")
+console = Console(highlight=False, soft_wrap=True)
+
+HomeFolder = Annotated[Path, typer.Option("--home", envvar="MEMLOOP_HOME", help="The stack's folder: data and logs.")]
+Url = Annotated[str | None, typer.Option("--url", envvar="MEMLOOP_URL", help="The gateway; default: the local stack.")]
+Key = Annotated[str | None, typer.Option("--api-key", envvar="MEMLOOP_API_KEY", help="The gateway's API key.")]
+User = Annotated[str, typer.Option("--user", help="Whose memory.")]
+Model = Annotated[str | None, typer.Option("--model", help="A served model's id; default: the first.")]
+Port = Annotated[int, typer.Option("--port", min=1024, max=_LAST_BASE_PORT, help="The gateway's; five more follow.")]
+_HOME = Path(".memloop")
+
+
+@app.command()
+def up(home: HomeFolder = _HOME, port: Port = 7800, detach: Annotated[bool, typer.Option("--detach")] = False) -> None:
+    """Start the local stack: Redis, memory store, engine, gateway, worker. Ctrl-C stops it."""
+    with _told_errors():
+        if detach:
+            up_detached(Home(home), Ports(port), console)
+        else:
+            asyncio.run(stay_up(Home(home), Ports(port), os.environ, console))
+
+
+@app.command()
+def down(home: HomeFolder = _HOME) -> None:
+    """Stop the local stack."""
+    with _told_errors():
+        stop_stack(Home(home), console)
+
+
+@app.command()
+def read(
+    file: Annotated[Path, typer.Argument(help="A text file, or - for standard input.")],
+    question: Annotated[str, typer.Argument()],
+    strategy: Annotated[Strategy, typer.Option(help="memreread reads again for facts that are missing.")] = "memagent",
+    max_rereads: Annotated[int, typer.Option(min=0, max=16)] = 2,
+    model: Model = None,
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Read a text of any length and answer a question about it."""
+
+    async def work(client: GatewayClient) -> None:
+        text = document_text(file)
+        request = LongReadRequest(
+            model=model or await client.model(),
+            question=question_text(question),
+            document=Document(text=text),
+            strategy=strategy,
+            max_rereads=max_rereads,
+        )
+        began = time.monotonic()
+        with LiveRead(console) as live:
+            result = await read_to_end(client, request, live)
+        show_result(result, console, seconds=time.monotonic() - began)
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@app.command()
+def chat(
+    user: User = "me",
+    model: Model = None,
+    thinking: Annotated[bool | None, typer.Option("--thinking/--no-thinking", help="Default: the model's own.")] = None,
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Talk to a model that remembers; shows what it recalls and what it stores."""
+    more: Json = {} if thinking is None else {"chat_template_kwargs": {"enable_thinking": thinking}}
+    with _told_errors(), asyncio.Runner() as runner:
+        client = _client(home, url, api_key)
+        try:
+            served = model or runner.run(client.model())
+            converse(Conversation(client, console, user_id=user, model=served, more=more), runner, console)
+        finally:
+            runner.run(client.close())
+
+
+@memory.command("add")
+def memory_add(
+    text: Annotated[str, typer.Argument()],
+    user: User = "me",
+    infer: Annotated[bool, typer.Option("--infer/--as-it-is", help="Let the memory writer decide.")] = True,
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Give the memory writer something that the user said."""
+
+    async def work(client: GatewayClient) -> None:
+        await memory_commands.add(client, console, text=text, user_id=user, infer=infer)
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@memory.command("search")
+def memory_search(
+    query: Annotated[str, typer.Argument()],
+    user: User = "me",
+    top_k: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Find memories."""
+
+    async def work(client: GatewayClient) -> None:
+        await memory_commands.search(client, console, query=query, user_id=user, top_k=top_k)
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@memory.command("list")
+def memory_list(
+    user: User = "me",
+    limit: Annotated[int, typer.Option(min=1)] = 100,
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """List a user's memories."""
+
+    async def work(client: GatewayClient) -> None:
+        await memory_commands.list_all(client, console, user_id=user, limit=limit)
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@memory.command("events")
+def memory_events(
+    user: User = "me",
+    limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Show a user's newest writes and the decisions behind them."""
+
+    async def work(client: GatewayClient) -> None:
+        await memory_commands.events(client, console, user_id=user, limit=limit)
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@app.command()
+def demo(
+    examples: Annotated[Path, typer.Option(help="The folder with document.txt and questions.json.")] = Path(
+        "examples/long-read"
+    ),
+    home: HomeFolder = _HOME,
+) -> None:
+    """Show the main job on a stack of its own: a chat that remembers, and a long read. Takes a few minutes."""
+    with _told_errors():
+        asyncio.run(run_demo(Home(home / "demo"), examples, os.environ, console))
+
+
+def _with_gateway(
+    work: Callable[[GatewayClient], Awaitable[None]], *, home: Path, url: str | None, api_key: str | None
+) -> None:
+    async def run() -> None:
+        async with _client(home, url, api_key) as client:
+            await work(client)
+
+    with _told_errors():
+        asyncio.run(run())
+
+
+def _client(home: Path, url: str | None, api_key: str | None) -> GatewayClient:
+    return GatewayClient(gateway_url(Home(home), url), api_key=api_key)
+
+
+@contextmanager
+def _told_errors() -> Generator[None]:
+    """Say what went wrong in one line, and leave with its code."""
+    try:
+        yield
+    except CliError as error:
+        stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+        stderr.print(Text(f"memloop: {error.message}", style="red"))
+        if error.detail:
+            stderr.print(Text(error.detail))
+        raise typer.Exit(error.code) from None
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise typer.Exit(_INTERRUPTED) from None
+
+
+if __name__ == "__main__":
+    sys.exit(app())

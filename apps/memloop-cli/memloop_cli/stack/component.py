@@ -1,0 +1,63 @@
+"""One process of the local stack, and how it is known to be ready."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import aiohttp
+
+_PROBE_TIMEOUT_S = 5.0
+
+Probe: TypeAlias = Callable[[], Awaitable[str | None]]
+"""None when ready, else why not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A process. ``environment`` is its whole environment; it has ``timeout_s`` seconds
+    to get ready, and ``grace_s`` to end.
+    """
+
+    name: str
+    what: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    port: int
+    probe: Probe
+    timeout_s: float
+    grace_s: float = 10.0
+
+
+def http_probe(port: int) -> Probe:
+    """Ready when ``/readyz`` on this port says so."""
+
+    async def probe() -> str | None:
+        timeout = aiohttp.ClientTimeout(total=_PROBE_TIMEOUT_S)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.get(f"http://127.0.0.1:{port}/readyz") as answer,
+            ):
+                return None if answer.status == 200 else (await answer.text())[:300]
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return str(error) or type(error).__name__
+
+    return probe
+
+
+def redis_probe(port: int) -> Probe:
+    """Ready when Redis on this port answers PING with PONG (it says LOADING while it reads its file)."""
+
+    async def probe() -> str | None:
+        try:
+            async with asyncio.timeout(_PROBE_TIMEOUT_S):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(b"PING\r\n")
+                answer = await reader.readline()
+                writer.close()
+        except (OSError, TimeoutError) as error:
+            return str(error) or type(error).__name__
+        return None if answer == b"+PONG\r\n" else answer.decode("utf-8", "replace").strip()
+
+    return probe

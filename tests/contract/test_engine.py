@@ -1,0 +1,170 @@
+"""The launcher and the tiny model on a real vLLM: what our clients rely on."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from inference.engines import BUILDERS, EnginePlan
+from memloop.chunking import TokenizerSplitter
+from memloop.clients import EngineClient, InferenceClient
+from memloop.ports import Completion, Prompt, Sampling
+from memloop.profiles import load_profile
+from memloop.wire.chat import ChatMessage, Json
+from memloop.wire.errors import EngineError
+from tests.contract.conftest import TinyEngine
+from tests.fakes import engine_arguments
+
+pytestmark = pytest.mark.engine
+PROFILE = load_profile("tiny")
+EVERYTHING = EnginePlan(
+    engine="vllm",
+    python="python3",
+    model="/models/m",
+    served_name="m",
+    host="127.0.0.1",
+    port=7803,
+    profile="default",
+    max_model_len=4096,
+    max_num_seqs=8,
+    dtype="bfloat16",
+    kv_cache_memory_bytes=1024,
+    kv_cache_dtype="fp8",
+    memory_fraction=0.8,
+    tensor_parallel_size=2,
+    quantization="fp8",
+    enforce_eager=True,
+    prefix_caching=False,
+    tool_call_parser="hermes",
+    reasoning_parser="qwen3",
+    strict_tools=True,
+    load_format="dummy",
+    revision="main",
+    seed=7,
+    trust_remote_code=True,
+)
+
+
+def chat(text: str, *, thinking: bool = False) -> Prompt:
+    return Prompt((ChatMessage(role="user", content=text),), Sampling(max_tokens=64), thinking=thinking)
+
+
+async def ask(engine: TinyEngine, prompt: Prompt) -> Completion:
+    async with EngineClient(engine.openai_url, model=engine.model) as client:
+        return await client.complete(prompt)
+
+
+def test_vllms_own_parser_understands_every_flag_that_we_write() -> None:
+    command = BUILDERS["vllm"](EVERYTHING).argv[3:]
+    parsed = subprocess.run(
+        [sys.executable, engine_arguments.__file__, *command], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert parsed.returncode == 0, parsed.stderr[-2000:]
+    understood = json.loads(parsed.stdout.splitlines()[-1])
+    expected = {
+        "model": "/models/m",
+        "served_model_name": ["m"],
+        "max_model_len": 4096,
+        "max_num_seqs": 8,
+        "dtype": "bfloat16",
+        "kv_cache_memory_bytes": 1024,
+        "kv_cache_dtype": "fp8",
+        "tensor_parallel_size": 2,
+        "quantization": "fp8",
+        "enforce_eager": True,
+        "enable_prefix_caching": False,
+        "enable_auto_tool_choice": True,
+        "tool_call_parser": "hermes",
+        "tool_strict_level": "parameter",
+        "reasoning_parser": "qwen3",
+        "generation_config": "vllm",
+        "enable_prompt_tokens_details": True,
+        "load_format": "dummy",
+        "revision": "main",
+        "seed": 7,
+        "trust_remote_code": True,
+        "port": 7803,
+    }
+    assert {name: understood.get(name) for name in expected} == expected
+
+
+async def test_the_launcher_tells_the_model_the_profile_and_a_tokenizer_that_counts(tiny_engine: TinyEngine) -> None:
+    async with InferenceClient(tiny_engine.launcher_url) as client:
+        served = await client.model()
+        profile = await client.profile()
+        splitter = TokenizerSplitter(await client.tokenizer())
+    assert (served.id, served.engine_url) == (tiny_engine.model, tiny_engine.openai_url)
+    assert served.max_model_len >= PROFILE.budget.window_tokens
+    assert profile.ref == PROFILE.ref
+    assert splitter.count("My locker code is 482.") == 6
+
+
+async def test_a_prompt_costs_the_tokens_that_the_tokenizer_counts(tiny_engine: TinyEngine) -> None:
+    async with InferenceClient(tiny_engine.launcher_url) as client:
+        splitter = TokenizerSplitter(await client.tokenizer())
+    short, long = "The locker code of Marta is 482.", "The locker code of Marta is 482. " * 20
+    spent = [(await ask(tiny_engine, chat(text))).usage.input_tokens for text in (short, long)]
+    assert spent[1] - spent[0] == splitter.count(long) - splitter.count(short)
+
+
+async def test_a_chat_ends_by_itself(tiny_engine: TinyEngine) -> None:
+    reply = await ask(tiny_engine, chat("My locker code is 482."))
+    assert reply.finish_reason == "stop"
+    assert "remember" in reply.content
+
+
+async def test_thinking_is_split_off_only_when_it_was_asked_for(tiny_engine: TinyEngine) -> None:
+    thought = await ask(tiny_engine, chat("My locker code is 482.", thinking=True))
+    plain = await ask(tiny_engine, chat("My locker code is 482."))
+    assert thought.reasoning.strip()
+    assert "<think>" not in thought.content
+    assert plain.reasoning == ""
+
+
+@pytest.mark.parametrize("thinking", [True, False], ids=["thinking", "not thinking"])
+@pytest.mark.parametrize("said", ["[user]: My locker code is 482.", "[user]: How are you?\n[assistant]: I am fine."])
+async def test_required_gives_one_native_tool_call_that_fits_its_schema(
+    tiny_engine: TinyEngine, said: str, thinking: bool
+) -> None:
+    prompt = replace(PROFILE.prompt("memory", conversation=said), thinking=thinking)
+    assert prompt.tool_choice == "required"
+    reply = await ask(tiny_engine, prompt)
+    assert reply.finish_reason == "tool_calls"
+    (call,) = reply.tool_calls
+    arguments: Json = json.loads(call.function.arguments)
+    required = {"add_memory": {"memory_list", "summary"}, "search_memory": {"query"}}
+    assert set(arguments) == required.get(call.function.name, {"reason"})
+    assert bool(reply.reasoning.strip()) == thinking
+
+
+async def test_a_stream_ends_with_usage_and_done(tiny_engine: TinyEngine) -> None:
+    body: Json = {
+        "model": tiny_engine.model,
+        "messages": [{"role": "user", "content": "My locker code is 482."}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 0.0,
+        "max_tokens": 32,
+    }
+    async with EngineClient(tiny_engine.openai_url, model=tiny_engine.model) as client, client.stream_raw(body) as raw:
+        lines = (await raw.read()).decode().split("\n\n")
+    events = [line.removeprefix("data: ") for line in lines if line]
+    assert events[-1] == "[DONE]"
+    last = json.loads(events[-2])
+    assert last["choices"] == []
+    assert last["usage"]["completion_tokens"] > 0
+
+
+async def test_a_prompt_over_the_window_is_a_400_that_we_can_tell(tiny_engine: TinyEngine) -> None:
+    with pytest.raises(EngineError) as refused:
+        await ask(tiny_engine, chat("word " * 5000))
+    assert refused.value.http_status == 400
+
+
+async def test_an_unknown_model_is_a_404(tiny_engine: TinyEngine) -> None:
+    async with EngineClient(tiny_engine.openai_url, model="nobody") as client:
+        with pytest.raises(EngineError) as refused:
+            await client.complete(chat("Hello."))
+    assert refused.value.http_status == 404

@@ -1,0 +1,112 @@
+"""How a process finds out which model, profile and tokenizer it works with."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from gateway.metrics import Metrics
+from gateway.services import open_services
+from gateway.settings import GatewaySettings
+from memloop.chunking import EstimatingSplitter, TokenizerSplitter
+from memloop.profiles import load_profile, profile_files
+from memloop.profiles.loader import ProfileError
+from memloop.service import new_registry
+from memloop.wire.errors import Unavailable
+from tests.fakes.web_server import serving
+
+
+def _tokenizer_json() -> str:
+    alphabet = {letter: number for number, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(models.BPE(vocab=alphabet, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore
+    return tokenizer.to_str()
+
+
+@dataclass
+class Launcher:
+    """An inference launcher that answers 503 ``refusals`` times first."""
+
+    refusals: int = 0
+    asked: list[str] = field(default_factory=list[str])
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked.append(request.path)
+        if self.refusals:
+            self.refusals -= 1
+            return web.Response(status=503)
+        model = {"id": "served", "engine_url": "http://127.0.0.1:1/v1", "max_model_len": 2048}
+        bodies: Mapping[str, str] = {
+            "/v1/model": json.dumps(model),
+            "/v1/profile": json.dumps({"ref": "tiny", "files": profile_files("tiny")}),
+            "/v1/tokenizer": _tokenizer_json(),
+        }
+        return web.Response(text=bodies[request.path])
+
+
+@asynccontextmanager
+async def _launched(launcher: Launcher) -> AsyncGenerator[str]:
+    async with serving([web.get("/v1/{name}", launcher.answer)]) as url:
+        yield url
+
+
+def _metrics() -> Metrics:
+    return Metrics(new_registry())
+
+
+async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySettings) -> None:
+    async with _launched(Launcher()) as url:
+        asking = settings.model_copy(update={"inference_url": url})
+        async with open_services(asking, _metrics()) as services:
+            assert services.model == "served"
+            assert services.profile.ref == load_profile("tiny").ref
+            assert services.splitter.count("four") == 4
+
+
+async def test_start_waits_for_inference_that_is_still_loading(settings: GatewaySettings) -> None:
+    launcher = Launcher(refusals=1)
+    async with _launched(launcher) as url:
+        asking = settings.model_copy(update={"inference_url": url, "startup_wait_s": 10.0})
+        async with open_services(asking, _metrics()) as services:
+            assert services.model == "served"
+    assert launcher.asked.count("/v1/model") == 2
+
+
+async def test_start_fails_when_inference_does_not_come(settings: GatewaySettings) -> None:
+    async with _launched(Launcher(refusals=1000)) as url:
+        asking = settings.model_copy(update={"inference_url": url})
+        with pytest.raises(Unavailable, match="inference launcher"):
+            async with open_services(asking, _metrics()):
+                pass
+
+
+async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
+    async with _launched(Launcher()) as url:
+        told = settings.model_copy(update={"inference_url": url, "model": "mine", "profile": "default"})
+        async with open_services(told, _metrics()) as services:
+            assert (services.model, services.profile.name) == ("mine", "default")
+            assert isinstance(services.splitter, TokenizerSplitter)
+
+
+async def test_without_inference_the_engine_names_the_model_and_the_rest_is_safe(settings: GatewaySettings) -> None:
+    async with open_services(settings, _metrics()) as services:
+        assert services.model == "fake-model"
+        assert services.profile.name == "default"
+        assert isinstance(services.splitter, EstimatingSplitter)
+
+
+async def test_profile_that_is_not_there_is_an_error_at_the_start(settings: GatewaySettings) -> None:
+    with pytest.raises(ProfileError):
+        async with open_services(settings.model_copy(update={"profile": "none"}), _metrics()):
+            pass
+
+
+def test_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MODEL", "PROFILE", "TOKENIZER", "STORE_KEY", "ENGINE_API_KEY", "INFERENCE_URL", "API_KEYS_FILE"):
+        monkeypatch.setenv(f"MEMLOOP_{name}", "")
+    settings = GatewaySettings()
+    assert (settings.tokenizer, settings.profile, settings.engine_api_key, settings.api_keys_file) == (None,) * 4

@@ -1,0 +1,73 @@
+"""Memory writes against the real memory store: what the small store of the other tests stands for holds there too."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from memloop.wire.memory import Namespace
+from tests.fakes.job_engine import add_memory, tool_call
+from tests.fakes.real_store import real_store
+from tests.gateway.rig import ALICE, Rig, rig, script, turns
+from tests.gateway.test_worker_kill import Kill, killed_at
+
+BUFFER = tool_call("buffer_memory", reason="half a thought")
+SEARCH = tool_call("search_memory", query="tea")
+TEA = add_memory("Alice likes green tea.")
+
+
+@pytest.fixture
+async def store_url(redis_url: str, tmp_path: Path) -> AsyncGenerator[str]:
+    """The base URL of a running store."""
+    async with real_store(redis_url, tmp_path) as url:
+        yield url
+
+
+async def memories(it: Rig, namespace: Namespace = ALICE) -> list[str]:
+    """The namespace's memories as the store lists them."""
+    return [item.memory for item in (await it.services.store.items(namespace)).items]
+
+
+async def test_a_write_is_stored_and_found(redis_url: str, store_url: str) -> None:
+    async with rig(redis_url, script(SEARCH, TEA), store_url=store_url) as it, it.working():
+        event = await it.event(await it.write("I like green tea."))
+        assert event.status == "completed", event.error
+        assert await memories(it) == ["Alice likes green tea."]
+
+
+async def test_buffered_turns_come_back_and_are_cleared(redis_url: str, store_url: str) -> None:
+    async with rig(redis_url, script(BUFFER, TEA), store_url=store_url) as it, it.working():
+        await it.event(await it.write("I like"))
+        (buffer,) = (await it.services.store.buffers("local", user_id="alice")).buffers
+        assert [turn.content for turn in buffer.turns] == ["I like"]
+        event = await it.event(await it.write("green tea."))
+        assert [turn.content for turn in event.memories[0].item.sources] == ["I like", "green tea."]
+        assert (await it.services.store.buffers("local", user_id="alice")).buffers == ()
+
+
+async def test_texts_are_stored_as_they_are_without_inference(redis_url: str, store_url: str) -> None:
+    async with rig(redis_url, script(500), store_url=store_url) as it, it.working():
+        event = await it.event(await it.jobs.enqueue_memory_write(ALICE, turns("Tea.", "Milk."), infer=False))
+        assert (event.status, sorted(await memories(it))) == ("completed", ["Milk.", "Tea."])
+
+
+async def test_a_killed_write_completes_once(redis_url: str, store_url: str) -> None:
+    async with rig(redis_url, script(SEARCH, TEA), store_url=store_url) as it:
+        event_id = await it.write("I like green tea.")
+        await killed_at(it, Kill(engine_call=2))
+        async with it.working():
+            event = await it.event(event_id)
+        assert (event.status, len(event.memories)) == ("completed", 1)
+        assert await memories(it) == ["Alice likes green tea."]
+        erased = await it.services.store.erase(ALICE)
+    assert erased.vectors == 2  # the raw turn and the memory, each once
+
+
+async def test_namespaces_of_one_user_keep_their_memories_apart(redis_url: str, store_url: str) -> None:
+    work = ALICE.model_copy(update={"agent_id": "work"})
+    async with rig(redis_url, script(add_memory("At work."), add_memory("At home.")), store_url=store_url) as it:
+        async with it.working():
+            await it.event(await it.write("one", namespace=work))
+            await it.event(await it.write("two", namespace=ALICE.model_copy(update={"agent_id": "home"})))
+        assert await memories(it, work) == ["At work."]
+        assert sorted(await memories(it)) == ["At home.", "At work."]

@@ -1,0 +1,407 @@
+"""``/v1/long-read`` over HTTP: at once, as a stream, in the background."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.read_records import TERMINAL
+from tests.fakes.job_engine import Body, Reply, last_text
+from tests.fakes.redis_server import RedisServer
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api, events_of
+from tests.gateway.redis_view import keys
+from tests.gateway.rig import eventually
+
+PATH = "/v1/long-read"
+DOCUMENT = "one two three four. " * 12
+
+
+def reader(body: Body) -> Reply:
+    """Reads anything, and answers."""
+    return r"\boxed{In Rome.}" if "boxed" in last_text(body) else "a memory"
+
+
+def asked(**fields: object) -> dict[str, Any]:
+    """A read of two chunks: three calls."""
+    return {"model": "m", "question": "Where?", "document": {"text": DOCUMENT}, "chunk_tokens": 80, **fields}
+
+
+async def ended(it: Api, read_id: str) -> Any:
+    """The read once it is over."""
+    read: Any = None
+
+    async def over() -> bool:
+        nonlocal read
+        read = (await it.get(f"{PATH}/{read_id}")).json
+        return read["status"] in TERMINAL
+
+    await eventually(over)
+    return read
+
+
+async def queued(it: Api, **fields: object) -> str:
+    answer = await it.post(PATH, asked(background=True, **fields))
+    assert (answer.status, answer.json["status"]) == (202, "queued")
+    return answer.json["id"]
+
+
+async def followed(it: Api, read_id: str, starting_after: int | None = None) -> list[tuple[str, Any]]:
+    after = "" if starting_after is None else f"&starting_after={starting_after}"
+    return events_of(await it.get(f"{PATH}/{read_id}?stream=true{after}"))
+
+
+async def test_a_short_read_is_answered_at_once_and_can_be_asked_for_later(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        answer = await it.post(PATH, asked(metadata={"case": "7"}))
+        again = await it.get(f"{PATH}/{answer.json['id']}")
+    assert answer.status == 200
+    assert (answer.json["status"], answer.json["output_text"]) == ("completed", "In Rome.")
+    assert answer.json["usage"]["llm_calls"] == 3
+    assert again.json == answer.json
+
+
+async def test_a_streamed_read_sends_every_event_in_order_and_ends(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        events = events_of(await it.post(PATH, asked(stream=True)))
+    assert [name for name, _ in events] == [
+        "long_read.in_progress",
+        "long_read.chunk.completed",
+        "long_read.chunk.completed",
+        "long_read.output_text.delta",
+        "long_read.completed",
+    ]
+    assert [data["sequence_number"] for _, data in events] == list(range(5))
+    assert all(data["type"] == name for name, data in events)
+    assert events[-1][1]["read"]["output_text"] == "In Rome."
+
+
+async def test_a_quiet_stream_is_kept_alive(redis_url: str) -> None:
+    async with api(redis_url, reader, hang_at=1, heartbeat_s=0.05) as it:
+        waiting = asyncio.create_task(it.post(PATH, asked(stream=True)))
+        await it.rig.engine.hanging.wait()
+        await asyncio.sleep(0.2)
+        it.rig.engine.let_go.set()
+        answer = await waiting
+    assert answer.raw.count(b": keep-alive\n\n") >= 2
+    assert events_of(answer)[-1][0] == "long_read.completed"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "param", "code"),
+    [
+        ({"document": {"text": ""}}, 422, "document.text", "empty_document"),
+        ({"document": {"text": " \n "}}, 422, "document.text", "empty_document"),
+        ({"document": {"file_id": "file_1"}}, 501, "document.file_id", "not_implemented"),
+        ({"document": {}}, 422, "document", "validation_error"),
+        ({"document": {"text": "x" * 2001}}, 413, "document.text", "document_too_large"),
+        ({"question": " "}, 422, "question", "empty_question"),
+        ({"question": "why " * 2000}, 422, "question", "question_too_long"),
+        ({"chunk_tokens": 8000}, 422, "chunk_tokens", "window_exceeded"),
+        ({"memory_tokens": 4096, "chunk_tokens": None}, 422, "memory_tokens", "window_exceeded"),
+        ({"urls": ["x"]}, 422, "urls", "validation_error"),
+        ({"max_rereads": 17}, 422, "max_rereads", "validation_error"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+@pytest.mark.parametrize("background", [False, True])
+async def test_a_read_that_cannot_work_is_refused_and_costs_nothing(
+    redis_url: str, fields: dict[str, Any], status: int, param: str, code: str, background: bool
+) -> None:
+    async with api(redis_url, reader, max_document_chars=2000) as it:
+        answer = await it.post(PATH, asked(background=background, **fields))
+        assert (answer.status, answer.error["param"], answer.error["code"]) == (status, param, code)
+        assert it.rig.engine.calls == []
+        assert (await it.get(PATH)).json["data"] == []
+
+
+async def test_malformed_json_is_a_400(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        answer = await it.post(PATH, b'{"question": ')
+    assert (answer.status, answer.error["code"]) == (400, "invalid_json")
+
+
+ODD = {"half a character": rb"half \ud83d of it", "NUL": rb"nul \u0000 end", "one 2 MB word": b"w" * 2_000_000}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD.keys())
+async def test_odd_documents_are_read(redis_url: str, text: bytes) -> None:
+    body = b'{"model": "m", "question": "Where?", "document": {"text": "' + text + b'"}}'
+    async with api(redis_url, reader) as it:
+        answer = await it.post(PATH, body)
+    assert (answer.status, answer.json["status"]) == (200, "completed")
+
+
+async def test_an_estimate_counts_what_the_read_then_costs(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        estimate = (await it.post(f"{PATH}/estimate", asked())).json
+        assert it.rig.engine.calls == []
+        read = (await it.post(PATH, asked())).json
+    assert (estimate["chunks"], estimate["max_llm_calls"]) == (2, 3)
+    assert read["usage"]["llm_calls"] == estimate["max_llm_calls"]
+    assert estimate["max_input_tokens"] > estimate["document_tokens"] > 0
+
+
+async def test_an_engine_that_refuses_fails_the_read_with_its_status(redis_url: str) -> None:
+    async with api(redis_url, lambda body: 404) as it:
+        answer = await it.post(PATH, asked())
+        assert (answer.status, answer.error["type"]) == (404, "upstream_error")
+        (read,) = (await it.get(PATH)).json["data"]
+    assert read["status"] == "failed"
+    assert "scripted 404" in read["error"]["message"]
+
+
+async def test_an_engine_that_breaks_in_the_middle_of_a_stream_is_the_streams_last_event(redis_url: str) -> None:
+    def breaks(body: Body) -> Reply:
+        return 500 if "a memory" in last_text(body) else reader(body)
+
+    async with api(redis_url, breaks) as it:
+        events = events_of(await it.post(PATH, asked(stream=True)))
+    names = [name for name, _ in events]
+    assert names == ["long_read.in_progress", "long_read.chunk.completed", "long_read.failed"]
+    assert events[-1][1]["read"]["error"]["type"] == "upstream_error"
+
+
+async def test_a_client_that_leaves_aborts_the_engines_request(redis_url: str) -> None:
+    async with api(redis_url, reader, hang_at=2) as it:
+        waiting = asyncio.create_task(it.post(PATH, asked()))
+        await it.rig.engine.hanging.wait()
+        waiting.cancel()
+        await eventually(lambda: it.rig.engine.active == 0)
+        assert await statuses(it) == ["cancelled"]
+        assert len(it.rig.engine.calls) == 2
+        assert await it.gateway.metric("upstream_abort_total") == 1
+
+
+async def test_a_client_that_leaves_a_stream_aborts_the_engines_request(redis_url: str) -> None:
+    async with api(redis_url, reader, hang_at=2, heartbeat_s=30) as it:
+        url = it.gateway.url + PATH
+        async with aiohttp.ClientSession() as http:
+            response = await http.post(url, json=asked(stream=True))
+            await it.rig.engine.hanging.wait()
+            response.close()
+        await eventually(lambda: it.rig.engine.active == 0)
+        assert await statuses(it) == ["cancelled"]
+        assert len(it.rig.engine.calls) == 2
+
+
+async def statuses(it: Api) -> list[str]:
+    """The statuses of all reads once none is in progress."""
+    found: list[str] = []
+
+    async def settled() -> bool:
+        nonlocal found
+        found = [read["status"] for read in (await it.get(PATH)).json["data"]]
+        return "in_progress" not in found
+
+    await eventually(settled)
+    return found
+
+
+async def test_a_foreground_read_can_be_cancelled_by_its_id(redis_url: str) -> None:
+    async with api(redis_url, reader, hang_at=1) as it:
+        waiting = asyncio.create_task(it.post(PATH, asked()))
+        await it.rig.engine.hanging.wait()
+        (read,) = (await it.get(PATH)).json["data"]
+        await it.post(f"{PATH}/{read['id']}/cancel", {})
+        it.rig.engine.let_go.set()
+        answer = await waiting
+    assert (answer.status, answer.json["status"]) == (200, "cancelled")
+
+
+async def test_a_background_read_is_done_by_the_worker_with_the_same_result(redis_url: str) -> None:
+    async with api(redis_url, reader) as it, it.rig.working():
+        foreground = (await it.post(PATH, asked())).json
+        read = await ended(it, await queued(it))
+    same = ("status", "output_text", "memory", "usage", "progress", "subquestions")
+    assert {name: read[name] for name in same} == {name: foreground[name] for name in same}
+
+
+async def test_a_background_reads_events_can_be_followed_to_the_end(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        read_id = await queued(it)
+        following = asyncio.create_task(followed(it, read_id))
+        await asyncio.sleep(0.1)
+        async with it.rig.working():
+            events = await following
+    assert [name.removeprefix("long_read.") for name, _ in events] == [
+        "queued",
+        "in_progress",
+        "chunk.completed",
+        "chunk.completed",
+        "output_text.delta",
+        "completed",
+    ]
+    assert [data["sequence_number"] for _, data in events] == list(range(6))
+
+
+@pytest.mark.parametrize("starting_after", [-1, 0, 3, 5, 99])
+async def test_a_stream_resumes_after_the_number_that_the_client_saw_last(redis_url: str, starting_after: int) -> None:
+    async with api(redis_url, reader) as it, it.rig.working():
+        read_id = await queued(it)
+        await ended(it, read_id)
+        events = await followed(it, read_id, starting_after)
+    assert [data["sequence_number"] for _, data in events] == list(range(starting_after + 1, 6))
+
+
+async def test_a_background_read_can_stream_from_its_own_request(redis_url: str) -> None:
+    async with api(redis_url, reader) as it, it.rig.working():
+        events = events_of(await it.post(PATH, asked(background=True, stream=True)))
+    assert (events[0][0], events[-1][0]) == ("long_read.queued", "long_read.completed")
+
+
+async def test_a_read_that_is_given_back_goes_on_where_it_was_and_repeats_no_event(redis_url: str) -> None:
+    async with api(redis_url, reader, hang_at=2, stop_wait_s=0) as it:
+        read_id = await queued(it)
+        async with it.rig.working():
+            await it.rig.engine.hanging.wait()
+        assert (await it.get(f"{PATH}/{read_id}")).json["progress"]["chunks_done"] == 1
+        async with it.rig.working():
+            read = await ended(it, read_id)
+        events = await followed(it, read_id)
+    assert (read["status"], read["usage"]["llm_calls"]) == ("completed", 3)
+    assert len(it.rig.engine.calls) == 4  # the call that was cut off was made again, the one before it was not
+    assert [data["sequence_number"] for _, data in events] == list(range(6))
+
+
+async def test_an_engine_outage_only_delays_a_background_read(redis_url: str) -> None:
+    down = iter([503, 503])
+    async with api(redis_url, lambda body: next(down, None) or reader(body)) as it, it.rig.working():
+        read = await ended(it, await queued(it))
+    assert (read["status"], read["output_text"]) == ("completed", "In Rome.")
+
+
+@pytest.mark.parametrize("status", [400, 404], ids=str)
+async def test_a_background_read_that_the_engine_refuses_fails_at_once(redis_url: str, status: int) -> None:
+    async with api(redis_url, lambda body: status) as it, it.rig.working():
+        read_id = await queued(it)
+        read = await ended(it, read_id)
+        events = await followed(it, read_id)
+    assert read["status"] == "failed"
+    assert f"scripted {status}" in read["error"]["message"]
+    assert events[-1][0] == "long_read.failed"
+    assert len(it.rig.engine.calls) == 1
+
+
+async def test_a_waiting_read_is_cancelled_at_once_and_never_run(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        read_id = await queued(it)
+        first = (await it.post(f"{PATH}/{read_id}/cancel", {})).json
+        second = (await it.post(f"{PATH}/{read_id}/cancel", {})).json
+        async with it.rig.working():
+            await asyncio.sleep(0.3)
+        events = await followed(it, read_id)
+    assert (first["status"], second) == ("cancelled", first)
+    assert it.rig.engine.calls == []
+    assert [name for name, _ in events] == ["long_read.queued", "long_read.cancelled"]
+
+
+async def test_cancelling_a_running_read_aborts_the_engines_request(redis_url: str) -> None:
+    async with api(redis_url, reader, hang_at=2) as it, it.rig.working():
+        read_id = await queued(it)
+        await it.rig.engine.hanging.wait()
+        await it.post(f"{PATH}/{read_id}/cancel", {})
+        read = await ended(it, read_id)
+        await eventually(lambda: it.rig.engine.active == 0)
+        events = await followed(it, read_id)
+    assert (read["status"], read["progress"]["chunks_done"]) == ("cancelled", 1)
+    assert events[-1][0] == "long_read.cancelled"
+    assert len(it.rig.engine.calls) == 2
+
+
+async def test_cancelling_a_finished_read_changes_nothing(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        read = (await it.post(PATH, asked())).json
+        assert (await it.post(f"{PATH}/{read['id']}/cancel", {})).json == read
+
+
+async def test_deleting_a_running_read_stops_it_and_leaves_no_trace(redis_url: str) -> None:
+    async with api(redis_url, reader, hang_at=2) as it, it.rig.working():
+        read_id = await queued(it)
+        await it.rig.engine.hanging.wait()
+        deleted = await it.call("DELETE", f"{PATH}/{read_id}")
+        assert deleted.json == {"id": read_id, "object": "long_read", "deleted": True}
+        await eventually(lambda: it.rig.engine.active == 0)
+        assert (await it.get(f"{PATH}/{read_id}")).status == 404
+        assert await keys(it.rig.services.redis, f"*{read_id}*") == []
+
+
+async def test_reads_are_listed_newest_first_in_pages(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        ids: list[str] = []
+        for _ in range(3):
+            ids.append(await queued(it))
+            await asyncio.sleep(0.002)
+        first = (await it.get(f"{PATH}?limit=2")).json
+        second = (await it.get(f"{PATH}?limit=2&after={first['last_id']}")).json
+        unknown = await it.get(f"{PATH}?after=lr_nobody")
+    assert [read["id"] for read in first["data"]] == ids[:0:-1]
+    assert (first["has_more"], second["has_more"]) == (True, False)
+    assert [read["id"] for read in second["data"]] == ids[:1]
+    assert unknown.status == 404
+
+
+async def test_another_tenants_read_does_not_exist(redis_url: str) -> None:
+    alice, bob = {"Authorization": f"Bearer {ALICE_KEY}"}, {"Authorization": f"Bearer {BOB_KEY}"}
+    async with api(redis_url, reader, api_keys=TWO_TENANTS) as it:
+        read_id = (await it.call("POST", PATH, asked(), headers=alice)).json["id"]
+        path = f"{PATH}/{read_id}"
+        assert (await it.call("GET", path, headers=alice)).status == 200
+        for request in (f"GET {path}", f"GET {path}?stream=true", f"POST {path}/cancel", f"DELETE {path}"):
+            assert (await it.call(*request.split(), headers=bob)).status == 404
+        assert (await it.call("GET", PATH, headers=bob)).json["data"] == []
+        assert (await it.call("GET", f"{PATH}?after={read_id}", headers=bob)).status == 404
+        assert (await it.call("GET", path, headers=alice)).status == 200
+
+
+async def test_ids_of_memory_events_are_no_reads(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        event_id = await it.rig.write("x")
+        assert (await it.get(f"{PATH}/{event_id}")).status == 404
+
+
+async def test_redis_gone_in_the_middle_of_a_read_is_a_503_and_stops_the_engine(redis_url: str) -> None:
+    server = RedisServer.start()
+    async with api(server.url, reader, hang_at=1) as it:
+        waiting = asyncio.create_task(it.post(PATH, asked()))
+        await it.rig.engine.hanging.wait()
+        server.stop()
+        it.rig.engine.let_go.set()
+        answer = await waiting
+        assert (answer.status, answer.error["type"]) == (503, "upstream_error")
+        assert len(it.rig.engine.calls) == 1
+
+
+async def test_redis_gone_in_the_middle_of_a_stream_is_its_last_event(redis_url: str) -> None:
+    server = RedisServer.start()
+    async with api(server.url, reader, hang_at=1) as it:
+        waiting = asyncio.create_task(it.post(PATH, asked(stream=True)))
+        await it.rig.engine.hanging.wait()
+        server.stop()
+        it.rig.engine.let_go.set()
+        events = events_of(await waiting)
+    assert [name for name, _ in events] == ["long_read.in_progress", "long_read.failed"]
+    assert events[-1][1]["sequence_number"] == 1
+
+
+async def test_redis_gone_under_a_follower_is_an_error_event(redis_url: str) -> None:
+    server = RedisServer.start()
+    async with api(server.url, reader) as it:
+        read_id = await queued(it)
+        following = asyncio.create_task(followed(it, read_id))
+        await asyncio.sleep(0.2)
+        server.stop()
+        events = await following
+    assert (events[0][0], events[-1][0]) == ("long_read.queued", "error")
+    assert events[-1][1]["error"]["type"] == "upstream_error"
+
+
+async def test_a_finished_reads_memory_becomes_a_memory_of_the_user(redis_url: str) -> None:
+    async with api(redis_url, reader) as it, it.rig.working():
+        await it.post(PATH, asked(save_to_memory={"user_id": "alice"}))
+        await eventually(lambda: it.rig.store.texts() == ["a memory"])
+        (event,) = (await it.get("/v1/memory/events?user_id=alice")).json["events"]
+        with suppress(AssertionError):
+            await it.rig.event(event["event_id"])
+    assert [item.key for _, item in it.rig.store.items.values()] == ["Where?"]

@@ -1,0 +1,301 @@
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import orjson
+import pytest
+from aiohttp import web
+
+from memloop.clients import Dialect, EngineClient, Timeouts
+from memloop.clients.engine import auth_headers, read_completion, with_api_version
+from memloop.ports import Prompt, Sampling
+from memloop.profiles import load_profile
+from memloop.wire.chat import ChatMessage, Json
+from memloop.wire.errors import DependencyError, EngineError, MemloopError, Timeout, Unavailable
+from memloop.wire.memory import Usage
+from tests.fakes.web_server import serving
+
+PROMPT = Prompt((ChatMessage(role="user", content="hi"),), Sampling(max_tokens=7, temperature=0.5, top_p=0.9))
+QUICK = Timeouts(connect_s=1, read_s=0.1, total_s=0.2)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def answer(content: str | None = "hello", **message: object) -> Json:
+    choice = {"index": 0, "message": {"role": "assistant", "content": content, **message}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    return orjson.loads(orjson.dumps({"id": "c", "choices": [choice], "usage": usage}))
+
+
+@asynccontextmanager
+async def engine(
+    handler: Handler, *, dialect: Dialect | None = None, key: str | None = None, timeouts: Timeouts | None = None
+) -> AsyncGenerator[EngineClient]:
+    routes = [web.post("/v1/chat/completions", handler), web.get("/v1/models", handler)]
+    async with (
+        serving(routes) as url,
+        EngineClient(
+            f"{url}/v1", model="m", api_key=key, dialect=dialect or Dialect(), timeouts=timeouts or Timeouts()
+        ) as client,
+    ):
+        yield client
+
+
+class Recording:
+    """Answers hello and keeps the requests."""
+
+    def __init__(self) -> None:
+        self.bodies: list[Json] = []
+        self.headers: list[dict[str, str]] = []
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.bodies.append(orjson.loads(await request.read()))
+        self.headers.append(dict(request.headers))
+        return web.json_response(answer())
+
+
+def failing(status: int, body: object, headers: dict[str, str] | None = None) -> Handler:
+    async def handle(_: web.Request) -> web.StreamResponse:
+        raw = body if isinstance(body, bytes) else orjson.dumps(body)
+        return web.Response(body=raw, status=status, headers=headers)
+
+    return handle
+
+
+async def raised(handler: Handler, *, timeouts: Timeouts | None = None) -> MemloopError:
+    async with engine(handler, timeouts=timeouts) as client:
+        with pytest.raises(DependencyError) as caught:
+            await client.complete(PROMPT)
+    return caught.value
+
+
+async def test_a_prompt_becomes_openais_request_and_the_answer_a_completion() -> None:
+    recording = Recording()
+    async with engine(recording.handle, key="secret") as client:
+        completion = await client.complete(PROMPT)
+    assert (completion.content, completion.finish_reason) == ("hello", "stop")
+    assert completion.usage == Usage(input_tokens=3, output_tokens=4, llm_calls=1)
+    assert recording.headers[0]["Authorization"] == "Bearer secret"
+    assert recording.bodies == [
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": "hi"}],
+            "temperature": 0.5,
+            "top_p": 0.9,
+            "max_tokens": 7,
+            "chat_template_kwargs": {"enable_thinking": False},
+        }
+    ]
+
+
+async def test_tools_are_sent_with_their_choice() -> None:
+    recording = Recording()
+    async with engine(recording.handle) as client:
+        await client.complete(load_profile("default").prompt("memory", conversation="c"))
+    assert recording.bodies[0]["tool_choice"] == "required"
+    assert recording.bodies[0]["chat_template_kwargs"] == {"enable_thinking": True}
+
+
+async def test_a_strict_endpoint_gets_nothing_beyond_openais_fields() -> None:
+    recording = Recording()
+    turn = ChatMessage.model_validate({"role": "assistant", "content": "x", "reasoning_content": "why"})
+    prompt = Prompt((turn,), Sampling(max_tokens=7))
+    async with engine(recording.handle, dialect=Dialect(False, "max_completion_tokens")) as client:
+        await client.complete(prompt)
+    assert recording.bodies[0]["messages"] == [{"role": "assistant", "content": "x"}]
+    assert recording.bodies[0]["max_completion_tokens"] == 7
+    assert not {"chat_template_kwargs", "max_tokens"} & recording.bodies[0].keys()
+
+
+async def test_one_connection_serves_several_models() -> None:
+    recording = Recording()
+    async with engine(recording.handle) as client:
+        await client.of_model("other").complete(PROMPT)
+        await client.complete(PROMPT)
+    assert [body["model"] for body in recording.bodies] == ["other", "m"]
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_thinking_is_read_from_either_field(field: str) -> None:
+    assert read_completion(answer("x", **{field: "because"})).reasoning == "because"
+
+
+def test_tool_calls_are_read_with_missing_ids_and_object_arguments() -> None:
+    calls = [{"id": None, "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}]
+    completion = read_completion(answer(None, tool_calls=calls))
+    assert completion.content == ""
+    assert [(call.id, call.function.arguments) for call in completion.tool_calls] == [("", '{"a":1}')]
+
+
+def test_cut_arguments_are_handed_on_as_they_are() -> None:
+    calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a'}}]
+    assert read_completion(answer("", tool_calls=calls)).tool_calls[0].function.arguments == '{"a'
+
+
+@pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": [{"message": 3}]}, {"error": "x"}])
+def test_what_is_no_chat_completion_is_an_error(body: Json) -> None:
+    with pytest.raises(EngineError, match="no chat completion"):
+        read_completion(body)
+
+
+async def test_a_refusal_of_the_engine_keeps_its_status_and_words() -> None:
+    body = {"error": {"message": "prompt is too long", "type": "x", "param": "messages", "code": "context_length"}}
+    error = await raised(failing(400, body))
+    assert (error.http_status, error.param, error.code) == (400, "messages", "context_length")
+    assert error.message == "the engine answered 400: prompt is too long"
+
+
+@pytest.mark.parametrize(
+    ("status", "ours"), [(404, 404), (422, 422), (429, 429), (401, 502), (403, 502), (500, 502), (503, 503), (504, 504)]
+)
+async def test_statuses_map_to_what_the_client_should_see(status: int, ours: int) -> None:
+    assert (await raised(failing(status, {"message": "flat", "code": 17}))).http_status == ours
+
+
+async def test_retry_after_is_passed_on() -> None:
+    assert (await raised(failing(429, b"slow down", {"Retry-After": "3"}))).retry_after_s == 3
+    assert (await raised(failing(503, b"", {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}))).retry_after_s is None
+
+
+async def test_a_success_that_is_not_json_is_an_error() -> None:
+    assert "not JSON" in (await raised(failing(200, b"<html>"))).message
+
+
+async def test_a_success_that_is_no_object_is_an_error() -> None:
+    assert "no JSON object" in (await raised(failing(200, b"[]"))).message
+
+
+async def test_an_engine_that_is_not_there_is_unavailable_and_its_address_stays_private() -> None:
+    async with EngineClient("http://127.0.0.1:9/v1", model="m") as client:
+        with pytest.raises(Unavailable) as caught:
+            await client.complete(PROMPT)
+    assert caught.value.message == "the engine cannot be reached"
+
+
+async def test_an_engine_that_hangs_is_a_timeout() -> None:
+    async def hang(_: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(30)
+        return web.Response()
+
+    assert isinstance(await raised(hang, timeouts=QUICK), Timeout)
+
+
+async def test_an_engine_that_dies_in_the_middle_of_its_answer_is_unavailable() -> None:
+    async def die(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b'{"choices"')
+        assert request.transport is not None
+        request.transport.close()
+        return response
+
+    error = await raised(die)
+    assert isinstance(error, Unavailable)
+    assert "lost" in error.message
+
+
+async def test_a_raw_stream_gives_status_headers_and_bytes() -> None:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for part in (b"data: 1\n\n", b"data: [DONE]\n\n"):
+            await response.write(part)
+        return response
+
+    async with engine(stream) as client, client.stream_raw({"model": "m", "stream": True}) as raw:
+        body = b"".join([chunk async for chunk in raw.chunks()])
+        assert (raw.status, raw.headers["content-type"]) == (200, "text/event-stream")
+    assert body == b"data: 1\n\ndata: [DONE]\n\n"
+
+
+async def test_a_raw_error_is_not_raised_but_told() -> None:
+    async with engine(failing(404, {"error": {"message": "no model"}})) as client, client.stream_raw(b"{}") as raw:
+        error = await raw.error()
+    assert (raw.status, error.http_status) == (404, 404)
+    assert "no model" in error.message
+
+
+async def test_leaving_a_stream_early_tells_the_engine_to_stop() -> None:
+    aborted = asyncio.Event()
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            while True:
+                await response.write(b"data: more\n\n")
+                await asyncio.sleep(0.005)
+        except (asyncio.CancelledError, ConnectionError):
+            aborted.set()
+            raise
+
+    async with engine(endless) as client:
+        async with client.stream_raw(b"{}") as raw:
+            async for _ in raw.chunks():
+                break
+        await asyncio.wait_for(aborted.wait(), timeout=5)
+
+
+async def test_a_cancelled_call_tells_the_engine_to_stop() -> None:
+    started, aborted = asyncio.Event(), asyncio.Event()
+
+    async def hang(_: web.Request) -> web.StreamResponse:
+        started.set()
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            aborted.set()
+            raise
+        return web.Response()
+
+    async with engine(hang) as client:
+        call = asyncio.create_task(client.complete(PROMPT))
+        await started.wait()
+        call.cancel()
+        await asyncio.wait_for(aborted.wait(), timeout=5)
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+
+async def test_the_readiness_check_reads_the_models() -> None:
+    async with engine(failing(200, {"data": []})) as client:
+        await client.check()
+    async with engine(failing(500, b"dead")) as client:
+        with pytest.raises(EngineError):
+            await client.check()
+
+
+AZURE = "https://x.openai.azure.com/openai"
+
+
+def test_azure_gets_the_key_in_its_own_header() -> None:
+    assert auth_headers(f"{AZURE}/v1/", "k") == {"api-key": "k"}
+    assert auth_headers("http://localhost:8000/v1", "k") == {"Authorization": "Bearer k"}
+    assert auth_headers("http://localhost:8000/v1", None) == {}
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        (f"{AZURE}/v1/", f"{AZURE}/v1/"),
+        (f"{AZURE}/deployments/d", f"{AZURE}/deployments/d?api-version=2024-10-21"),
+        (f"{AZURE}/deployments/d?api-version=7", f"{AZURE}/deployments/d?api-version=7"),
+        ("http://localhost/deployments/v1", "http://localhost/deployments/v1"),
+    ],
+)
+def test_an_azure_deployment_gets_an_api_version(base: str, url: str) -> None:
+    assert with_api_version(base) == url
+
+
+async def test_the_query_of_the_base_url_is_on_every_request() -> None:
+    asked: list[str] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path_qs)
+        return web.json_response(answer())
+
+    async with (
+        serving([web.post("/v1/chat/completions", handle)]) as url,
+        EngineClient(f"{url}/v1/?api-version=7", model="m") as client,
+    ):
+        await client.complete(PROMPT)
+    assert asked == ["/v1/chat/completions?api-version=7"]

@@ -1,0 +1,312 @@
+import json
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from fastapi import APIRouter, FastAPI
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, Counter
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from memloop.profiles import well_formed
+from memloop.service import Check, ServiceSettings, create_app, refuse_open_listen
+from memloop.service.edge import request_id
+from memloop.service.logs import JsonLines
+from memloop.service.surrogates import without_lone_surrogates
+from memloop.wire.base import Wire
+from memloop.wire.errors import Conflict, MemloopError, RateLimited, Unauthenticated, Unavailable
+from memloop.wire.long_read import LongReadRequest
+
+SETTINGS = ServiceSettings(max_body_bytes=1000)
+FAULTS: dict[str, Exception] = {
+    "conflict": Conflict("stale", param="version", code="stale"),
+    "limited": RateLimited("slow down", retry_after_s=1.2),
+    "stranger": Unauthenticated("no key"),
+    "bug": RuntimeError("secret detail"),
+    "group": ExceptionGroup("tasks", [Unavailable("the engine cannot be reached", retry_after_s=1)]),
+    "groups": ExceptionGroup("tasks", [ValueError("a"), ValueError("b")]),
+    "teapot": HTTPException(418, "a teapot"),
+}
+
+
+class Body(Wire):
+    name: str
+    count: int = 1
+
+
+def routes() -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/fail/{name}")
+    async def fail(name: str) -> None:
+        raise FAULTS[name]
+
+    @router.post("/things")
+    async def things(body: Body) -> Body:
+        return body
+
+    @router.post("/raw")
+    async def raw(request: Request) -> int:
+        return len(await request.body())
+
+    @router.post("/reads")
+    async def reads(body: LongReadRequest) -> str:
+        return body.question
+
+    @router.get("/stream")
+    async def stream() -> StreamingResponse:
+        async def parts() -> AsyncGenerator[bytes]:
+            yield request_id.get().encode()
+
+        return StreamingResponse(parts())
+
+    _ = fail, things, raw, reads, stream
+    return router
+
+
+@asynccontextmanager
+async def client_of(app: FastAPI | None = None) -> AsyncGenerator[httpx.AsyncClient]:
+    app = app or create_app("test", settings=SETTINGS, routers=[routes()])
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+        yield client
+
+
+async def get(path: str, app: FastAPI | None = None, **headers: str) -> httpx.Response:
+    async with client_of(app) as client:
+        return await client.get(path, headers=headers)
+
+
+async def post(path: str, content: bytes | AsyncGenerator[bytes], **headers: str) -> httpx.Response:
+    async with client_of() as client:
+        return await client.post(path, content=content, headers={"content-type": "application/json", **headers})
+
+
+def problem(response: httpx.Response) -> dict[str, str | None]:
+    """The error of a response, which holds nothing else."""
+    body = response.json()
+    assert list(body) == ["error"]
+    assert list(body["error"]) == ["message", "type", "param", "code"]
+    return body["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind", "code"),
+    [
+        ("/nowhere", 404, "not_found_error", "not_found"),
+        ("/fail/conflict", 409, "conflict_error", "stale"),
+        ("/fail/limited", 429, "rate_limit_error", "rate_limited"),
+        ("/fail/stranger", 401, "authentication_error", "invalid_api_key"),
+        ("/fail/bug", 500, "api_error", "internal_error"),
+        ("/fail/group", 503, "upstream_error", "unavailable"),
+        ("/fail/groups", 500, "api_error", "internal_error"),
+        ("/fail/teapot", 418, "invalid_request_error", "invalid_request"),
+        ("/things", 405, "invalid_request_error", "method_not_allowed"),
+    ],
+)
+async def test_every_failure_has_openais_shape_and_an_id(path: str, status: int, kind: str, code: str) -> None:
+    response = await get(path)
+    error = problem(response)
+    assert (response.status_code, error["type"], error["code"]) == (status, kind, code)
+    assert response.headers["x-request-id"].startswith("req_")
+    assert int(response.headers["openai-processing-ms"]) >= 0
+
+
+async def test_a_bug_is_logged_with_its_cause_and_told_without(caplog: pytest.LogCaptureFixture) -> None:
+    response = await get("/fail/bug")
+    assert "secret" not in response.text
+    assert any(record.exc_info and "secret" in str(record.exc_info[1]) for record in caplog.records)
+
+
+async def test_headers_go_with_their_status() -> None:
+    assert (await get("/fail/limited")).headers["retry-after"] == "2"
+    assert (await get("/fail/stranger")).headers["www-authenticate"] == "Bearer"
+    assert (await get("/things")).headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "param"),
+    [
+        (b'{"name": "x", "cou', 400, "invalid_json", None),
+        (b"", 422, "validation_error", None),
+        (b"\xff\xfe", 400, "invalid_json", None),
+        (b"[" * 900, 400, "invalid_json", None),
+        (b"[]", 422, "validation_error", None),
+        (b"{}", 422, "validation_error", "name"),
+        (b'{"name": "x", "count": "many"}', 422, "validation_error", "count"),
+        (b'{"name": "x", "color": 1}', 422, "validation_error", "color"),
+        (b'{"name": "x", "\\ud800": 1}', 422, "validation_error", "\ufffd"),
+    ],
+    ids=["cut", "empty", "no-utf8", "deep", "array", "missing", "wrong-type", "unknown", "surrogate-key"],
+)
+async def test_bad_bodies_say_what_and_where(body: bytes, status: int, code: str, param: str | None) -> None:
+    response = await post("/things", body)
+    error = problem(response)
+    assert (response.status_code, error["code"], error["param"]) == (status, code, param)
+
+
+@pytest.mark.parametrize(
+    ("escaped", "name"),
+    [
+        (rb"a\u0000b", "a\0b"),
+        (rb"\ud800", "\ufffd"),
+        (rb"\uDFFF\ud800", "\ufffd\ufffd"),
+        (rb"\ud83d\ude00", "\U0001f600"),
+        (rb"\\ud800", r"\ud800"),
+        (rb"\\\ud800", "\\\ufffd"),
+        (rb"\u00e9\uD83D", "é\ufffd"),
+    ],
+)
+async def test_nul_in_a_body_is_data_and_a_lone_surrogate_is_replaced(escaped: bytes, name: str) -> None:
+    assert (await post("/things", b'{"name": "%s"}' % escaped)).json()["name"] == name
+
+
+@given(st.text(st.characters(exclude_categories=(), exclude_characters="\0")))
+def test_any_text_as_json_is_well_formed_behind_the_edge(text: str) -> None:
+    sent = json.dumps(text)
+    assert json.loads(without_lone_surrogates(sent.encode())) == well_formed(json.loads(sent))
+
+
+async def test_a_json_body_in_pieces_is_put_together() -> None:
+    async def pieces() -> AsyncGenerator[bytes]:
+        for piece in (b'{"name": "\\u', b"d8", b'00"}'):
+            yield piece
+
+    assert (await post("/things", pieces())).json()["name"] == "\ufffd"
+
+
+async def test_a_fault_deep_in_a_body_names_its_path() -> None:
+    body = b'{"model": "m", "question": "", "document": {"text": "x"}}'
+    assert problem(await post("/reads", body))["param"] == "question"
+    body = b'{"model": "m", "question": "q", "document": {"text": "x", "file_id": "y"}}'
+    assert problem(await post("/reads", body))["param"] == "document"
+
+
+async def endless() -> AsyncGenerator[bytes]:
+    for _ in range(100):
+        yield b"x" * 100
+
+
+@pytest.mark.parametrize("path", ["/things", "/raw"])
+async def test_a_body_over_the_limit_is_refused_announced_or_not(path: str) -> None:
+    for body in (b"x" * 1001, endless()):
+        response = await post(path, body)
+        assert response.status_code == 413
+        assert problem(response)["code"] == "too_large"
+
+
+async def test_a_body_at_the_limit_is_read() -> None:
+    assert (await post("/raw", b"x" * 1000)).json() == 1000
+
+
+@pytest.mark.parametrize("path", ["/things", "/things/"])
+async def test_routes_answer_with_and_without_a_slash(path: str) -> None:
+    response = await post(path, b'{"name": "x"}')
+    assert (response.status_code, response.json()) == (200, {"name": "x", "count": 1})
+
+
+async def test_the_clients_request_id_is_echoed_beside_ours() -> None:
+    response = await get("/livez", None, **{"X-Client-Request-Id": "mine"})
+    assert response.headers["x-client-request-id"] == "mine"
+    assert response.headers["x-request-id"] != "mine"
+
+
+@pytest.mark.parametrize("given", ["x" * 513, "tab\there"])
+async def test_a_client_id_that_is_no_id_is_dropped(given: str) -> None:
+    assert "x-client-request-id" not in (await get("/livez", None, **{"X-Client-Request-Id": given})).headers
+
+
+async def test_the_request_id_reaches_streams_and_logs() -> None:
+    response = await get("/stream")
+    assert response.text == response.headers["x-request-id"]
+
+
+async def fine() -> None:
+    pass
+
+
+async def broken() -> None:
+    raise Unavailable("the engine cannot be reached")
+
+
+async def odd() -> None:
+    raise OSError("redis://:password@host")
+
+
+@pytest.mark.parametrize(
+    ("readiness", "status", "dependencies"),
+    [
+        ({}, 200, {}),
+        ({"redis": fine}, 200, {"redis": "ok"}),
+        ({"redis": fine, "engine": broken}, 503, {"redis": "ok", "engine": "the engine cannot be reached"}),
+        ({"redis": odd}, 503, {"redis": "OSError"}),
+    ],
+)
+async def test_readiness_names_every_dependency(
+    readiness: dict[str, Check], status: int, dependencies: dict[str, str]
+) -> None:
+    app = create_app("test", settings=SETTINGS, readiness=readiness)
+    response = await get("/readyz", app)
+    assert (response.status_code, response.json()["dependencies"]) == (status, dependencies)
+    assert ("error" in response.json()) == (status == 503)
+    assert (await get("/livez", app)).status_code == 200
+
+
+async def test_metrics_are_the_process_own_and_the_event_loop_is_watched() -> None:
+    registry = CollectorRegistry()
+    Counter("things", "Things", registry=registry).inc()
+    opened: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        opened.append("opened")
+        yield
+        opened.append("closed")
+
+    app = create_app("test", settings=SETTINGS, registry=registry, lifespan=lifespan)
+    async with app.router.lifespan_context(app):
+        text = (await get("/metrics", app)).text
+    assert "things_total 1.0" in text
+    assert opened == ["opened", "closed"]
+
+
+async def test_the_api_description_knows_our_error_shape_only() -> None:
+    description = (await get("/openapi.json")).json()
+    assert "ErrorEnvelope" in description["components"]["schemas"]
+    assert "HTTPValidationError" not in description["components"]["schemas"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.8.0.1"])
+def test_without_keys_loopback_may_listen(host: str) -> None:
+    refuse_open_listen(host, has_keys=False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
+def test_without_keys_the_network_may_not(host: str) -> None:
+    refuse_open_listen(host, has_keys=True)
+    with pytest.raises(SystemExit, match="no keys"):
+        refuse_open_listen(host, has_keys=False)
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMLOOP_PORT", "7999")
+    monkeypatch.setenv("MEMLOOP_LOG_LEVEL", "debug")
+    assert (ServiceSettings().port, ServiceSettings().log_level) == (7999, "debug")
+
+
+def test_a_log_line_is_one_json_object_with_the_error() -> None:
+    try:
+        raise MemloopError("broken\nthing \ud800")
+    except MemloopError as error:
+        record = logging.LogRecord(
+            "x.y", logging.WARNING, __file__, 1, "it %s", ("is\nso",), (type(error), error, None)
+        )
+    line = JsonLines("gateway").format(record)
+    fields = json.loads(line)
+    assert "\n" not in line
+    assert (fields["level"], fields["service"], fields["message"]) == ("warning", "gateway", "it is\nso")
+    assert "broken" in fields["error"]

@@ -1,0 +1,184 @@
+"""Buffers, erasure, fencing tokens and the key, through the HTTP API."""
+
+import httpx
+import pytest
+
+from memloop.wire.memory import Buffer, BufferPage, MemoryDraft, Namespace, Source, StoreAdd
+from memory_store.settings import Settings
+from memory_store.vectors.qdrant_edge import QdrantEdge
+from tests.fakes.redis_server import RedisServer
+from tests.memory_store.api import ALICE, StoreApi
+from tests.memory_store.conftest import app_over, serving
+
+
+def buffer(content: str = "hm", **ids: str) -> Buffer:
+    namespace = ALICE.model_copy(update=ids)
+    return Buffer(namespace=namespace, turns=(Source(role="user", content=content),), reason="unclear")
+
+
+async def put(http: httpx.AsyncClient, one: Buffer) -> Buffer:
+    response = await http.put("/v1/buffers", content=one.model_dump_json())
+    assert response.status_code == 200, response.text
+    return Buffer.model_validate_json(response.content)
+
+
+async def listed(http: httpx.AsyncClient, **params: str) -> list[Buffer]:
+    response = await http.get("/v1/buffers", params={"tenant": "t1", **params})
+    return list(BufferPage.model_validate_json(response.content).buffers)
+
+
+def _name(namespace: Namespace) -> str:
+    return f"{namespace.user_id}/{namespace.agent_id}/{namespace.run_id}"
+
+
+async def test_a_buffer_comes_back_with_its_time(http: httpx.AsyncClient) -> None:
+    stored = await put(http, buffer("a\x00b \U0001f600"))
+
+    assert stored.updated_at is not None
+    assert await listed(http) == [stored]
+
+
+async def test_a_buffer_is_replaced(http: httpx.AsyncClient) -> None:
+    await put(http, buffer("one"))
+    await put(http, buffer("two"))
+
+    assert [one.turns[0].content for one in await listed(http)] == ["two"]
+
+
+async def test_buffers_are_listed_by_user_or_by_tenant(http: httpx.AsyncClient) -> None:
+    for one in (buffer(), buffer(agent_id="a"), buffer(user_id="bob")):
+        await put(http, one)
+
+    assert sorted(_name(one.namespace) for one in await listed(http)) == [
+        "alice/None/None",
+        "alice/a/None",
+        "bob/None/None",
+    ]
+    assert [_name(one.namespace) for one in await listed(http, user_id="bob")] == ["bob/None/None"]
+
+
+async def test_clearing_takes_exactly_one_buffer(http: httpx.AsyncClient) -> None:
+    for one in (buffer(), buffer(agent_id="a"), buffer(run_id="a")):
+        await put(http, one)
+
+    for _ in range(2):
+        response = await http.delete("/v1/buffers", params={"tenant": "t1", "user_id": "alice"})
+        assert response.status_code == 204
+
+    assert sorted(_name(one.namespace) for one in await listed(http)) == ["alice/None/a", "alice/a/None"]
+
+
+async def test_a_user_without_buffers_is_forgotten(http: httpx.AsyncClient, redis_server: RedisServer) -> None:
+    await put(http, buffer())
+    await http.delete("/v1/buffers", params={"tenant": "t1", "user_id": "alice"})
+
+    assert redis_server.command("DBSIZE") == b":0\r\n"
+
+
+async def test_a_buffer_that_is_too_long_is_refused(http: httpx.AsyncClient) -> None:
+    turns = tuple(Source(role="user", content=str(number)) for number in range(201))
+    one = buffer().model_copy(update={"turns": turns})
+
+    response = await http.put("/v1/buffers", content=one.model_dump_json())
+
+    assert response.status_code == 413
+    assert response.json()["error"]["code"] == "buffer_too_long"
+
+
+async def test_erasing_takes_memories_history_raw_turns_and_buffers(store: StoreApi) -> None:
+    await store.add("City", "Rome")
+    await store.add("City", "Oslo")
+    await store.of(agent_id="a").add("turn", "hello", kind="RawTurn")
+    deleted = await store.add("Pet", "cat")
+    await store.delete(deleted.item.id)
+    await store.of(user_id="bob").add("City", "Paris")
+    for one in (buffer(), buffer(agent_id="a"), buffer(user_id="bob")):
+        await put(store.http, one)
+
+    erased = await store.erase()
+
+    assert (erased.vectors, erased.buffers) == (4, 2)
+    assert (await store.page(latest_only="false", include_raw="true")).items == ()
+    assert (await store.http.get(f"/v1/items/{deleted.item.id}/history", headers=store.tenant)).status_code == 404
+    assert await store.of(user_id="bob").found("city") == ["Paris"]
+    assert [one.namespace.user_id for one in await listed(store.http)] == ["bob"]
+    assert (await store.erase()).vectors == 0
+
+
+async def test_erasing_one_agent_leaves_the_users_other_memories(store: StoreApi) -> None:
+    await store.add("City", "Rome")
+    await store.of(agent_id="a").add("City", "Oslo")
+    await put(store.http, buffer())
+    await put(store.http, buffer(agent_id="a"))
+
+    erased = await store.of(agent_id="a").erase()
+
+    assert (erased.vectors, erased.buffers) == (1, 1)
+    assert await store.found("city") == ["Rome"]
+    assert len(await listed(store.http)) == 1
+
+
+async def add_with_token(http: httpx.AsyncClient, token: int, user_id: str = "alice") -> httpx.Response:
+    namespace = ALICE.model_copy(update={"user_id": user_id})
+    draft = MemoryDraft(key="City", value=f"written with {token}")
+    request = StoreAdd(namespace=namespace, drafts=(draft,), fencing_token=token)
+    return await http.post("/v1/items", content=request.model_dump_json())
+
+
+async def test_a_stale_fencing_token_is_refused(http: httpx.AsyncClient) -> None:
+    statuses = [(await add_with_token(http, token)).status_code for token in (5, 5, 7, 6, 7)]
+
+    assert statuses == [200, 200, 200, 409, 200]
+    refused = await add_with_token(http, 1)
+    assert refused.json()["error"]["code"] == "stale_fencing_token"
+
+
+async def test_lanes_have_tokens_of_their_own(http: httpx.AsyncClient) -> None:
+    await add_with_token(http, 9)
+
+    assert (await add_with_token(http, 1, user_id="bob")).status_code == 200
+
+
+async def test_without_redis_memories_can_be_read_but_not_fenced(settings: Settings) -> None:
+    server = RedisServer.start()
+    mine = settings.model_copy(update={"redis_url": server.url})
+    async with serving(app_over(QdrantEdge(mine.data_dir, flush_s=60), mine)) as http:
+        store = StoreApi(http)
+        await store.add("City", "Rome")
+        server.stop()
+
+        assert await store.found("city") == ["Rome"]
+        assert (await add_with_token(http, 1)).status_code == 503
+        assert (await http.get("/v1/buffers", params={"tenant": "t1"})).status_code == 503
+        ready = await http.get("/readyz")
+        assert ready.status_code == 503
+        assert ready.json()["dependencies"]["vectors"] == "ok"
+
+
+async def test_a_ready_store_names_its_dependencies(http: httpx.AsyncClient) -> None:
+    ready = await http.get("/readyz")
+
+    assert ready.json() == {"status": "ok", "dependencies": {"redis": "ok", "vectors": "ok"}}
+
+
+async def test_metrics_count_writes_and_time_searches(store: StoreApi) -> None:
+    await store.add("City", "Rome")
+    await store.found("city")
+
+    text = (await store.http.get("/metrics")).text
+
+    assert 'memory_store_writes_total{outcome="inserted",rule="new fact"} 1.0' in text
+    assert 'memory_search_seconds_count{stage="total"} 1.0' in text
+
+
+@pytest.mark.parametrize("header", ["", "Bearer wrong", "Basic secret", "Bearer", "Bearer s\u00e9cret"])
+async def test_a_request_without_the_key_is_refused(settings: Settings, header: str) -> None:
+    guarded = Settings.model_validate({**settings.model_dump(), "store_key": "secret"})
+    async with serving(app_over(QdrantEdge(guarded.data_dir, flush_s=60), guarded)) as http:
+        headers = [(b"authorization", header.encode())] if header else []
+
+        refused = await http.get("/v1/buffers", params={"tenant": "t1"}, headers=headers)
+        allowed = await http.get("/v1/buffers", params={"tenant": "t1"}, headers={"authorization": "Bearer secret"})
+
+    assert (refused.status_code, allowed.status_code) == (401, 200)
+    assert refused.json()["error"]["type"] == "authentication_error"

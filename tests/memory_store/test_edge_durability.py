@@ -1,0 +1,121 @@
+"""What Qdrant Edge keeps when its process is killed, and what it refuses."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_store.filters import AllOf
+from memory_store.vectors.port import NO_WORDS, Point
+from memory_store.vectors.qdrant_edge import EdgeInUse, QdrantEdge
+from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
+
+_SPEC = CollectionSpec("some/Model-v1", 4)
+
+_WRITER = """
+import asyncio, os, sys, uuid
+from pathlib import Path
+from memory_store.vectors.port import NO_WORDS, Point
+from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.vectors.schema import CollectionSpec
+
+async def main():
+    store = QdrantEdge(Path(sys.argv[1]), flush_s=3600)
+    await store.open(CollectionSpec("some/Model-v1", 4))
+    for number in range(200):
+        await store.upsert([Point(str(uuid.UUID(int=number)), (1.0, 0.0, 0.0, 0.0), NO_WORDS, {"n": number})])
+    print("acknowledged", flush=True)
+    os.kill(os.getpid(), 9)
+
+asyncio.run(main())
+"""
+
+
+async def test_every_acknowledged_write_survives_kill_9_without_a_flush(edge_folder: Path) -> None:
+    writer = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _WRITER, str(edge_folder), stdout=asyncio.subprocess.PIPE
+    )
+    assert (await writer.communicate())[0] == b"acknowledged\n"
+    assert writer.returncode == -9
+
+    store = QdrantEdge(edge_folder, flush_s=60)
+    await store.open(_SPEC)
+
+    page = await store.scroll(where=AllOf(()), limit=500)
+    assert [found.payload["n"] for found in page.found] == list(range(200))
+    await store.close()
+
+
+async def test_a_store_that_was_closed_opens_again_with_its_points(edge_folder: Path) -> None:
+    store = QdrantEdge(edge_folder, flush_s=60)
+    for number in range(3):
+        await store.open(_SPEC)
+        await store.upsert([Point(_id(number), (1, 0, 0, 0), NO_WORDS, {"n": number})])
+        await store.close()
+
+    await store.open(_SPEC)
+
+    assert await store.count(where=AllOf(())) == 3
+    await store.close()
+
+
+async def test_the_timer_flushes_while_serving(edge_folder: Path) -> None:
+    store = QdrantEdge(edge_folder, flush_s=0.01)
+    await store.open(_SPEC)
+    await store.upsert([Point(_id(1), (1, 0, 0, 0), NO_WORDS, {})])
+    async with asyncio.timeout(10):
+        while store.dirty:  # noqa: ASYNC110 - the store tells, it does not call
+            await asyncio.sleep(0.01)
+
+    await store.close()
+
+
+async def test_a_folder_that_is_in_use_is_refused_with_the_way_out(edge_folder: Path) -> None:
+    first, second = QdrantEdge(edge_folder, flush_s=60), QdrantEdge(edge_folder, flush_s=60)
+    await first.open(_SPEC)
+
+    with pytest.raises(EdgeInUse, match="MEMLOOP_DATA_DIR"):
+        await second.open(_SPEC)
+
+    await first.close()
+
+
+async def test_another_model_does_not_start_empty_beside_memories(edge_folder: Path) -> None:
+    await _make(edge_folder, _SPEC)
+
+    with pytest.raises(EmbeddingMismatch, match=r"memloop_some_model-v1_4.*MEMLOOP_EMBEDDING_MODEL.*START_EMPTY"):
+        await QdrantEdge(edge_folder, flush_s=60).open(CollectionSpec("other", 4))
+
+
+async def test_another_model_may_start_empty_when_told_so(edge_folder: Path) -> None:
+    await _make(edge_folder, _SPEC)
+
+    await _make(edge_folder, CollectionSpec("other", 8, start_empty=True))
+
+    await _make(edge_folder, CollectionSpec("other", 8))
+    await _make(edge_folder, _SPEC)
+
+
+async def test_a_collection_of_another_dimension_under_the_same_name_is_refused(edge_folder: Path) -> None:
+    await _make(edge_folder, _SPEC)
+    (edge_folder / _SPEC.name).rename(edge_folder / CollectionSpec("some/Model-v1", 5).name)
+
+    with pytest.raises(EmbeddingMismatch, match="4 dimensions"):
+        await QdrantEdge(edge_folder, flush_s=60).open(CollectionSpec("some/Model-v1", 5))
+
+
+def test_the_collections_name_carries_model_and_dimension() -> None:
+    assert CollectionSpec("sentence-transformers/all-MiniLM-L6-v2", 384).name == (
+        "memloop_sentence-transformers_all-minilm-l6-v2_384"
+    )
+
+
+async def _make(folder: Path, spec: CollectionSpec) -> None:
+    store = QdrantEdge(folder, flush_s=60)
+    await store.open(spec)
+    await store.close()
+
+
+def _id(number: int) -> str:
+    return f"00000000-0000-0000-0000-{number:012d}"

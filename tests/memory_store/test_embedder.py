@@ -1,0 +1,150 @@
+"""Micro-batching, back-pressure and failures of the embedder, and the real default model."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from memloop.service import new_registry
+from memloop.wire.errors import DependencyError, Unavailable
+from memory_store.embedder import BatchingEmbedder, Encoder, Vector
+from memory_store.metrics import Metrics
+from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
+from tests.fakes.embedder import HashingEncoder
+
+
+def batching(encoder: Encoder, *, max_batch: int = 32, max_waiting: int = 2048) -> BatchingEmbedder:
+    metrics = Metrics(new_registry())
+    return BatchingEmbedder(lambda: encoder, metrics=metrics, max_batch=max_batch, max_waiting=max_waiting)
+
+
+class Gate:
+    """An encoder that waits to be let through; it fails for the text ``boom``."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.open.set()
+        self.batches: list[list[str]] = []
+        self.threads: set[str] = set()
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
+        self.open.wait(5)
+        self.batches.append(list(texts))
+        self.threads.add(threading.current_thread().name)
+        if "boom" in texts:
+            raise ValueError("boom")
+        return [(float(len(text)),) for text in texts]
+
+
+async def test_the_dimension_is_probed_at_the_start() -> None:
+    embedder = batching(HashingEncoder(dimension=48))
+
+    assert await embedder.start() == 48
+    await embedder.close()
+
+
+async def test_requests_that_arrive_while_the_encoder_is_busy_share_a_batch() -> None:
+    gate = Gate()
+    embedder = batching(gate)
+    await embedder.start()
+    gate.open.clear()
+    first = asyncio.create_task(embedder.embed(["a"]))
+    await asyncio.sleep(0.02)
+    others = [asyncio.create_task(embedder.embed(["bb"] * number)) for number in (1, 2, 3)]
+    await asyncio.sleep(0.02)
+    gate.open.set()
+
+    assert list(await first) == [(1.0,)]
+    assert [len(one) for one in await asyncio.gather(*others)] == [1, 2, 3]
+    assert [len(batch) for batch in gate.batches] == [1, 1, 6]
+    assert len(gate.threads) == 1
+    await embedder.close()
+
+
+async def test_a_batch_stops_growing_at_its_limit() -> None:
+    gate = Gate()
+    embedder = batching(gate, max_batch=4)
+    await embedder.start()
+    gate.open.clear()
+    requests = [asyncio.create_task(embedder.embed(["a", "b"])) for _ in range(5)]
+    await asyncio.sleep(0.02)
+    gate.open.set()
+    await asyncio.gather(*requests)
+
+    assert max(len(batch) for batch in gate.batches) == 4
+    await embedder.close()
+
+
+async def test_too_many_waiting_texts_are_turned_away() -> None:
+    gate = Gate()
+    embedder = batching(gate, max_waiting=3)
+    await embedder.start()
+    gate.open.clear()
+    waiting = asyncio.create_task(embedder.embed(["a", "b"]))
+    await asyncio.sleep(0.02)
+
+    with pytest.raises(Unavailable):
+        await embedder.embed(["c", "d"])
+
+    gate.open.set()
+    assert len(await waiting) == 2
+    assert len(await embedder.embed(["c", "d"])) == 2
+    await embedder.close()
+
+
+async def test_a_failure_reaches_its_callers_and_the_next_batch_works() -> None:
+    embedder = batching(Gate())
+    await embedder.start()
+
+    with pytest.raises(DependencyError):
+        await embedder.embed(["boom"])
+
+    assert list(await embedder.embed(["ok"])) == [(2.0,)]
+    await embedder.close()
+
+
+async def test_a_caller_that_gives_up_does_not_disturb_the_others() -> None:
+    gate = Gate()
+    embedder = batching(gate)
+    await embedder.start()
+    gate.open.clear()
+    gone, stays = (asyncio.create_task(embedder.embed([text])) for text in ("gone", "stays"))
+    await asyncio.sleep(0.02)
+    gone.cancel()
+    gate.open.set()
+
+    assert list(await stays) == [(5.0,)]
+    await embedder.close()
+
+
+async def test_no_texts_need_no_encoder() -> None:
+    assert list(await batching(Gate()).embed([])) == []
+
+
+def test_the_process_imports_no_torch_until_the_encoder_is_made() -> None:
+    check = "import sys, memory_store.main; print([name for name in ('torch', 'transformers') if name in sys.modules])"
+
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+async def test_the_default_model_puts_like_meanings_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    embedder = BatchingEmbedder(
+        lambda: SentenceEncoder(DEFAULT_MODEL, threads=1, batch=32), metrics=Metrics(new_registry())
+    )
+
+    assert await embedder.start() == 384
+
+    cat, kitten, tax = await embedder.embed(["a cat sleeps", "a kitten is asleep", "the tax office is closed"])
+    assert _dot(cat, cat) == pytest.approx(1.0, abs=1e-5)
+    assert _dot(cat, kitten) > 0.6 > 0.3 > _dot(cat, tax)
+    await embedder.close()
+
+
+def _dot(one: Vector, other: Vector) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,158 @@
+"""One item at a time, and lists, through the HTTP API."""
+
+import uuid
+
+import pytest
+
+from tests.memory_store.api import StoreApi, day
+
+
+async def test_an_edit_keeps_the_id_and_makes_a_version(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome", timestamp=day(1))).item
+
+    edited = await store.patch(item.id, {"memory": "Oslo"})
+
+    assert (edited.id, edited.version, edited.memory, edited.key) == (item.id, 2, "Oslo", "City")
+    past, live = await store.history(item.id)
+    assert (past.memory, past.status, past.id) == ("Rome", "archived", edited.supersedes)
+    assert past.valid_to == live.valid_from
+    assert live == edited == await store.item(item.id)
+
+
+async def test_an_edited_text_is_what_searches_find(store: StoreApi) -> None:
+    item = (await store.add("City", "the old town of Rome")).item
+
+    await store.patch(item.id, {"memory": "a harbour in Oslo"})
+
+    assert await store.found("harbour", threshold=0.9) == ["a harbour in Oslo"]
+
+
+async def test_an_edit_of_other_fields_does_not_touch_event_time(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome", timestamp=day(1), expires_at=day(28).replace(year=2999))).item
+
+    edited = await store.patch(item.id, {"tags": ["home"], "metadata": {"a": 1}, "expires_at": None})
+
+    assert (edited.tags, edited.metadata, edited.expires_at) == (("home",), {"a": 1}, None)
+    assert (edited.valid_from, edited.version) == (day(1), 2)
+    assert await store.found("city", as_of=day(2)) == ["Rome"]
+
+
+async def test_an_empty_edit_changes_nothing(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+
+    assert await store.patch(item.id, {}) == item
+
+
+async def test_an_edit_wins_over_older_news_that_arrives_later(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome", timestamp=day(1))).item
+    await store.patch(item.id, {"memory": "Oslo"})
+
+    await store.add("City", "Paris", timestamp=day(3))
+
+    assert await store.found("city") == ["Oslo"]
+
+
+async def test_an_edit_with_the_right_version_passes(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+
+    for tag, number in (("1", item.version), ('W/"2"', 2), ("*", 3)):
+        await store.patch(item.id, {"memory": f"at {number}"}, **{"if-match": tag})
+
+
+async def test_an_edit_of_another_version_is_refused(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+    headers = {**store.tenant, "if-match": '"7"'}
+
+    patch = await store.http.patch(f"/v1/items/{item.id}", json={"memory": "Oslo"}, headers=headers)
+    delete = await store.http.delete(f"/v1/items/{item.id}", headers=headers)
+
+    assert (patch.status_code, delete.status_code) == (412, 412)
+    assert (await store.item(item.id)).memory == "Rome"
+
+
+async def test_an_if_match_that_is_no_version_is_refused(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+
+    response = await store.http.patch(f"/v1/items/{item.id}", json={}, headers={**store.tenant, "if-match": "abc"})
+
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == "If-Match"
+
+
+async def test_a_superseded_version_cannot_be_edited(store: StoreApi) -> None:
+    old = (await store.add("City", "Rome", timestamp=day(1))).item
+    await store.add("City", "Oslo", timestamp=day(2))
+
+    response = await store.http.patch(f"/v1/items/{old.id}", json={"memory": "x"}, headers=store.tenant)
+
+    assert response.status_code == 409
+
+
+async def test_a_deleted_item_is_gone_from_everything_but_history(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome", timestamp=day(1))).item
+
+    await store.delete(item.id)
+
+    assert (await store.http.get(f"/v1/items/{item.id}", headers=store.tenant)).status_code == 404
+    assert (await store.http.delete(f"/v1/items/{item.id}", headers=store.tenant)).status_code == 404
+    assert await store.found("city", latest_only=False, include_raw=True) == []
+    assert await store.found("city", as_of=day(1)) == []
+    assert (await store.page(latest_only="false")).items == ()
+    [deleted] = await store.history(item.id)
+    assert (deleted.status, deleted.memory) == ("deleted", "Rome")
+    assert deleted.expires_at is not None
+
+
+async def test_a_deleted_fact_can_be_stated_anew(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+    await store.delete(item.id)
+
+    again = await store.add("City", "Rome")
+
+    assert (again.outcome, again.item.version) == ("inserted", 2)
+    assert again.item.id != item.id
+    assert await store.found("city") == ["Rome"]
+
+
+async def test_a_fresh_item_tells_its_version_as_etag(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+
+    response = await store.http.get(f"/v1/items/{item.id}", headers=store.tenant)
+
+    assert response.headers["etag"] == '"1"'
+
+
+async def test_a_list_walks_every_live_item_once(store: StoreApi) -> None:
+    ids = {(await store.add(f"key {number}", "value")).item.id for number in range(7)}
+    await store.add("turn", "raw", kind="RawTurn")
+    seen: list[str] = []
+    cursor: str | None = None
+    for _ in range(4):
+        page = await store.page(limit=2, **({"cursor": cursor} if cursor else {}))
+        seen += [item.id for item in page.items]
+        cursor = page.next_cursor
+
+    assert (sorted(seen), cursor) == (sorted(ids), None)
+
+
+async def test_a_cursor_that_no_page_gave_is_refused(store: StoreApi) -> None:
+    response = await store.http.get("/v1/items", params={**store.owner, "cursor": "x"})
+
+    assert response.status_code == 422
+
+
+@pytest.mark.parametrize("item_id", ["x", str(uuid.UUID(int=1)), "%00", "1"])
+@pytest.mark.parametrize("tail", ["", "/history"])
+async def test_an_id_that_is_not_known_is_404(store: StoreApi, item_id: str, tail: str) -> None:
+    response = await store.http.get(f"/v1/items/{item_id}{tail}", headers=store.tenant)
+
+    assert response.status_code == 404
+
+
+async def test_a_by_id_route_without_a_tenant_is_refused(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+
+    response = await store.http.get(f"/v1/items/{item.id}")
+
+    assert response.status_code == 422
+    assert response.json()["error"]["param"] == "x-memloop-tenant"

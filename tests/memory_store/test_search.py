@@ -1,0 +1,207 @@
+"""What a search finds, through the HTTP API."""
+
+import httpx
+import pytest
+from pydantic import JsonValue
+
+from memloop.wire.memory import MemoryDraft
+from tests.memory_store.api import StoreApi, day
+
+
+async def test_the_memory_that_shares_words_comes_first(store: StoreApi) -> None:
+    await store.add("Pet", "Alice has a grey cat")
+    await store.add("City", "Alice lives in Rome")
+
+    assert (await store.found("which cats does she have"))[0] == "Alice has a grey cat"
+
+
+async def test_first_in_both_rankings_scores_one(store: StoreApi) -> None:
+    await store.add("Pet", "a grey cat")
+    await store.add("City", "Rome by the river")
+
+    [best, other] = await store.search("grey cat")
+
+    assert best.score == pytest.approx(1.0)
+    assert best.score_breakdown == {}
+    assert other.score < best.score
+
+
+async def test_explain_names_both_ranks_and_scores(store: StoreApi) -> None:
+    await store.add("Pet", "a grey cat")
+    await store.add("City", "Rome by the river")
+
+    best, other = await store.search("grey cat", explain=True)
+
+    assert (best.score_breakdown["dense_rank"], best.score_breakdown["sparse_rank"]) == (1, 1)
+    assert best.score_breakdown["sparse_score"] > 0
+    assert "sparse_rank" not in other.score_breakdown
+    assert other.score_breakdown["dense_rank"] == 2
+
+
+async def test_threshold_drops_lower_scores(store: StoreApi) -> None:
+    await store.add("Pet", "a grey cat")
+    await store.add("City", "Rome by the river")
+
+    assert await store.found("grey cat", threshold=0.9) == ["a grey cat"]
+
+
+async def test_top_k_limits(store: StoreApi) -> None:
+    await store.add_all(*(MemoryDraft(key=f"k{number}", value=f"cat {number}") for number in range(5)))
+
+    assert len(await store.found("cat", top_k=2)) == 2
+
+
+async def test_max_tokens_leaves_out_what_does_not_fit(store: StoreApi) -> None:
+    await store.add("long", "cat " * 500)
+    await store.add("short", "a cat")
+
+    assert await store.found("cat", max_tokens=20) == ["a cat"]
+
+
+async def test_raw_turns_are_found_only_when_asked_for(store: StoreApi) -> None:
+    await store.add("turn", "my cat is grey", kind="RawTurn")
+
+    assert await store.found("cat") == []
+    assert await store.found("cat", include_raw=True) == ["my cat is grey"]
+
+
+async def test_as_of_finds_what_held_then(store: StoreApi) -> None:
+    await store.add("City", "lives in Rome", timestamp=day(2))
+    await store.add("City", "lives in Oslo", timestamp=day(5))
+
+    assert await store.found("lives", as_of=day(1)) == []
+    assert await store.found("lives", as_of=day(2)) == ["lives in Rome"]
+    assert await store.found("lives", as_of=day(4)) == ["lives in Rome"]
+    assert await store.found("lives", as_of=day(5)) == ["lives in Oslo"]
+
+
+async def test_all_versions_are_found_when_asked_for(store: StoreApi) -> None:
+    await store.add("City", "lives in Rome", timestamp=day(2))
+    await store.add("City", "lives in Oslo", timestamp=day(5))
+
+    assert sorted(await store.found("lives", latest_only=False)) == ["lives in Oslo", "lives in Rome"]
+    assert await store.found("lives", latest_only=False, as_of=day(3)) == ["lives in Rome"]
+
+
+async def test_expired_memories_are_not_found(store: StoreApi) -> None:
+    await store.add("Code", "the code is 1234", expires_at=day(1))
+
+    assert await store.found("code") == []
+    assert (await store.page()).items == ()
+
+
+async def test_a_namespace_that_leaves_ids_open_finds_all_of_them(store: StoreApi) -> None:
+    await store.of(agent_id="a", run_id="r").add("City", "lives in Rome")
+    await store.of(agent_id="b").add("City", "lives in Oslo")
+
+    assert sorted(await store.found("lives")) == ["lives in Oslo", "lives in Rome"]
+    assert await store.of(agent_id="b").found("lives") == ["lives in Oslo"]
+    assert await store.of(agent_id="a", run_id="other").found("lives") == []
+
+
+_FILTERS: list[tuple[dict[str, JsonValue], list[str]]] = [
+    ({"topic": "food"}, ["eats fish"]),
+    ({"metadata.topic": {"eq": "food"}}, ["eats fish"]),
+    ({"metadata": {"topic": "food"}}, ["eats fish"]),
+    ({"topic": {"ne": "food"}}, ["owns a boat", "plays chess"]),
+    ({"topic": {"in": ["food", "game"]}}, ["eats fish", "plays chess"]),
+    ({"topic": ["food", "game"]}, ["eats fish", "plays chess"]),
+    ({"rank": {"gte": 2}}, ["owns a boat", "plays chess"]),
+    ({"rank": {"gt": 2, "lt": 3}}, ["plays chess"]),
+    ({"rank": 2}, ["owns a boat"]),
+    ({"rank": {"in": [1, 2.5]}}, ["eats fish", "plays chess"]),
+    ({"done": True}, ["eats fish"]),
+    ({"done": {"ne": True}}, ["owns a boat", "plays chess"]),
+    ({"done": False}, ["plays chess"]),
+    ({"done": "*"}, ["eats fish", "plays chess"]),
+    ({"done": None}, ["owns a boat"]),
+    ({"memory": {"contains": "a b"}}, ["owns a boat"]),
+    ({"tags": "sport"}, ["plays chess"]),
+    ({"tags": {"contains": "spo"}}, ["plays chess"]),
+    ({"created_at": {"gte": "2026-01-01"}}, ["eats fish", "owns a boat", "plays chess"]),
+    ({"valid_from": {"lt": "2026-01-02T00:00:00Z"}}, ["eats fish"]),
+    ({"when": {"gte": "2025-06-01"}}, ["owns a boat"]),
+    ({"memory_type": "UserMemory"}, ["owns a boat"]),
+    ({"AND": [{"rank": {"gte": 1}}, {"NOT": {"topic": "food"}}]}, ["owns a boat", "plays chess"]),
+    ({"OR": [{"topic": "food"}, {"tags": "sport"}]}, ["eats fish", "plays chess"]),
+    ({"NOT": [{"topic": "food"}, {"tags": "sport"}]}, ["owns a boat"]),
+    ({"topic": "game", "rank": 1}, []),
+    ({"tenant": "t1"}, []),
+    ({}, ["eats fish", "owns a boat", "plays chess"]),
+]
+
+
+@pytest.mark.parametrize(("filters", "expected"), _FILTERS, ids=[str(filters) for filters, _ in _FILTERS])
+async def test_filters_narrow_a_search(store: StoreApi, filters: dict[str, JsonValue], expected: list[str]) -> None:
+    await store.add("a", "eats fish", metadata={"topic": "food", "rank": 1, "done": True}, timestamp=day(1))
+    await store.add_all(
+        MemoryDraft(key="b", value="owns a boat", memory_type="UserMemory"),
+        metadata={"rank": 2, "when": "2025-07-01T00:00:00Z"},
+        timestamp=day(2),
+    )
+    await store.add_all(
+        MemoryDraft(key="c", value="plays chess", tags=("sport",)),
+        metadata={"topic": "game", "rank": 2.5, "done": False, "when": "2025-05-01T00:00:00+02:00"},
+        timestamp=day(3),
+    )
+
+    assert sorted(await store.found("what", filters=filters)) == expected
+
+
+_BAD_FILTERS: list[JsonValue] = [
+    {"topic": {"like": "x"}},
+    {"topic": {}},
+    {"topic": {"in": []}},
+    {"topic": {"in": "x"}},
+    {"OR": []},
+    {"AND": {"topic": "x"}},
+    {"OR": ["x"]},
+    {"a b": 1},
+    {"a[]": 1},
+    {"": 1},
+    {"rank": {"gt": "soon"}},
+    {"rank": {"gt": True}},
+    {"rank": {"gt": None}},
+    {"rank": 10**40},
+    {"rank": {"eq": [1]}},
+    {"memory": {"contains": 1}},
+    {"id": "not-an-id"},
+    {"OR": [{"a": number} for number in range(300)]},
+]
+
+
+@pytest.mark.parametrize("filters", _BAD_FILTERS, ids=lambda filters: str(filters)[:40])
+async def test_a_filter_that_cannot_be_understood_is_refused(store: StoreApi, filters: JsonValue) -> None:
+    body = {"namespace": store.namespace.model_dump(), "query": "q", "filters": filters}
+
+    response = await store.http.post("/v1/items/search", json=body)
+
+    assert response.status_code == 422
+    assert response.json()["error"]["param"] == "filters"
+
+
+async def test_a_filter_that_is_too_deep_is_refused(store: StoreApi) -> None:
+    filters: JsonValue = {"a": 1}
+    for _ in range(20):
+        filters = {"AND": [filters]}
+
+    response = await store.http.post(
+        "/v1/items/search", json={"namespace": store.namespace.model_dump(), "query": "q", "filters": filters}
+    )
+
+    assert response.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "query", [" ", "\x00", "?!", "的猫", "x" * 32_768, "\U0001f600"], ids=lambda query: repr(query[:8])
+)
+async def test_any_query_is_answered(store: StoreApi, query: str) -> None:
+    await store.add("Pet", "a grey cat")
+
+    assert await store.found(query) == ["a grey cat"]
+
+
+async def test_an_empty_query_is_refused(http: httpx.AsyncClient) -> None:
+    response = await http.post("/v1/items/search", json={"namespace": {"tenant": "t", "user_id": "u"}, "query": ""})
+
+    assert response.status_code == 422
