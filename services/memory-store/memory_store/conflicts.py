@@ -18,6 +18,7 @@ So the live version always has the value that was stated last in event time, in 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from memloop.wire.memory import Outcome
@@ -101,7 +102,7 @@ def mend(versions: Sequence[Version]) -> tuple[Change, ...]:
     Two stores that raced past the fence, or a cluster that lost half of a write, can leave two live versions.
     """
     timeline = sorted(versions, key=lambda version: (version.valid_from, version.number))
-    followed = zip(timeline, timeline[1:], strict=False)
+    followed = pairwise(timeline)
     return tuple(Change(one.id, valid_to=after.valid_from) for one, after in followed if one.valid_to is None)
 
 

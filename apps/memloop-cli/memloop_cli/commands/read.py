@@ -76,6 +76,7 @@ class LiveRead:
     """Progress over the chunks of the current pass, the memory as it stands, and the rereads so far."""
 
     def __init__(self, console: Console) -> None:
+        self._console = console
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
         )
@@ -90,6 +91,8 @@ class LiveRead:
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
+        if not self._console.is_terminal:
+            self._console.print()
 
     def see(self, event: ReadEvent) -> None:
         """Show one event."""

@@ -26,10 +26,10 @@ class QdrantServer:
 
     async def open(self, spec: CollectionSpec) -> None:
         """Find the collection or make it, with its indexes."""
-        self._name = spec.name
         with _translated():
             names = [collection.name for collection in (await self._client.get_collections()).collections]
             spec.check_neighbours(names)
+            self._name = spec.name
             if spec.name not in names:
                 await self._create(spec)
             info = await self._client.get_collection(self._name)

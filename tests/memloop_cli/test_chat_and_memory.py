@@ -1,0 +1,118 @@
+"""``memloop chat`` and ``memloop memory``."""
+
+import pytest
+
+from memloop.wire.memory import DecisionRecord
+from tests.fakes.gateway_server import EVENT, FakeGateway
+from tests.memloop_cli.conftest import Memloop, lines
+
+
+def test_a_turn_shows_the_reply_what_was_recalled_and_what_was_decided(memloop: Memloop) -> None:
+    result = memloop("chat", "--user", "u1", typed="What is my locker code?\n")
+    assert result.exit_code == 0
+    shown = lines(result)
+    assert shown[1].endswith("assistant  Your locker code is 482.")
+    assert shown[2] == "recalled The locker code of the user is 482."
+    assert shown[3] == "search   “locker code”"
+    assert shown[4] == "because: It may have changed."
+    assert shown[5] == "add      Stored the locker code."
+    assert shown[6] == "because: It is new."
+    assert shown[7] == "stored   The locker code of the user is 482.  (UserMemory, inserted)"
+
+
+def test_the_user_and_the_history_travel_with_every_turn(memloop: Memloop, gateway: FakeGateway) -> None:
+    memloop("chat", "--user", "u1", typed="One.\nTwo.\n")
+    _, second = gateway.bodies("/v1/chat/completions")
+    assert second["memory"] == {"user_id": "u1"}
+    assert second["messages"] == [
+        {"role": "user", "content": "One."},
+        {"role": "assistant", "content": "Your locker code is 482."},
+        {"role": "user", "content": "Two."},
+    ]
+
+
+def test_new_starts_a_conversation_without_history(memloop: Memloop, gateway: FakeGateway) -> None:
+    memloop("chat", typed="One.\n/new\nTwo.\n/quit\nThree.\n")
+    _, second = gateway.bodies("/v1/chat/completions")
+    assert second["messages"] == [{"role": "user", "content": "Two."}]
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [((), None), (("--thinking",), {"enable_thinking": True}), (("--no-thinking",), {"enable_thinking": False})],
+)
+def test_thinking_is_the_models_own_choice_unless_it_is_set(
+    memloop: Memloop, gateway: FakeGateway, options: tuple[str, ...], sent: object
+) -> None:
+    memloop("chat", *options, typed="One.\n")
+    assert gateway.bodies("/v1/chat/completions")[0].get("chat_template_kwargs") == sent
+
+
+def test_a_failed_turn_is_told_and_the_talk_goes_on(memloop: Memloop, gateway: FakeGateway) -> None:
+    gateway.refusal = (503, "The engine is gone.")
+    result = memloop("chat", "--model", "m", typed="One.\nTwo.\n")
+    assert result.exit_code == 0
+    assert result.output.count("The engine is gone.") == 2
+
+
+def test_an_api_key_is_sent(memloop: Memloop, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMLOOP_API_KEY", "secret")
+    memloop("memory", "list")
+    assert gateway.keys == ["Bearer secret"]
+
+
+def test_add_lets_the_writer_decide_and_shows_how(memloop: Memloop, gateway: FakeGateway) -> None:
+    result = memloop("memory", "add", "My locker code is 482.", "--user", "u1")
+    assert result.exit_code == 0
+    assert "stored   The locker code of the user is 482." in result.output
+    (body,) = gateway.bodies("/v1/memory/add")
+    assert (body["user_id"], body["infer"]) == ("u1", True)
+    assert body["messages"] == [{"role": "user", "content": "My locker code is 482."}]
+
+
+def test_add_as_it_is_stores_without_the_writer(memloop: Memloop, gateway: FakeGateway) -> None:
+    memloop("memory", "add", "A fact.", "--as-it-is")
+    assert gateway.bodies("/v1/memory/add")[0]["infer"] is False
+
+
+def test_a_failed_write_fails_the_command(memloop: Memloop, gateway: FakeGateway) -> None:
+    gateway.event = EVENT.model_copy(update={"status": "failed", "error": "no valid decision", "memories": ()})
+    result = memloop("memory", "add", "A fact.")
+    assert result.exit_code == 1
+    assert "the write failed: no valid decision" in result.output
+
+
+def test_a_decision_that_was_not_parsed_natively_says_so(memloop: Memloop, gateway: FakeGateway) -> None:
+    odd = DecisionRecord(action="ignore", reason="Nothing.", parse_path="fallback")
+    gateway.event = EVENT.model_copy(update={"decisions": (odd,), "memories": ()})
+    assert "ignore   Nothing.  (parsed: fallback)" in lines(memloop("memory", "add", "Hello."))
+
+
+@pytest.mark.parametrize("arguments", [("add", " "), ("search", "")])
+def test_an_empty_text_is_refused(memloop: Memloop, arguments: tuple[str, str]) -> None:
+    result = memloop("memory", *arguments)
+    assert result.exit_code == 2
+    assert "empty" in result.output
+
+
+def test_search_lists_hits_with_score_and_date(memloop: Memloop, gateway: FakeGateway) -> None:
+    result = memloop("memory", "search", "locker", "--user", "u1", "--top-k", "3")
+    assert lines(result) == ["2026-03-14  0.500  The locker code of the user is 482.  [m1, version 1]"]
+    (body,) = gateway.bodies("/v1/memory/search")
+    assert (body["query"], body["user_id"], body["top_k"]) == ("locker", "u1", 3)
+
+
+def test_list_shows_every_memory(memloop: Memloop) -> None:
+    result = memloop("memory", "list", "--user", "u1")
+    assert lines(result) == ["2026-03-14  The locker code of the user is 482.  [m1, version 1]"]
+
+
+def test_a_user_without_memories_is_told(memloop: Memloop, gateway: FakeGateway) -> None:
+    gateway.items = ()
+    assert lines(memloop("memory", "list", "--user", "new")) == ["new has no memories"]
+
+
+def test_events_show_when_and_why(memloop: Memloop) -> None:
+    shown = lines(memloop("memory", "events", "--user", "u1"))
+    assert shown[0] == "2026-03-14 09:26:00  completed  evt_1"
+    assert "because: It is new." in shown
