@@ -1,0 +1,129 @@
+"""``memloop up`` with everything real: Redis, store, vLLM with the tiny model, gateway, worker."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memloop_cli.home import Home
+from memloop_cli.stack.local import free_ports
+from tests.fakes.processes import clean_environment, is_running, wait_for
+
+pytestmark = pytest.mark.engine
+_START_TIMEOUT_S = 400.0
+_REPOSITORY = Path(__file__).parents[2]
+
+
+class LocalStack:
+    """A stack that ``memloop up --detach`` started, and the command line that talks to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = Home(folder)
+
+    def memloop(self, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "memloop_cli.main", *arguments],
+            env=clean_environment(MEMLOOP_HOME=str(self.home.folder)),
+            cwd=_REPOSITORY,
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_START_TIMEOUT_S,
+        )
+
+    def up(self) -> "subprocess.CompletedProcess[str]":
+        return self.memloop("up", "--detach", "--port", str(free_ports(7860).gateway))
+
+    def pids(self) -> list[int]:
+        """All processes that have this stack's folder in their environment or command line."""
+        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal() and self._owns(entry)]
+
+    def _owns(self, entry: Path) -> bool:
+        mark = f"MEMLOOP_HOME={self.home.folder}"
+        try:
+            return is_running(int(entry.name)) and self._marked(entry, mark)
+        except OSError:
+            return False
+
+    def _marked(self, entry: Path, mark: str) -> bool:
+        folder = str(self.home.folder).encode()
+        return mark.encode() in (entry / "environ").read_bytes() or folder in (entry / "cmdline").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    started = LocalStack(tmp_path_factory.mktemp("home"))
+    result = started.up()
+    assert result.returncode == 0, result.stdout + result.stderr
+    yield started
+    started.memloop("down")
+
+
+def test_a_second_conversation_knows_what_the_first_was_told(stack: LocalStack) -> None:
+    told = stack.memloop("chat", "--user", "ann", "--no-thinking", typed="My locker code is 482.\n")
+    assert "stored   The locker code of the user is 482." in told.stdout
+    asked = stack.memloop("chat", "--user", "ann", "--no-thinking", typed="What is my locker code?\n")
+    assert "assistant  Your locker code is 482." in asked.stdout
+    assert "recalled The locker code of the user is 482." in asked.stdout
+
+
+def test_another_user_knows_nothing_of_it(stack: LocalStack) -> None:
+    assert "bob has no memories" in stack.memloop("memory", "list", "--user", "bob").stdout
+
+
+def test_a_document_is_read_to_its_end(stack: LocalStack, tmp_path: Path) -> None:
+    prose = "The whale swam on, and the ship went after it through the night. " * 40
+    document = tmp_path / "document.txt"
+    document.write_text(f"{prose}The vault code of Marta is 731. {prose}")
+    result = stack.memloop("read", str(document), "What is the vault code of Marta?")
+    assert result.returncode == 0, result.stderr
+    assert "answer  731" in result.stdout
+
+
+def test_a_second_stack_in_the_same_folder_is_refused(stack: LocalStack) -> None:
+    result = stack.up()
+    assert result.returncode == 1
+    assert "a stack runs here already" in result.stderr
+
+
+def test_a_killed_component_ends_the_stack_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    doomed = LocalStack(tmp_path / "home")
+    result = doomed.up()
+    assert result.returncode == 0, result.stdout + result.stderr
+    note = doomed.home.running()
+    assert note is not None
+    worker = next(pid for pid in doomed.pids() if _command(pid).endswith("-m gateway.worker") and not _is_guard(pid))
+    os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: doomed.home.running() is None, "the stack's end", timeout_s=60)
+    wait_for(lambda: not doomed.pids(), "the end of all its processes", timeout_s=30)
+    assert "worker died with status 137" in (doomed.home.logs / "stack.log").read_text()
+
+
+@pytest.mark.slow
+def test_the_demo_shows_its_claims(tmp_path: Path) -> None:
+    shown = LocalStack(tmp_path / "home")
+    demo = subprocess.run(
+        [sys.executable, "-m", "memloop_cli.main", "demo"],
+        env=clean_environment(MEMLOOP_HOME=str(shown.home.folder)),
+        cwd=_REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+    )
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert "All claims held" in demo.stdout
+    assert not shown.pids()
+
+
+def _command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+
+
+def _is_guard(pid: int) -> bool:
+    return "guard.py" in _command(pid)
