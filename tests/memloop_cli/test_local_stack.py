@@ -24,7 +24,7 @@ def components(home: Path, **environment: str) -> dict[str, Component]:
 
 
 def test_what_needs_others_starts_after_them(tmp_path: Path) -> None:
-    stages = local_stages(tmp_path, Ports(7800), dict(os.environ))
+    stages = local_stages(tmp_path, Ports(7800), {"PATH": os.environ["PATH"]})
     assert [[part.name for part in stage] for stage in stages] == [
         ["redis"],
         ["store", "inference"],

@@ -27,7 +27,7 @@ class LocalStack:
     def memloop(self, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", "memloop_cli.main", *arguments],
-            env=clean_environment(MEMLOOP_HOME=str(self.home.folder)),
+            env=self.environment(),
             cwd=_REPOSITORY,
             input=typed,
             capture_output=True,
@@ -39,20 +39,21 @@ class LocalStack:
     def up(self) -> "subprocess.CompletedProcess[str]":
         return self.memloop("up", "--detach", "--port", str(free_ports(7860).gateway))
 
-    def pids(self) -> list[int]:
-        """All processes that have this stack's folder in their environment or command line."""
-        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal() and self._owns(entry)]
+    def environment(self) -> dict[str, str]:
+        """Every process of the stack inherits the mark, and so can be found whatever became of its parents."""
+        return clean_environment(MEMLOOP_HOME=str(self.home.folder), STACK_OF_TEST=str(self.home.folder))
 
-    def _owns(self, entry: Path) -> bool:
-        mark = f"MEMLOOP_HOME={self.home.folder}"
+    def pids(self) -> list[int]:
+        """All running processes of this stack."""
+        pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
+        return [pid for pid in pids if is_running(pid) and self._is_ours(pid)]
+
+    def _is_ours(self, pid: int) -> bool:
         try:
-            return is_running(int(entry.name)) and self._marked(entry, mark)
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         except OSError:
             return False
-
-    def _marked(self, entry: Path, mark: str) -> bool:
-        folder = str(self.home.folder).encode()
-        return mark.encode() in (entry / "environ").read_bytes() or folder in (entry / "cmdline").read_bytes()
+        return f"STACK_OF_TEST={self.home.folder}".encode() in variables
 
 
 @pytest.fixture(scope="module")
@@ -91,17 +92,13 @@ def test_a_second_stack_in_the_same_folder_is_refused(stack: LocalStack) -> None
     assert "a stack runs here already" in result.stderr
 
 
-def test_a_killed_component_ends_the_stack_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    doomed = LocalStack(tmp_path / "home")
-    result = doomed.up()
-    assert result.returncode == 0, result.stdout + result.stderr
-    note = doomed.home.running()
-    assert note is not None
-    worker = next(pid for pid in doomed.pids() if _command(pid).endswith("-m gateway.worker") and not _is_guard(pid))
+def test_a_killed_worker_ends_the_stack_and_leaves_nothing_behind(stack: LocalStack) -> None:
+    """The module's last use of the stack."""
+    worker = next(pid for pid in stack.pids() if _command(pid).endswith("-m gateway.worker") and not _is_guard(pid))
     os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: doomed.home.running() is None, "the stack's end", timeout_s=60)
-    wait_for(lambda: not doomed.pids(), "the end of all its processes", timeout_s=30)
-    assert "worker died with status 137" in (doomed.home.logs / "stack.log").read_text()
+    wait_for(lambda: stack.home.running() is None, "the stack's end", timeout_s=60)
+    wait_for(lambda: not stack.pids(), "the end of all its processes", timeout_s=30)
+    assert "worker died with status 137" in (stack.home.logs / "stack.log").read_text()
 
 
 @pytest.mark.slow
@@ -109,7 +106,7 @@ def test_the_demo_shows_its_claims(tmp_path: Path) -> None:
     shown = LocalStack(tmp_path / "home")
     demo = subprocess.run(
         [sys.executable, "-m", "memloop_cli.main", "demo"],
-        env=clean_environment(MEMLOOP_HOME=str(shown.home.folder)),
+        env=shown.environment(),
         cwd=_REPOSITORY,
         capture_output=True,
         text=True,

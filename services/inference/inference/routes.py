@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
+from fastapi import APIRouter, Request, Response
 
 from inference.lifecycle import Lifecycle
 from inference.tokenizer import read_tokenizer

@@ -50,7 +50,8 @@ def _row(each: Score) -> ScoreRow:
 
 
 def _table(scores: list[Score]) -> Table:
-    table = Table(Column("what", no_wrap=True), "right", "of", "failed", "share", "95 % interval", title="exact, greedy")
+    what = Column("what", no_wrap=True)
+    table = Table(what, "right", "of", "failed", "share", "95 % interval", title="exact, greedy")
     for each in scores:
         low, high = each.interval()
         cells = (each.name, each.right, each.total, each.failed, f"{each.accuracy:.3f}", f"{low:.3f} to {high:.3f}")
