@@ -9,6 +9,7 @@ TORCH := torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PARTS := packages/memloop services/gateway services/memory-store services/inference trainer apps/memloop-cli
 READY := $(VENV)/.ready
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1

@@ -11,7 +11,9 @@ import pytest
 
 from memloop_cli.home import Home
 from memloop_cli.stack.local import free_ports
+from tests.fakes import engine_process
 from tests.fakes.processes import clean_environment, is_running, wait_for
+from tests.fakes.redis_server import free_port
 
 pytestmark = pytest.mark.engine
 _START_TIMEOUT_S = 400.0
@@ -101,6 +103,24 @@ def test_a_killed_worker_ends_the_stack_and_leaves_nothing_behind(stack: LocalSt
     assert "worker died with status 137" in (stack.home.logs / "stack.log").read_text()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+    stack, engine_port = LocalStack(tmp_path / "home"), free_port()
+    engine = subprocess.Popen([engine_process.__file__, "--port", str(engine_port)], env=stack.environment())
+    up = subprocess.Popen(
+        [sys.executable, "-m", "memloop_cli.main", "up", "--port", str(free_ports(7860).gateway)],
+        env=stack.environment() | {"MEMLOOP_ENGINE_URL": f"http://127.0.0.1:{engine_port}/v1"},
+    )
+    wait_for(lambda: _is_ready(stack), "the stack", timeout_s=_START_TIMEOUT_S)
+    up.send_signal(number)
+    assert up.wait(timeout=60) == 0
+    engine.terminate()
+    engine.wait()
+    wait_for(lambda: len(stack.pids()) <= 1, "the end of all but the fake engine's worker", timeout_s=30)
+    for pid in stack.pids():
+        os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.slow
 def test_the_demo_shows_its_claims(tmp_path: Path) -> None:
     shown = LocalStack(tmp_path / "home")
@@ -116,6 +136,11 @@ def test_the_demo_shows_its_claims(tmp_path: Path) -> None:
     assert demo.returncode == 0, demo.stdout + demo.stderr
     assert "All claims held" in demo.stdout
     assert not shown.pids()
+
+
+def _is_ready(stack: LocalStack) -> bool:
+    note = stack.home.running()
+    return note is not None and note.status == "ready"
 
 
 def _command(pid: int) -> str:

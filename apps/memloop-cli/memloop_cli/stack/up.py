@@ -21,7 +21,14 @@ _POLL_S = 0.1
 
 
 async def stay_up(home: Home, ports: Ports, environment: Mapping[str, str], console: Console) -> None:
-    """Run the stack until this task is cancelled or a component dies (CliError)."""
+    """Run the stack until Ctrl-C or SIGTERM, or until a component dies (CliError)."""
+    try:
+        await _run_stack(home, ports, environment, console)
+    except asyncio.CancelledError:
+        console.print("The stack is stopped.")
+
+
+async def _run_stack(home: Home, ports: Ports, environment: Mapping[str, str], console: Console) -> None:
     note = StackNote(pid=os.getpid(), status="starting", url=f"http://127.0.0.1:{ports.gateway}", ports=ports.by_name)
     stop_on_sigterm()
     with home.held(note) as holder:
@@ -30,7 +37,11 @@ async def stay_up(home: Home, ports: Ports, environment: Mapping[str, str], cons
         stages = local_stages(home.folder, ports, environment)
         async with running_stack(stages, logs=home.logs, say=teller(console)) as stack:
             _tell_ready(holder, note, console)
-            await stack.unless_one_dies(asyncio.Event().wait())
+            try:
+                await stack.unless_one_dies(asyncio.Event().wait())
+            except asyncio.CancelledError:
+                console.print("Stopping …")
+                raise
 
 
 def teller(console: Console) -> Callable[[Ready], None]:
