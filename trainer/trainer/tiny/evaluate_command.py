@@ -50,10 +50,10 @@ def _row(each: Score) -> ScoreRow:
 
 
 def _table(scores: list[Score]) -> Table:
-    what = Column("what", no_wrap=True)
-    table = Table(what, "right", "of", "failed", "share", "95 % interval", title="exact, greedy")
+    what, interval = (Column(name, no_wrap=True) for name in ("what", "95 % interval"))
+    table = Table(what, "right", "of", "failed", "share", interval, title="exact, greedy")
     for each in scores:
         low, high = each.interval()
-        cells = (each.name, each.right, each.total, each.failed, f"{each.accuracy:.3f}", f"{low:.3f} to {high:.3f}")
+        cells = (each.name, each.right, each.total, each.failed, f"{each.accuracy:.3f}", f"{low:.3f}..{high:.3f}")
         table.add_row(*(str(cell) for cell in cells))
     return table
