@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 per_kind=chosen.per_kind,
                 documents=chosen.documents,
                 save_to=chosen.card,
+                wait_s=chosen.wait_s,
             )
         )
     else:
@@ -53,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--seed", type=int, default=1)
     evaluate.add_argument("--per-kind", type=int, default=40, help="turns of each kind")
     evaluate.add_argument("--documents", type=int, default=40, help="documents of each length")
+    evaluate.add_argument("--wait-s", type=float, default=0.0, help="how long the engine may take to come up")
     evaluate.add_argument("--card", type=Path, help="a checkpoint folder: write evaluation.json and the card there")
     demo = commands.add_parser("demo-document", help="write the demo's document and questions")
     demo.add_argument("--out", type=Path, default=_EXAMPLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from rich.console import Console
@@ -9,17 +10,21 @@ from rich.table import Column, Table
 
 from memloop.clients.engine import EngineClient
 from memloop.profiles import load_profile
+from memloop.wire.errors import DependencyError
 from trainer.tiny.card import write_card
 from trainer.tiny.card_data import EVALUATION, Evaluation, ScoreRow
 from trainer.tiny.evaluate import Score, evaluate
 
+_PAUSE_S = 1.0
+
 
 async def evaluate_engine(
-    url: str, *, model: str, seed: int, per_kind: int, documents: int, save_to: Path | None
+    url: str, *, model: str, seed: int, per_kind: int, documents: int, save_to: Path | None, wait_s: float
 ) -> Evaluation:
-    """Score the model behind `url`; print the table, then all of it as one line of JSON."""
+    """Score the model behind `url`, which has `wait_s` to come up; print a table, then one line of JSON."""
     console, profile = Console(), load_profile("tiny")
     async with EngineClient(url, model=model) as engine:
+        await _until_up(engine, wait_s)
         scores = await evaluate(
             engine, profile, seed=seed, per_kind=per_kind, documents=documents, done=lambda each: _tell(console, each)
         )
@@ -30,6 +35,18 @@ async def evaluate_engine(
         (save_to / EVALUATION).write_text(result.model_dump_json() + "\n", "utf-8")
         write_card(save_to)
     return result
+
+
+async def _until_up(engine: EngineClient, wait_s: float) -> None:
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + wait_s
+    while True:
+        try:
+            return await engine.check()
+        except DependencyError:
+            if loop.time() >= deadline:
+                raise
+            await asyncio.sleep(_PAUSE_S)
 
 
 def _tell(console: Console, each: Score) -> None:
@@ -50,10 +67,10 @@ def _row(each: Score) -> ScoreRow:
 
 
 def _table(scores: list[Score]) -> Table:
-    what, interval = (Column(name, no_wrap=True) for name in ("what", "95 % interval"))
-    table = Table(what, "right", "of", "failed", "share", interval, title="exact, greedy")
+    names = ("what", "right", "failed", "share", "95 % interval")
+    table = Table(*(Column(name, no_wrap=True) for name in names), title="exact, greedy")
     for each in scores:
         low, high = each.interval()
-        cells = (each.name, each.right, each.total, each.failed, f"{each.accuracy:.3f}", f"{low:.3f}..{high:.3f}")
-        table.add_row(*(str(cell) for cell in cells))
+        right, interval = f"{each.right} / {each.total}", f"{low:.3f}..{high:.3f}"
+        table.add_row(each.name, right, str(each.failed), f"{each.accuracy:.3f}", interval)
     return table
