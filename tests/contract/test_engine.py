@@ -10,7 +10,7 @@ import pytest
 from inference.engines import BUILDERS, EnginePlan
 from memloop.chunking import TokenizerSplitter
 from memloop.clients import EngineClient, InferenceClient
-from memloop.ports import Completion, Prompt, Sampling
+from memloop.ports import Completion, Prompt, Sampling, ToolChoice
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
 from memloop.wire.errors import EngineError
@@ -124,12 +124,12 @@ async def test_thinking_is_split_off_only_when_it_was_asked_for(tiny_engine: Tin
 
 
 @pytest.mark.parametrize("thinking", [True, False], ids=["thinking", "not thinking"])
+@pytest.mark.parametrize("choice", ["auto", "required"])
 @pytest.mark.parametrize("said", ["[user]: My locker code is 482.", "[user]: How are you?\n[assistant]: I am fine."])
-async def test_required_gives_one_native_tool_call_that_fits_its_schema(
-    tiny_engine: TinyEngine, said: str, thinking: bool
+async def test_the_memory_writer_makes_one_native_tool_call_that_fits_its_schema(
+    tiny_engine: TinyEngine, said: str, choice: ToolChoice, thinking: bool
 ) -> None:
-    prompt = replace(PROFILE.prompt("memory", conversation=said), thinking=thinking)
-    assert prompt.tool_choice == "required"
+    prompt = replace(PROFILE.prompt("memory", conversation=said), tool_choice=choice, thinking=thinking)
     reply = await ask(tiny_engine, prompt)
     assert reply.finish_reason == "tool_calls"
     (call,) = reply.tool_calls
