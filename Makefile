@@ -14,7 +14,7 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo up down test test-fast test-deploy check bench bench-longread evaluate-tiny train-tiny lock clean
+.PHONY: help setup demo up down test test-fast test-slow test-deploy check bench bench-longread evaluate-tiny train-tiny lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -56,6 +56,9 @@ lint: $(READY)
 
 test-fast: $(READY)
 	$(BIN)/pytest -m "not slow and not engine"
+
+test-slow: $(READY) ## the tests that take minutes, the whole demo among them
+	$(BIN)/pytest -m slow
 
 test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifications and hadolint
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
