@@ -10,6 +10,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from gateway.auth import KeyRing, load_keys
+from gateway.idempotency import Idempotency
 from gateway.jobs import Jobs
 from gateway.limits import ActiveRequests
 from gateway.metrics import Metrics
@@ -37,6 +38,7 @@ class Services:
     model: str
     jobs: Jobs
     active: ActiveRequests
+    idempotency: Idempotency
 
 
 @asynccontextmanager
@@ -65,6 +67,7 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             model=served.id,
             jobs=Jobs(redis),
             active=ActiveRequests(settings.max_active_requests),
+            idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
         )
 
 

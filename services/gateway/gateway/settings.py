@@ -46,6 +46,8 @@ class GatewaySettings(ServiceSettings):
     api_keys_file: Path | None = None
 
     max_active_requests: int = Field(default=512, ge=1)
+    idempotency_max_bytes: int = Field(default=MIB, ge=0)
+    """The longest answer that is kept for an ``Idempotency-Key``."""
     heartbeat_s: float = Field(default=15.0, gt=0)
 
     max_document_chars: int = Field(default=64_000_000, ge=1)

@@ -10,7 +10,9 @@ from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
 from gateway.deps import PrincipalDep, Room, ServicesDep
 from gateway.engine_calls import EngineCall
+from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
 from gateway.meter import Meter
+from gateway.namespaces import namespace_of
 from gateway.recall import with_recalled
 from gateway.relay import relay, relay_chat
 from gateway.services import Services
@@ -31,8 +33,24 @@ async def create_chat_completion(request: Request, services: ServicesDep, princi
     with meter.ours():
         body = await read_json(request)
         chat = validated(ChatRequest, body.fields)
-        turn = await begin_turn(services, principal, chat, request.headers)
-        outgoing = engine_body(body, turn)
+        namespace = namespace_of(principal, chat, request.headers)
+
+    async def answer(attempt: Attempt) -> Response:
+        with meter.ours():
+            turn = await begin_turn(services, chat, namespace, event_id=f"evt_{attempt.id_of()}")
+            outgoing = engine_body(body, turn)
+        return await at_the_engine(request, services, meter, turn, outgoing)
+
+    if chat.stream:
+        refuse_key_of_stream(request)
+    subject = subject_of_user(namespace.user_id) if namespace is not None else ""
+    return await services.idempotency.once(request, principal.tenant, answer, subject=subject)
+
+
+async def at_the_engine(
+    request: Request, services: Services, meter: Meter, turn: ChatTurn | None, outgoing: bytes
+) -> Response:
+    """The engine's answer, with memory's part in it."""
 
     def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
         return relay(services, upstream, meter) if turn is None else relay_chat(services, upstream, turn, meter)

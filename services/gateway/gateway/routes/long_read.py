@@ -13,6 +13,7 @@ from starlette.types import Receive
 from gateway.bodies import read_json, validated
 from gateway.deps import PrincipalDep, Room, ServicesDep
 from gateway.disconnect import ClientGone, stop_when_gone
+from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.read_hosts import ForegroundRead
 from gateway.read_records import ReadDeleted, ReadJob, ReadPage
 from gateway.reading_plan import ReadingPlan, cut, estimate, plan_read
@@ -34,14 +35,16 @@ async def create_read(request: Request, services: ServicesDep, principal: Princi
     asked = validated(LongReadRequest, (await read_json(request)).fields)
     await _plan(asked, services)
     job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked)
-    if asked.background:
-        return await _queued(job, services)
-    read = ForegroundRead(job, reading_tools(services, asked.model))
-    await read.open()
+
+    async def read(attempt: Attempt) -> Response:
+        if asked.background:
+            return await _queued(job.model_copy(update={"read_id": f"lr_{attempt.id_of()}"}), services)
+        return await _read_now(job, request.receive, services)
+
     if asked.stream:
-        aborted = services.metrics.upstream_abort.inc
-        return EventStream(_events_of(read), heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
-    return await _answered(read, request.receive, services)
+        refuse_key_of_stream(request)
+    subject = subject_of_read(job.read_id)
+    return await services.idempotency.once(request, principal.tenant, read, subject=subject)
 
 
 @router.post("/estimate")
@@ -91,7 +94,9 @@ async def cancel_read(read_id: str, services: ServicesDep, principal: PrincipalD
 @router.delete("/{read_id}")
 async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> ReadDeleted:
     """Delete a read, its document and its events; a running one stops."""
-    return await services.jobs.read_records.delete(principal.tenant, read_id)
+    deleted = await services.jobs.read_records.delete(principal.tenant, read_id)
+    await services.idempotency.forget(principal.tenant, subject_of_read(read_id))
+    return deleted
 
 
 def reading_tools(services: Services, model: str) -> ReadingTools:
@@ -123,6 +128,15 @@ async def _queued(job: ReadJob, services: Services) -> Response:
         events = services.jobs.read_records.follow(job.tenant, job.read_id)
         return _event_stream(_sent(events), services)
     return _json(record, 202)
+
+
+async def _read_now(job: ReadJob, receive: Receive, services: Services) -> Response:
+    read = ForegroundRead(job, reading_tools(services, job.request.model))
+    await read.open()
+    if job.request.stream:
+        aborted = services.metrics.upstream_abort.inc
+        return EventStream(_events_of(read), heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
+    return await _answered(read, receive, services)
 
 
 async def _answered(read: ForegroundRead, receive: Receive, services: Services) -> Response:
