@@ -5,8 +5,10 @@ from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
 
+from gateway.allowance import Allowance
 from gateway.auth import Principal
 from gateway.services import Services
+from memloop.wire.errors import MemloopError
 
 
 async def services_of(request: Request) -> Services:
@@ -23,6 +25,22 @@ async def principal_of(request: Request, services: ServicesDep) -> Principal:
 
 
 PrincipalDep: TypeAlias = Annotated[Principal, Depends(principal_of)]
+
+
+async def allowance_of(request: Request, services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[Allowance]:
+    """The request's part in its key's limits; put right after the last byte of the answer."""
+    allowance = Allowance(request, services, principal)
+    failed = False
+    try:
+        yield allowance
+    except MemloopError:
+        failed = True
+        raise
+    finally:
+        await allowance.settle(failed=failed)
+
+
+AllowanceDep: TypeAlias = Annotated[Allowance, Depends(allowance_of)]
 
 
 async def room_of(services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[None]:

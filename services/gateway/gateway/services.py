@@ -15,6 +15,7 @@ from gateway.jobs import Jobs
 from gateway.limits import ActiveRequests
 from gateway.metrics import Metrics
 from gateway.model import loop_model
+from gateway.rates import RateLimits, Rates
 from gateway.settings import GatewaySettings
 from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
 from memloop.ports import Splitter
@@ -39,6 +40,7 @@ class Services:
     jobs: Jobs
     active: ActiveRequests
     idempotency: Idempotency
+    rates: Rates
 
 
 @asynccontextmanager
@@ -68,6 +70,7 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             jobs=Jobs(redis),
             active=ActiveRequests(settings.max_active_requests),
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
+            rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
         )
 
 

@@ -46,6 +46,9 @@ class GatewaySettings(ServiceSettings):
     api_keys_file: Path | None = None
 
     max_active_requests: int = Field(default=512, ge=1)
+    requests_per_minute: int = Field(default=0, ge=0)
+    tokens_per_minute: int = Field(default=0, ge=0)
+    """Of one key; 0 is no limit."""
     idempotency_max_bytes: int = Field(default=MIB, ge=0)
     """The longest answer that is kept for an ``Idempotency-Key``."""
     heartbeat_s: float = Field(default=15.0, gt=0)

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.answers import parsed_object, reply_text
 from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
-from gateway.deps import PrincipalDep, Room, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
 from gateway.engine_calls import EngineCall
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
 from gateway.meter import Meter
@@ -27,9 +27,11 @@ router = APIRouter(tags=["chat"])
 
 
 @router.post(PATH, response_model=None, dependencies=[Room])
-async def create_chat_completion(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+async def create_chat_completion(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
     """Answer a conversation. Fields that are not ours go to the engine as they are; ``memory`` stays here."""
-    meter = Meter(services.metrics, PATH, "chat")
+    meter = Meter(services.metrics, PATH, "chat", allowance)
     with meter.ours():
         body = await read_json(request)
         chat = validated(ChatRequest, body.fields)
@@ -37,6 +39,7 @@ async def create_chat_completion(request: Request, services: ServicesDep, princi
 
     async def answer(attempt: Attempt) -> Response:
         with meter.ours():
+            await allowance.admit(body.fields["messages"])
             turn = await begin_turn(services, chat, namespace, event_id=f"evt_{attempt.id_of()}")
             outgoing = engine_body(body, turn)
         return await at_the_engine(request, services, meter, turn, outgoing)

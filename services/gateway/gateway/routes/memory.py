@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gateway.auth import Principal
 from gateway.bodies import read_json, validated
-from gateway.deps import PrincipalDep, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, ServicesDep
 from gateway.erasure import erase
 from gateway.idempotency import Attempt, subject_of_user
 from gateway.services import Services
@@ -70,13 +70,16 @@ class MemoryDeleted(Wire):
 
 
 @router.post("/add", response_model=MemoryEvent | Accepted, status_code=202)
-async def add_memory(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+async def add_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
     """Queue a write: 202. With ``sync``, or with ``infer`` false, answer its event once it ended: 200."""
     add = validated(MemoryAdd, (await read_json(request)).fields)
     if not any(message.content.strip() for message in add.messages):
         raise Unprocessable("No message has any text.", param="messages", code="empty_messages")
 
     async def write(attempt: Attempt) -> Response:
+        await allowance.admit()
         return await added(add, services, principal, event_id=f"evt_{attempt.id_of()}")
 
     return await services.idempotency.once(request, principal.tenant, write, subject=subject_of_user(add.user_id))
@@ -100,9 +103,12 @@ async def added(add: MemoryAdd, services: Services, principal: Principal, *, eve
 
 
 @router.post("/search")
-async def search_memory(request: Request, services: ServicesDep, principal: PrincipalDep) -> SearchResult:
+async def search_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> SearchResult:
     """The best memories for a query."""
     search = validated(MemorySearch, (await read_json(request)).fields)
+    await allowance.admit()
     namespace = Namespace(tenant=principal.tenant, **search.model_dump(include=_NAME_FIELDS))
     with services.metrics.memory_search_seconds.labels("api").time():
         return await services.store.search(StoreSearch(namespace=namespace, **search.model_dump(exclude=_NAME_FIELDS)))
@@ -135,11 +141,14 @@ async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: 
 
 
 @router.post("/buffers/flush", response_model=Flushing, status_code=202)
-async def flush_buffers(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+async def flush_buffers(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
     """Queue a decision over every buffer of the namespace, as it is."""
     flush = validated(FlushRequest, (await read_json(request)).fields)
 
     async def queue(attempt: Attempt) -> Response:
+        await allowance.admit()
         return _json(await flushed(flush, services, principal, attempt), 202)
 
     return await services.idempotency.once(request, principal.tenant, queue, subject=subject_of_user(flush.user_id))
