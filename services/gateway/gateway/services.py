@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from gateway.auth import KeyRing, load_keys
 from gateway.idempotency import Idempotency
 from gateway.jobs import Jobs
-from gateway.limits import ActiveRequests
+from gateway.limits import Capacity, Lanes
 from gateway.metrics import Metrics
 from gateway.model import loop_model
 from gateway.rates import RateLimits, Rates
@@ -38,7 +38,7 @@ class Services:
     splitter: Splitter
     model: str
     jobs: Jobs
-    active: ActiveRequests
+    lanes: Lanes
     idempotency: Idempotency
     rates: Rates
 
@@ -68,10 +68,18 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             splitter=served.splitter,
             model=served.id,
             jobs=Jobs(redis),
-            active=ActiveRequests(settings.max_active_requests),
+            lanes=Lanes(_capacity(settings)),
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
         )
+
+
+def _capacity(settings: GatewaySettings) -> Capacity:
+    return Capacity(
+        requests=settings.max_active_requests,
+        batch=settings.max_batch_requests,
+        body_bytes=settings.max_active_bytes,
+    )
 
 
 def _redis(settings: GatewaySettings) -> Redis:

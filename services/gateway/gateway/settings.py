@@ -46,6 +46,10 @@ class GatewaySettings(ServiceSettings):
     api_keys_file: Path | None = None
 
     max_active_requests: int = Field(default=512, ge=1)
+    max_batch_requests: int = Field(default=64, ge=0)
+    """How many of them may be long reads."""
+    max_active_bytes: int = Field(default=1024 * MIB, gt=0)
+    """What the bodies of all requests under way may take together; not less than ``max_body_bytes``."""
     requests_per_minute: int = Field(default=0, ge=0)
     tokens_per_minute: int = Field(default=0, ge=0)
     """Of one key; 0 is no limit."""
@@ -62,6 +66,12 @@ class GatewaySettings(ServiceSettings):
     def _key_sources(self) -> Self:
         if self.api_keys.get_secret_value() and self.api_keys_file is not None:
             raise ValueError("give MEMLOOP_API_KEYS or MEMLOOP_API_KEYS_FILE, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _room_for_a_body(self) -> Self:
+        if self.max_active_bytes < self.max_body_bytes:
+            raise ValueError("MEMLOOP_MAX_ACTIVE_BYTES must not be less than MEMLOOP_MAX_BODY_BYTES")
         return self
 
 

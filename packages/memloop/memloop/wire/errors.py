@@ -11,6 +11,7 @@
     ├── PreconditionFailed      412 conflict_error
     ├── RateLimited             429 rate_limit_error      (Retry-After)
     ├── NotSupported            501 not_implemented
+    ├── Overloaded              503 overloaded_error      (Retry-After)
     └── DependencyError         502 upstream_error
         ├── EngineError             the engine answered with an error (its status is kept when it is a 4xx)
         ├── Unavailable         503 (Retry-After)  the dependency cannot be reached
@@ -147,6 +148,14 @@ class NotSupported(MemloopError):
     status = 501
     type = "not_implemented"
     default_code = "not_implemented"
+
+
+class Overloaded(MemloopError):
+    """The process holds as much work as it may; try again after ``retry_after_s`` seconds."""
+
+    status = 503
+    type = "overloaded_error"
+    default_code = "overloaded"
 
 
 class DependencyError(MemloopError):

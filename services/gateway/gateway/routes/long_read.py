@@ -12,7 +12,7 @@ from starlette.types import Receive
 
 from gateway.allowance import Allowance
 from gateway.bodies import read_json, validated
-from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
+from gateway.deps import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep
 from gateway.disconnect import ClientGone, stop_when_gone
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.read_hosts import ForegroundRead
@@ -30,7 +30,7 @@ Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 router = APIRouter(prefix="/v1/long-read", tags=["long-read"])
 
 
-@router.post("", response_model=LongRead, dependencies=[Room])
+@router.post("", response_model=LongRead, dependencies=[BatchRoom])
 async def create_read(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
@@ -51,7 +51,7 @@ async def create_read(
     return await services.idempotency.once(request, principal.tenant, read, subject=subject)
 
 
-@router.post("/estimate")
+@router.post("/estimate", dependencies=[BatchRoom])
 async def estimate_read(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Estimate:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gateway.auth import Principal
 from gateway.bodies import read_json, validated
-from gateway.deps import AllowanceDep, PrincipalDep, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
 from gateway.erasure import erase
 from gateway.idempotency import Attempt, subject_of_user
 from gateway.services import Services
@@ -69,7 +69,7 @@ class MemoryDeleted(Wire):
     deleted: bool = True
 
 
-@router.post("/add", response_model=MemoryEvent | Accepted, status_code=202)
+@router.post("/add", response_model=MemoryEvent | Accepted, status_code=202, dependencies=[Room])
 async def add_memory(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
@@ -102,7 +102,7 @@ async def added(add: MemoryAdd, services: Services, principal: Principal, *, eve
     return _json(event, 200 if event.status in _ENDED else 202)
 
 
-@router.post("/search")
+@router.post("/search", dependencies=[Room])
 async def search_memory(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> SearchResult:
@@ -140,7 +140,7 @@ async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: 
     return await services.store.buffers(principal.tenant, user_id=user_id)
 
 
-@router.post("/buffers/flush", response_model=Flushing, status_code=202)
+@router.post("/buffers/flush", response_model=Flushing, status_code=202, dependencies=[Room])
 async def flush_buffers(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
