@@ -10,6 +10,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from gateway.auth import KeyRing, load_keys
+from gateway.engine_guard import Breaker, EngineGuard
 from gateway.idempotency import Idempotency
 from gateway.jobs import Jobs
 from gateway.limits import Capacity, Lanes
@@ -33,6 +34,8 @@ class Services:
     store: StoreClient
     engine: EngineClient
     """Its ``complete`` asks ``model``, which the loops use; a chat names its own in its body."""
+    guarded: EngineGuard
+    """The same engine, for requests that pass through to it."""
     inference: InferenceClient | None
     profile: Profile
     splitter: Splitter
@@ -56,13 +59,15 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
         inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
         async with _engine(settings, model="") as unnamed:
             served = await loop_model(settings, unnamed, inference)
+        engine = await stack.enter_async_context(_engine(settings, model=served.id))
         yield Services(
             settings=settings,
             keys=keys,
             metrics=metrics,
             redis=redis,
             store=store,
-            engine=await stack.enter_async_context(_engine(settings, model=served.id)),
+            engine=engine,
+            guarded=EngineGuard(engine, _breaker(settings)),
             inference=inference,
             profile=served.profile,
             splitter=served.splitter,
@@ -104,6 +109,10 @@ def _engine(settings: GatewaySettings, *, model: str) -> EngineClient:
         ),
         dialect=Dialect(template_kwargs=settings.engine_template_options),
     )
+
+
+def _breaker(settings: GatewaySettings) -> Breaker:
+    return Breaker(failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
 
 
 def _inference(settings: GatewaySettings) -> InferenceClient:

@@ -32,6 +32,9 @@ class GatewaySettings(ServiceSettings):
     engine_connect_timeout_s: float = Field(default=5.0, gt=0)
     engine_read_timeout_s: float = Field(default=600.0, gt=0)
     engine_total_timeout_s: float = Field(default=3600.0, gt=0)
+    engine_breaker_failures: int = Field(default=5, ge=1)
+    engine_breaker_open_s: float = Field(default=5.0, gt=0)
+    """After so many connection failures in a row the engine is left alone for so long."""
     engine_template_options: bool = True
     """Whether ``chat_template_kwargs`` may be sent; False for an endpoint that refuses fields it does not know."""
 

@@ -15,6 +15,8 @@
     └── DependencyError         502 upstream_error
         ├── EngineError             the engine answered with an error (its status is kept when it is a 4xx)
         ├── Unavailable         503 (Retry-After)  the dependency cannot be reached
+        │   └── Unreachable         no connection came about in time: nothing was sent
+        │       └── ConnectRefused      it was refused at once
         └── Timeout             504
 
 Source of the body's shape: OpenAI API reference, "Errors".
@@ -193,6 +195,14 @@ class Unavailable(DependencyError):
 
     status = 503
     default_code = "unavailable"
+
+
+class Unreachable(Unavailable):
+    """No connection to the dependency came about; nothing was sent to it."""
+
+
+class ConnectRefused(Unreachable):
+    """The dependency, or the network before it, refused the connection at once."""
 
 
 class Timeout(DependencyError):
