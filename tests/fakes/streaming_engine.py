@@ -107,10 +107,10 @@ class FakeEngine:
         """The newest request."""
         return self.received[-1]
 
-    async def start(self) -> None:
-        """Listen."""
+    async def start(self, *, port: int = 0) -> None:
+        """Listen; on a given port it comes back after ``stop``."""
         routes = [web.get("/v1/models", self._models), web.post("/v1/{path:.+}", self._answer)]
-        self.url = await self._stack.enter_async_context(serving(routes)) + "/v1"
+        self.url = await self._stack.enter_async_context(serving(routes, port=port)) + "/v1"
 
     async def stop(self) -> None:
         """Be gone: connections are refused from now on."""

@@ -183,20 +183,6 @@ async def test_answer_of_an_odd_shape_passes_and_is_remembered_without_a_reply(
     assert said(turns) == [("user", "Hi.")]
 
 
-async def test_more_requests_than_there_is_room_for_are_told_to_wait(
-    settings: GatewaySettings, engine: FakeEngine
-) -> None:
-    async with running_gateway(settings.model_copy(update={"max_active_requests": 1})) as gateway:
-        engine.will(Hangs("Hel"))
-        async with gateway.http.post(gateway.url + CHAT, json=question(stream=True)) as stream:
-            await stream.content.readany()
-            refused = await gateway.chat()
-        await engine.until_running(0)
-        after = await gateway.chat()
-    assert (refused.status, refused.error["type"], refused.headers["Retry-After"]) == (429, "rate_limit_error", "1")
-    assert after.status == 200
-
-
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", CHAT, 405), ("POST", "/v1/nothing", 404)])
 async def test_wrong_route_is_an_openai_shaped_error(gateway: Gateway, method: str, path: str, status: int) -> None:
     answer = await (gateway.get(path) if method == "GET" else gateway.post(path, {}))

@@ -7,12 +7,13 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unauthenticated
 
 LOCAL_TENANT = "local"
+_KEY_NAME_CHARS = 16
 _ENTRY = re.compile(r"(?P<tenant>[A-Za-z0-9][A-Za-z0-9._-]{0,63}):(?P<digest>[0-9a-fA-F]{64})")
 _CREDENTIALS = re.compile(r"\s*(?:Bearer|Token)\s+(?P<key>\S+)\s*", re.IGNORECASE)
 
@@ -23,9 +24,15 @@ class KeyFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The caller. ``tenant`` bounds everything that the request may see."""
+    """The caller. ``tenant`` bounds everything that the request may see; ``key`` is the start of the key's hash."""
 
     tenant: str
+    key: str = field(default="", compare=False)
+
+    @property
+    def bucket(self) -> str:
+        """What its requests and tokens are counted under."""
+        return f"{self.tenant}:{self.key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ class KeyRing:
         matches = [tenant for tenant, digest in self.entries if hmac.compare_digest(digest, presented)]
         if not matches:
             raise Unauthenticated("This API key is not known.")
-        return Principal(matches[0])
+        return Principal(matches[0], presented.hex()[:_KEY_NAME_CHARS])
 
 
 def load_keys(settings: GatewaySettings) -> KeyRing:

@@ -13,13 +13,10 @@ When the write is queued, and why no order of events loses it:
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from gateway.auth import Principal
-from gateway.jobs import new_event_id
-from gateway.namespaces import namespace_of
 from gateway.recall import Recall, recall
 from gateway.services import Services
 from gateway.turns import last_user_index, newest_turn
@@ -65,11 +62,10 @@ class ChatTurn:
 
 
 async def begin_turn(
-    services: Services, principal: Principal, chat: ChatRequest, headers: Mapping[str, str]
+    services: Services, chat: ChatRequest, namespace: Namespace | None, *, event_id: str
 ) -> ChatTurn | None:
     """Recall for a chat; None when memory has no part in it (it is off, or was not asked for and nobody is named)."""
     options = chat.memory or MemoryOptions()
-    namespace = namespace_of(principal, chat, headers)
     if options.long_context == "auto":
         raise NotSupported("Reading oversized parts of a chat is not served yet.", param="memory.long_context")
     if options.mode == "off" or (namespace is None and chat.memory is None):
@@ -83,7 +79,7 @@ async def begin_turn(
             services, namespace, chat.messages[place].text() if place is not None else "", options
         ),
         place=place,
-        event_id=new_event_id(),
+        event_id=event_id,
     )
 
 

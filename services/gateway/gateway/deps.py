@@ -5,8 +5,10 @@ from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
 
+from gateway.allowance import Allowance
 from gateway.auth import Principal
 from gateway.services import Services
+from memloop.wire.errors import MemloopError
 
 
 async def services_of(request: Request) -> Services:
@@ -25,11 +27,41 @@ async def principal_of(request: Request, services: ServicesDep) -> Principal:
 PrincipalDep: TypeAlias = Annotated[Principal, Depends(principal_of)]
 
 
-async def room_of(services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[None]:
-    """Room for one more request at the engine, held until the last byte of the answer. Raises RateLimited."""
+async def allowance_of(request: Request, services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[Allowance]:
+    """The request's part in its key's limits; put right after the last byte of the answer."""
+    allowance = Allowance(request, services, principal)
+    failed = False
+    try:
+        yield allowance
+    except MemloopError:
+        failed = True
+        raise
+    finally:
+        await allowance.settle(failed=failed)
+
+
+AllowanceDep: TypeAlias = Annotated[Allowance, Depends(allowance_of)]
+
+
+async def room_of(request: Request, services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[None]:
+    """Room for one more interactive request, held until the last byte of the answer. Raises Overloaded."""
     del principal  # known callers only take room
-    with services.active.one():
+    with services.lanes.room("interactive", body_bytes=_body_bytes(request, services)):
         yield
 
 
+async def batch_room_of(request: Request, services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[None]:
+    """Room for one more batch request, held as ``room_of`` does."""
+    del principal
+    with services.lanes.room("batch", body_bytes=_body_bytes(request, services)):
+        yield
+
+
+def _body_bytes(request: Request, services: Services) -> int:
+    """What the body will take: as the client says, else as much as it may be."""
+    announced = request.headers.get("content-length", "")
+    return int(announced) if announced.isdecimal() else services.settings.max_body_bytes
+
+
 Room = Depends(room_of)
+BatchRoom = Depends(batch_room_of)

@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from gateway.auth import load_keys
 from gateway.disconnect import ClientGone
 from gateway.metrics import Metrics
+from gateway.rate_headers import RateHeaders
 from gateway.request_times import RequestTimes
 from gateway.routes import chat, long_read, memory, models
 from gateway.services import Services, open_services
@@ -48,6 +49,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         lifespan=lifespan,
     )
     app.add_exception_handler(ClientGone, nobody_reads)
+    app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     return app
 

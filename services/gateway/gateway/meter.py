@@ -4,6 +4,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from gateway.allowance import Allowance
 from gateway.answers import object_in
 from gateway.metrics import Metrics
 
@@ -11,7 +12,8 @@ from gateway.metrics import Metrics
 class Meter:
     """One request at the engine. ``operation`` is ``chat``, ``completions``, ``embeddings`` or ``responses``."""
 
-    def __init__(self, metrics: Metrics, route: str, operation: str) -> None:
+    def __init__(self, metrics: Metrics, route: str, operation: str, allowance: Allowance) -> None:
+        self._allowance = allowance
         self._metrics = metrics
         self._route = route
         self._operation = operation
@@ -34,8 +36,13 @@ class Meter:
             self._saw_byte = True
             self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
 
+    def streamed(self, event: bytes) -> None:
+        """An event of the engine's stream passes."""
+        self._allowance.streamed(event)
+
     def tokens(self, usage: object) -> None:
         """The usage that the engine gave, if it gave one."""
+        self._allowance.usage(usage)
         given = object_in(usage)
         for kind, name in (("input", "prompt_tokens"), ("output", "completion_tokens")):
             count = given.get(name)

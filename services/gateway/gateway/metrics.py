@@ -66,4 +66,7 @@ class Metrics:
         self.upstream_abort = Counter(
             "upstream_abort", "Engine requests aborted because the client left.", registry=registry
         )
+        self.rate_limit_skipped = Counter(
+            "rate_limit_skipped", "Requests that Redis could not count, let in all the same.", registry=registry
+        )
         self.upstream_errors = Counter("upstream_errors", "Engine requests that failed.", ("kind",), registry=registry)

@@ -57,6 +57,7 @@ async def _events(upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, 
     async for data in upstream.chunks():
         meter.first_byte()
         for event in cutter.feed(data):
+            meter.streamed(event)
             yield event
 
 

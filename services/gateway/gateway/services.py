@@ -10,10 +10,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from gateway.auth import KeyRing, load_keys
+from gateway.engine_guard import Breaker, EngineGuard
+from gateway.idempotency import Idempotency
 from gateway.jobs import Jobs
-from gateway.limits import ActiveRequests
+from gateway.limits import Capacity, Lanes
 from gateway.metrics import Metrics
 from gateway.model import loop_model
+from gateway.rates import RateLimits, Rates
 from gateway.settings import GatewaySettings
 from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
 from memloop.ports import Splitter
@@ -31,12 +34,16 @@ class Services:
     store: StoreClient
     engine: EngineClient
     """Its ``complete`` asks ``model``, which the loops use; a chat names its own in its body."""
+    guarded: EngineGuard
+    """The same engine, for requests that pass through to it."""
     inference: InferenceClient | None
     profile: Profile
     splitter: Splitter
     model: str
     jobs: Jobs
-    active: ActiveRequests
+    lanes: Lanes
+    idempotency: Idempotency
+    rates: Rates
 
 
 @asynccontextmanager
@@ -52,20 +59,32 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
         inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
         async with _engine(settings, model="") as unnamed:
             served = await loop_model(settings, unnamed, inference)
+        engine = await stack.enter_async_context(_engine(settings, model=served.id))
         yield Services(
             settings=settings,
             keys=keys,
             metrics=metrics,
             redis=redis,
             store=store,
-            engine=await stack.enter_async_context(_engine(settings, model=served.id)),
+            engine=engine,
+            guarded=EngineGuard(engine, _breaker(settings)),
             inference=inference,
             profile=served.profile,
             splitter=served.splitter,
             model=served.id,
             jobs=Jobs(redis),
-            active=ActiveRequests(settings.max_active_requests),
+            lanes=Lanes(_capacity(settings)),
+            idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
+            rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
         )
+
+
+def _capacity(settings: GatewaySettings) -> Capacity:
+    return Capacity(
+        requests=settings.max_active_requests,
+        batch=settings.max_batch_requests,
+        body_bytes=settings.max_active_bytes,
+    )
 
 
 def _redis(settings: GatewaySettings) -> Redis:
@@ -90,6 +109,10 @@ def _engine(settings: GatewaySettings, *, model: str) -> EngineClient:
         ),
         dialect=Dialect(template_kwargs=settings.engine_template_options),
     )
+
+
+def _breaker(settings: GatewaySettings) -> Breaker:
+    return Breaker(failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
 
 
 def _inference(settings: GatewaySettings) -> InferenceClient:

@@ -32,6 +32,9 @@ class GatewaySettings(ServiceSettings):
     engine_connect_timeout_s: float = Field(default=5.0, gt=0)
     engine_read_timeout_s: float = Field(default=600.0, gt=0)
     engine_total_timeout_s: float = Field(default=3600.0, gt=0)
+    engine_breaker_failures: int = Field(default=5, ge=1)
+    engine_breaker_open_s: float = Field(default=5.0, gt=0)
+    """After so many connection failures in a row the engine is left alone for so long."""
     engine_template_options: bool = True
     """Whether ``chat_template_kwargs`` may be sent; False for an endpoint that refuses fields it does not know."""
 
@@ -46,6 +49,15 @@ class GatewaySettings(ServiceSettings):
     api_keys_file: Path | None = None
 
     max_active_requests: int = Field(default=512, ge=1)
+    max_batch_requests: int = Field(default=64, ge=0)
+    """How many of them may be long reads."""
+    max_active_bytes: int = Field(default=1024 * MIB, gt=0)
+    """What the bodies of all requests under way may take together; not less than ``max_body_bytes``."""
+    requests_per_minute: int = Field(default=0, ge=0)
+    tokens_per_minute: int = Field(default=0, ge=0)
+    """Of one key; 0 is no limit."""
+    idempotency_max_bytes: int = Field(default=MIB, ge=0)
+    """The longest answer that is kept for an ``Idempotency-Key``."""
     heartbeat_s: float = Field(default=15.0, gt=0)
 
     max_document_chars: int = Field(default=64_000_000, ge=1)
@@ -57,6 +69,12 @@ class GatewaySettings(ServiceSettings):
     def _key_sources(self) -> Self:
         if self.api_keys.get_secret_value() and self.api_keys_file is not None:
             raise ValueError("give MEMLOOP_API_KEYS or MEMLOOP_API_KEYS_FILE, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _room_for_a_body(self) -> Self:
+        if self.max_active_bytes < self.max_body_bytes:
+            raise ValueError("MEMLOOP_MAX_ACTIVE_BYTES must not be less than MEMLOOP_MAX_BODY_BYTES")
         return self
 
 

@@ -10,7 +10,7 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
+from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Timeout, Unavailable, Unreachable
 
 # Shorter than the 5 s after which uvicorn, and so vLLM, hangs up: a request never goes into a closing connection.
 _KEEP_ALIVE_S = 4.0
@@ -170,8 +170,10 @@ def typed_failures(peer: str) -> Generator[None]:
     """What the network does, as errors of ours. The peer's address stays out of the message: clients see it."""
     try:
         yield
-    except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
-        raise Unavailable(f"the {peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
+    except aiohttp.ConnectionTimeoutError as error:
+        raise Unreachable(f"the {peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
+    except aiohttp.ClientConnectorError as error:
+        raise ConnectRefused(f"the {peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
     except TimeoutError as error:
         raise Timeout(f"the {peer} did not answer in time") from error
     except aiohttp.ClientError as error:

@@ -11,9 +11,12 @@
     ├── PreconditionFailed      412 conflict_error
     ├── RateLimited             429 rate_limit_error      (Retry-After)
     ├── NotSupported            501 not_implemented
+    ├── Overloaded              503 overloaded_error      (Retry-After)
     └── DependencyError         502 upstream_error
         ├── EngineError             the engine answered with an error (its status is kept when it is a 4xx)
         ├── Unavailable         503 (Retry-After)  the dependency cannot be reached
+        │   └── Unreachable         no connection came about in time: nothing was sent
+        │       └── ConnectRefused      it was refused at once
         └── Timeout             504
 
 Source of the body's shape: OpenAI API reference, "Errors".
@@ -149,6 +152,14 @@ class NotSupported(MemloopError):
     default_code = "not_implemented"
 
 
+class Overloaded(MemloopError):
+    """The process holds as much work as it may; try again after ``retry_after_s`` seconds."""
+
+    status = 503
+    type = "overloaded_error"
+    default_code = "overloaded"
+
+
 class DependencyError(MemloopError):
     """Something behind us failed."""
 
@@ -184,6 +195,14 @@ class Unavailable(DependencyError):
 
     status = 503
     default_code = "unavailable"
+
+
+class Unreachable(Unavailable):
+    """No connection to the dependency came about; nothing was sent to it."""
+
+
+class ConnectRefused(Unreachable):
+    """The dependency, or the network before it, refused the connection at once."""
 
 
 class Timeout(DependencyError):

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Request, Response
 from gateway.answers import parsed_object, reply_text
 from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
-from gateway.deps import PrincipalDep, Room, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
 from gateway.engine_calls import EngineCall
+from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
 from gateway.meter import Meter
+from gateway.namespaces import namespace_of
 from gateway.recall import with_recalled
 from gateway.relay import relay, relay_chat
 from gateway.services import Services
@@ -25,14 +27,33 @@ router = APIRouter(tags=["chat"])
 
 
 @router.post(PATH, response_model=None, dependencies=[Room])
-async def create_chat_completion(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+async def create_chat_completion(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
     """Answer a conversation. Fields that are not ours go to the engine as they are; ``memory`` stays here."""
-    meter = Meter(services.metrics, PATH, "chat")
+    meter = Meter(services.metrics, PATH, "chat", allowance)
     with meter.ours():
         body = await read_json(request)
         chat = validated(ChatRequest, body.fields)
-        turn = await begin_turn(services, principal, chat, request.headers)
-        outgoing = engine_body(body, turn)
+        namespace = namespace_of(principal, chat, request.headers)
+
+    async def answer(attempt: Attempt) -> Response:
+        with meter.ours():
+            await allowance.admit(body.fields["messages"])
+            turn = await begin_turn(services, chat, namespace, event_id=f"evt_{attempt.id_of()}")
+            outgoing = engine_body(body, turn)
+        return await at_the_engine(request, services, meter, turn, outgoing)
+
+    if chat.stream:
+        refuse_key_of_stream(request)
+    subject = subject_of_user(namespace.user_id) if namespace is not None else ""
+    return await services.idempotency.once(request, principal.tenant, answer, subject=subject)
+
+
+async def at_the_engine(
+    request: Request, services: Services, meter: Meter, turn: ChatTurn | None, outgoing: bytes
+) -> Response:
+    """The engine's answer, with memory's part in it."""
 
     def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
         return relay(services, upstream, meter) if turn is None else relay_chat(services, upstream, turn, meter)

@@ -10,11 +10,13 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.types import Receive
 
+from gateway.allowance import Allowance
 from gateway.bodies import read_json, validated
-from gateway.deps import PrincipalDep, Room, ServicesDep
+from gateway.deps import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep
 from gateway.disconnect import ClientGone, stop_when_gone
+from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.read_hosts import ForegroundRead
-from gateway.read_records import ReadDeleted, ReadJob, ReadPage
+from gateway.read_records import TERMINAL, ReadDeleted, ReadJob, ReadPage
 from gateway.reading_plan import ReadingPlan, cut, estimate, plan_read
 from gateway.reads import ReadingTools, new_record
 from gateway.services import Services
@@ -28,27 +30,35 @@ Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 router = APIRouter(prefix="/v1/long-read", tags=["long-read"])
 
 
-@router.post("", response_model=LongRead, dependencies=[Room])
-async def create_read(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+@router.post("", response_model=LongRead, dependencies=[BatchRoom])
+async def create_read(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
     """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
     asked = validated(LongReadRequest, (await read_json(request)).fields)
     await _plan(asked, services)
     job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked)
-    if asked.background:
-        return await _queued(job, services)
-    read = ForegroundRead(job, reading_tools(services, asked.model))
-    await read.open()
+
+    async def read(attempt: Attempt) -> Response:
+        await allowance.admit(asked.question, asked.document.text)
+        if asked.background:
+            return await _queued(job.model_copy(update={"read_id": f"lr_{attempt.id_of()}"}), services)
+        return await _read_now(job, request.receive, services, allowance)
+
     if asked.stream:
-        aborted = services.metrics.upstream_abort.inc
-        return EventStream(_events_of(read), heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
-    return await _answered(read, request.receive, services)
+        refuse_key_of_stream(request)
+    subject = subject_of_read(job.read_id)
+    return await services.idempotency.once(request, principal.tenant, read, subject=subject)
 
 
-@router.post("/estimate")
-async def estimate_read(request: Request, services: ServicesDep, principal: PrincipalDep) -> Estimate:
+@router.post("/estimate", dependencies=[BatchRoom])
+async def estimate_read(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Estimate:
     """The most that a read would cost. Nothing is read."""
     del principal
     asked = validated(LongReadRequest, (await read_json(request)).fields)
+    await allowance.admit()
     plan = await _plan(asked, services)
     chunks = await asyncio.to_thread(cut, asked.document.text or "", plan, services.splitter)
     return await asyncio.to_thread(estimate, asked, plan, chunks, services.splitter)
@@ -91,7 +101,9 @@ async def cancel_read(read_id: str, services: ServicesDep, principal: PrincipalD
 @router.delete("/{read_id}")
 async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> ReadDeleted:
     """Delete a read, its document and its events; a running one stops."""
-    return await services.jobs.read_records.delete(principal.tenant, read_id)
+    deleted = await services.jobs.read_records.delete(principal.tenant, read_id)
+    await services.idempotency.forget(principal.tenant, subject_of_read(read_id))
+    return deleted
 
 
 def reading_tools(services: Services, model: str) -> ReadingTools:
@@ -125,10 +137,21 @@ async def _queued(job: ReadJob, services: Services) -> Response:
     return _json(record, 202)
 
 
-async def _answered(read: ForegroundRead, receive: Receive, services: Services) -> Response:
+async def _read_now(job: ReadJob, receive: Receive, services: Services, allowance: Allowance) -> Response:
+    read = ForegroundRead(job, reading_tools(services, job.request.model))
+    await read.open()
+    if job.request.stream:
+        aborted = services.metrics.upstream_abort.inc
+        return EventStream(_events_of(read, allowance), heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
+    return await _answered(read, receive, services, allowance)
+
+
+async def _answered(read: ForegroundRead, receive: Receive, services: Services, allowance: Allowance) -> Response:
     try:
         async with stop_when_gone(receive):
-            return _json(await read.run(), 200)
+            record = await read.run()
+            allowance.spend(record.usage.total_tokens)
+            return _json(record, 200)
     except ClientGone:
         services.metrics.upstream_abort.inc()
         raise
@@ -138,13 +161,15 @@ def _event_stream(source: AsyncGenerator[bytes, None], services: Services) -> Re
     return EventStream(source, heartbeat_s=services.settings.heartbeat_s)
 
 
-async def _events_of(read: ForegroundRead) -> AsyncGenerator[bytes, None]:
+async def _events_of(read: ForegroundRead, allowance: Allowance) -> AsyncGenerator[bytes, None]:
     """The events of a read that runs only as long as somebody takes them."""
     waiting: asyncio.Queue[ReadEvent | None] = asyncio.Queue()
     task = asyncio.create_task(read.run(waiting.put))
     task.add_done_callback(lambda _: waiting.put_nowait(None))
     try:
         while (event := await waiting.get()) is not None:
+            if event.read is not None and event.read.status in TERMINAL:
+                allowance.spend(event.read.usage.total_tokens)
             yield _line(event)
         await _outcome(task)
     except MemloopError as error:

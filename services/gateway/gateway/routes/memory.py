@@ -6,9 +6,12 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
+from gateway.auth import Principal
 from gateway.bodies import read_json, validated
-from gateway.deps import PrincipalDep, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
 from gateway.erasure import erase
+from gateway.idempotency import Attempt, subject_of_user
+from gateway.services import Services
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.memory import (
@@ -66,19 +69,32 @@ class MemoryDeleted(Wire):
     deleted: bool = True
 
 
-@router.post("/add", response_model=MemoryEvent | Accepted, status_code=202)
-async def add_memory(request: Request, services: ServicesDep, principal: PrincipalDep) -> Response:
+@router.post("/add", response_model=MemoryEvent | Accepted, status_code=202, dependencies=[Room])
+async def add_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
     """Queue a write: 202. With ``sync``, or with ``infer`` false, answer its event once it ended: 200."""
     add = validated(MemoryAdd, (await read_json(request)).fields)
     if not any(message.content.strip() for message in add.messages):
         raise Unprocessable("No message has any text.", param="messages", code="empty_messages")
-    event_id = await services.jobs.enqueue_memory_write(
+
+    async def write(attempt: Attempt) -> Response:
+        await allowance.admit()
+        return await added(add, services, principal, event_id=f"evt_{attempt.id_of()}")
+
+    return await services.idempotency.once(request, principal.tenant, write, subject=subject_of_user(add.user_id))
+
+
+async def added(add: MemoryAdd, services: Services, principal: Principal, *, event_id: str) -> Response:
+    """The answer to an add, once it is queued or, if it was asked to wait, done."""
+    await services.jobs.enqueue_memory_write(
         Namespace(tenant=principal.tenant, **add.model_dump(include=_NAME_FIELDS)),
         add.messages,
         infer=add.infer,
         metadata=add.metadata,
         timestamp=add.timestamp,
         expires_at=add.expires_at,
+        event_id=event_id,
     )
     if add.infer and not add.sync:
         return _json(Accepted(event_id=event_id), 202)
@@ -86,10 +102,13 @@ async def add_memory(request: Request, services: ServicesDep, principal: Princip
     return _json(event, 200 if event.status in _ENDED else 202)
 
 
-@router.post("/search")
-async def search_memory(request: Request, services: ServicesDep, principal: PrincipalDep) -> SearchResult:
+@router.post("/search", dependencies=[Room])
+async def search_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> SearchResult:
     """The best memories for a query."""
     search = validated(MemorySearch, (await read_json(request)).fields)
+    await allowance.admit()
     namespace = Namespace(tenant=principal.tenant, **search.model_dump(include=_NAME_FIELDS))
     with services.metrics.memory_search_seconds.labels("api").time():
         return await services.store.search(StoreSearch(namespace=namespace, **search.model_dump(exclude=_NAME_FIELDS)))
@@ -121,17 +140,32 @@ async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: 
     return await services.store.buffers(principal.tenant, user_id=user_id)
 
 
-@router.post("/buffers/flush", status_code=202)
-async def flush_buffers(request: Request, services: ServicesDep, principal: PrincipalDep) -> Flushing:
+@router.post("/buffers/flush", response_model=Flushing, status_code=202, dependencies=[Room])
+async def flush_buffers(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
     """Queue a decision over every buffer of the namespace, as it is."""
     flush = validated(FlushRequest, (await read_json(request)).fields)
+
+    async def queue(attempt: Attempt) -> Response:
+        await allowance.admit()
+        return _json(await flushed(flush, services, principal, attempt), 202)
+
+    return await services.idempotency.once(request, principal.tenant, queue, subject=subject_of_user(flush.user_id))
+
+
+async def flushed(flush: FlushRequest, services: Services, principal: Principal, attempt: Attempt) -> Flushing:
+    """One queued write for each buffer that is there."""
     page = await services.store.buffers(principal.tenant, user_id=flush.user_id)
     chosen = [
         buffer.namespace
         for buffer in page.buffers
         if flush.agent_id in (None, buffer.namespace.agent_id) and flush.run_id in (None, buffer.namespace.run_id)
     ]
-    ids = [await services.jobs.enqueue_memory_write(namespace, ()) for namespace in chosen]
+    ids = [
+        await services.jobs.enqueue_memory_write(namespace, (), event_id=f"evt_{attempt.id_of(namespace.lane())}")
+        for namespace in chosen
+    ]
     return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))
 
 
@@ -172,9 +206,11 @@ async def erase_memories(
     agent_id: OptionalId = None,
     run_id: OptionalId = None,
 ) -> Erased:
-    """Erase a namespace everywhere: items, buffers, waiting writes, events."""
+    """Erase a namespace everywhere: items, buffers, waiting writes, events, answers kept for an idempotency key."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
-    return await erase(namespace, jobs=services.jobs, store=services.store)
+    erased = await erase(namespace, jobs=services.jobs, store=services.store)
+    await services.idempotency.forget(principal.tenant, subject_of_user(user_id))
+    return erased
 
 
 @router.get("/{item_id}")

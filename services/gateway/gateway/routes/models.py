@@ -4,9 +4,10 @@ from collections.abc import AsyncGenerator, Collection
 
 from fastapi import APIRouter, Request, Response
 
+from gateway.allowance import Allowance
 from gateway.answers import objects_in, parsed_object
 from gateway.bodies import read_json
-from gateway.deps import PrincipalDep, Room, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
 from gateway.engine_calls import EngineCall
 from gateway.meter import Meter
 from gateway.relay import relay
@@ -15,6 +16,8 @@ from gateway.upstream import soon
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound, NotSupported
+
+_ASKING = ("prompt", "input", "instructions")
 
 router = APIRouter(tags=["engine"])
 
@@ -37,21 +40,23 @@ async def retrieve_model(model_id: str, services: ServicesDep, principal: Princi
 
 
 @router.post("/v1/embeddings", response_model=None, dependencies=[Room])
-async def create_embeddings(request: Request, services: ServicesDep) -> Response:
+async def create_embeddings(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """Embeddings by the engine."""
-    return await _pass_through(request, services, "embeddings")
+    return await _pass_through(request, services, allowance, "embeddings")
 
 
 @router.post("/v1/completions", response_model=None, dependencies=[Room])
-async def create_completion(request: Request, services: ServicesDep) -> Response:
+async def create_completion(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """A completion by the engine."""
-    return await _pass_through(request, services, "completions")
+    return await _pass_through(request, services, allowance, "completions")
 
 
 @router.post("/v1/responses", response_model=None, dependencies=[Room])
-async def create_response(request: Request, services: ServicesDep) -> Response:
+async def create_response(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """A response by the engine, complete in itself: the engine's own store of responses knows no tenants."""
-    return await _pass_through(request, services, "responses", unserved=("previous_response_id", "conversation"))
+    return await _pass_through(
+        request, services, allowance, "responses", unserved=("previous_response_id", "conversation")
+    )
 
 
 async def _models(services: Services) -> Json:
@@ -62,14 +67,16 @@ async def _models(services: Services) -> Json:
 
 
 async def _pass_through(
-    request: Request, services: Services, operation: str, *, unserved: Collection[str] = ()
+    request: Request, services: Services, allowance: Allowance, operation: str, *, unserved: Collection[str] = ()
 ) -> Response:
-    meter = Meter(services.metrics, f"/v1/{operation}", operation)
+    meter = Meter(services.metrics, f"/v1/{operation}", operation, allowance)
     with meter.ours():
         body = await read_json(request)
     for field in unserved:
         if body.fields.get(field) is not None:
             raise NotSupported(f"{field} is not served.", param=field)
+    with meter.ours():
+        await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 
     def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
         return relay(services, upstream, meter)

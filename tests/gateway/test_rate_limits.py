@@ -1,0 +1,169 @@
+"""Requests and tokens per minute of one key."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from gateway.settings import GatewaySettings
+from tests.fakes.redis_server import RedisServer
+from tests.fakes.streaming_engine import USAGE, FakeEngine, Refuses, Says
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, api
+from tests.gateway.long_reads import PATH as READ
+from tests.gateway.long_reads import asked, reader
+from tests.gateway.redis_view import command, connected, keys
+from tests.gateway.rig import eventually, script
+from tests.gateway.running import CHAT, Answer, Gateway, question, running_gateway
+
+SPENT = USAGE["total_tokens"]
+
+
+@asynccontextmanager
+async def limited(settings: GatewaySettings, *, requests: int = 0, tokens: int = 0) -> AsyncGenerator[Gateway]:
+    changes = {"requests_per_minute": requests, "tokens_per_minute": tokens}
+    async with running_gateway(settings.model_copy(update=changes)) as gateway:
+        yield gateway
+
+
+def left(answer: Answer, kind: str) -> int:
+    return int(answer.headers[f"x-ratelimit-remaining-{kind}"])
+
+
+async def counted(gateway: Gateway) -> int:
+    """The tokens in the window of the only key."""
+    counts = await command(gateway.services.redis, "HGETALL", "memloop:rate:local:")
+    return sum(int(count) for field, count in counts.items() if field.startswith(b"t"))
+
+
+async def until_counted(gateway: Gateway, tokens: int) -> None:
+    async def holds() -> bool:
+        return await counted(gateway) == tokens
+
+    await eventually(holds)
+
+
+async def grow_older(url: str, seconds: int) -> None:
+    """Move every count of every window into the past."""
+    async with connected(url) as redis:
+        for window in await keys(redis, "memloop:rate:*"):
+            counts = await command(redis, "HGETALL", window)
+            await command(redis, "DEL", window)
+            for field, count in counts.items():
+                older = f"{chr(field[0])}{int(field[1:]) - seconds}"
+                await command(redis, "HSET", window, older, count.decode())
+
+
+async def test_without_limits_there_are_no_headers_and_no_counts(gateway: Gateway) -> None:
+    answer = await gateway.chat()
+    assert not [name for name in answer.headers if name.lower().startswith("x-ratelimit")]
+    assert await counted(gateway) == 0
+
+
+async def test_answers_tell_what_is_left(settings: GatewaySettings) -> None:
+    async with limited(settings, requests=10, tokens=1000) as gateway:
+        first, second = await gateway.chat(), await gateway.chat()
+    assert (first.headers["x-ratelimit-limit-requests"], first.headers["x-ratelimit-limit-tokens"]) == ("10", "1000")
+    assert (left(first, "requests"), left(second, "requests")) == (9, 8)
+    assert 980 < left(second, "tokens") < 1000
+    assert first.headers["x-ratelimit-reset-requests"] == "61s"
+
+
+async def test_one_request_too_many_is_told_when_to_come_back(settings: GatewaySettings, engine: FakeEngine) -> None:
+    async with limited(settings, requests=2) as gateway:
+        answers = [await gateway.chat() for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    refused = answers[-1]
+    assert (refused.error["type"], refused.error["code"]) == ("rate_limit_error", "rate_limit_exceeded")
+    assert 58 <= int(refused.headers["Retry-After"]) <= 61
+    assert left(refused, "requests") == 0
+    assert len(engine.received) == 2
+
+
+async def test_the_window_slides(settings: GatewaySettings, redis_url: str) -> None:
+    async with limited(settings, requests=2) as gateway:
+        await gateway.chat()
+        await grow_older(redis_url, 40)
+        await gateway.chat()
+        waiting = await gateway.chat()
+        await grow_older(redis_url, 22)
+        answers = [await gateway.chat() for _ in range(2)]
+    assert 18 <= int(waiting.headers["Retry-After"]) <= 21
+    assert [answer.status for answer in answers] == [200, 429]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"stream": True, "stream_options": {"include_usage": True}}, {"user": "u1"}],
+    ids=["whole", "stream", "with memory"],
+)
+async def test_tokens_are_what_the_engine_counted(settings: GatewaySettings, fields: dict[str, object]) -> None:
+    async with limited(settings, tokens=1000) as gateway:
+        await gateway.chat("A rather long question, longer than its usage says. " * 5, **fields)
+        await until_counted(gateway, SPENT)
+
+
+async def test_a_stream_without_usage_counts_its_events(settings: GatewaySettings, engine: FakeEngine) -> None:
+    async with limited(settings, tokens=1000) as gateway:
+        engine.will(Says(pieces=["a"] * 50))
+        await gateway.chat("Hi.", stream=True)
+
+        async def holds() -> bool:
+            return 50 < await counted(gateway) < 70
+
+        await eventually(holds)
+
+
+async def test_a_key_that_has_spent_its_tokens_waits(settings: GatewaySettings, engine: FakeEngine) -> None:
+    async with limited(settings, tokens=50) as gateway:
+        engine.will(Says(extra={"usage": {"total_tokens": 60}}))
+        assert (await gateway.chat()).status == 200
+        await until_counted(gateway, 60)
+        refused = await gateway.chat()
+    assert (refused.status, left(refused, "tokens")) == (429, 0)
+    assert "tokens per minute" in refused.error["message"]
+
+
+async def test_a_request_over_the_whole_limit_is_let_into_an_empty_window_only(settings: GatewaySettings) -> None:
+    async with limited(settings, tokens=50) as gateway:
+        long = "many words " * 100
+        assert (await gateway.chat(long)).status == 200
+        await until_counted(gateway, SPENT)
+        assert (await gateway.chat(long)).status == 429
+
+
+async def test_what_the_engine_refused_costs_no_tokens(settings: GatewaySettings, engine: FakeEngine) -> None:
+    async with limited(settings, tokens=1000) as gateway:
+        engine.will(Refuses(400, {"error": {"message": "no"}}))
+        assert (await gateway.chat()).status == 400
+        await until_counted(gateway, 0)
+
+
+async def test_a_read_counts_all_that_it_spent(redis_url: str) -> None:
+    async with api(redis_url, reader, tokens_per_minute=10_000) as it:
+        answer = await it.post(READ, asked())
+        await until_counted(it.gateway, answer.json["usage"]["total_tokens"])
+
+
+async def test_keys_have_windows_of_their_own(redis_url: str) -> None:
+    async with api(redis_url, script("ok"), api_keys=TWO_TENANTS, requests_per_minute=1) as it:
+        search = {"query": "tea", "user_id": "alice"}
+        statuses = [
+            (await it.call("POST", "/v1/memory/search", search, headers={"X-API-Key": key})).status
+            for key in (ALICE_KEY, ALICE_KEY, BOB_KEY)
+        ]
+    assert statuses == [200, 429, 200]
+
+
+async def test_a_replayed_answer_counts_nothing(settings: GatewaySettings) -> None:
+    async with limited(settings, requests=1) as gateway:
+        answers = [await gateway.post(CHAT, question(), headers={"Idempotency-Key": "k"}) for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 200, 200]
+
+
+async def test_without_redis_requests_are_let_in_and_counted_as_skipped(settings: GatewaySettings) -> None:
+    server = RedisServer.start()
+    url = type(settings.redis_url)(server.url)
+    async with limited(settings.model_copy(update={"redis_url": url}), requests=1) as gateway:
+        server.stop()
+        assert [(await gateway.chat()).status for _ in range(2)] == [200, 200]
+        assert await gateway.metric("rate_limit_skipped_total") == 2
