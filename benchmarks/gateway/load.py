@@ -18,9 +18,10 @@ class LoadError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: its status, the seconds to the first byte of its body and to the last."""
+    """One answer: its status, how many events it had, the seconds to the first byte of its body and to the last."""
 
     status: int
+    events: int
     first_s: float
     total_s: float
 
@@ -37,10 +38,9 @@ class Load:
         """Answers per second, all connections together."""
         return len(self.answers) / self.wall_s
 
-    @property
-    def failures(self) -> int:
-        """Answers other than 200."""
-        return sum(answer.status != _HTTP_OK for answer in self.answers)
+    def failures(self, *, events: int) -> int:
+        """Answers other than 200, or with fewer events: a stream that did not come as one."""
+        return sum(answer.status != _HTTP_OK or answer.events < events for answer in self.answers)
 
     def total_ms(self, percent: float) -> float:
         """A percentile of the whole time, in milliseconds."""
@@ -98,6 +98,7 @@ class _Connection(asyncio.Protocol):
         self._answer: asyncio.Future[Answer] | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._began = self._first = 0.0
+        self._events = 0
 
     async def exchange(self, request: bytes) -> Answer:
         """One request and its answer."""
@@ -105,6 +106,7 @@ class _Connection(asyncio.Protocol):
             raise LoadError("the connection is not open")
         self._answer = asyncio.get_running_loop().create_future()
         self._began, self._first = time.perf_counter(), 0.0
+        self._events = 0
         self._transport.write(request)
         return await self._answer
 
@@ -129,7 +131,7 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
-        del body
+        self._events += body.count(b"data:")
         if not self._first:
             self._first = time.perf_counter()
 
@@ -143,4 +145,5 @@ class _Connection(asyncio.Protocol):
             self.closed = True
             self.close()
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(Answer(status, (self._first or ended) - self._began, ended - self._began))
+            first_s, total_s = (self._first or ended) - self._began, ended - self._began
+            self._answer.set_result(Answer(status, self._events, first_s, total_s))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from benchmarks.gateway.load import Load
 from benchmarks.gateway.workload import Kind, Level
+from benchmarks.mock_engine import STREAM_EVENTS
 
 DIRECT, OFF, ON, LITELLM = "direct", "memory_off", "memory_on", "litellm"
 ADDED_AT = 4
@@ -37,7 +38,7 @@ def row(target: str, level: Level, load: Load, *, cpu_s: dict[str, float], rss_m
         kind=level.kind,
         concurrency=level.concurrency,
         requests=level.requests,
-        failures=load.failures,
+        failures=load.failures(events=STREAM_EVENTS if level.kind == "stream" else 0),
         per_second=round(load.per_second, 1),
         p50_ms=round(load.total_ms(50), 2),
         p99_ms=round(load.total_ms(99), 2),
