@@ -9,12 +9,14 @@ TORCH := torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PARTS := packages/memloop services/gateway services/memory-store services/inference trainer apps/memloop-cli
 READY := $(VENV)/.ready
+BENCH_VENV := .venv-bench
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo up down test test-fast test-slow test-deploy check bench bench-longread evaluate-tiny train-tiny lock clean
+.PHONY: help setup demo up down test test-fast test-slow test-deploy check
+.PHONY: bench bench-longread bench-gateway evaluate-tiny train-tiny lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -65,10 +67,18 @@ test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifica
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
 	.venv-deploy/bin/pytest -c /dev/null --rootdir=. --confcutdir=tests/deploy tests/deploy
 
-bench: bench-longread ## every benchmark; the last line of each is one JSON object
+bench: bench-longread bench-gateway ## every benchmark; the last line of each is one JSON object
 
 bench-longread: $(READY) ## what the reading loop costs beside its engine
 	$(BIN)/python -m benchmarks.long_read
+
+# A peer that cannot be installed does not stop the run: its result says that the peer was not there.
+bench-gateway: $(READY) ## what the gateway adds to a call, beside LiteLLM's proxy (its own .venv-bench)
+	@if [ ! -e $(BENCH_VENV)/.ready ] || [ requirements/bench.lock -nt $(BENCH_VENV)/.ready ]; then \
+	  { rm -rf $(BENCH_VENV) && $(PYTHON) -m venv $(BENCH_VENV) \
+	    && $(BENCH_VENV)/bin/pip install --quiet --no-deps --require-hashes -r requirements/bench.lock \
+	    && touch $(BENCH_VENV)/.ready; } || { rm -rf $(BENCH_VENV); echo "LiteLLM could not be installed" >&2; }; fi
+	$(BIN)/python -m benchmarks.gateway
 
 evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 1x to 64x its training length
 	@mkdir -p .memloop
@@ -82,6 +92,8 @@ train-tiny: $(READY) ## train the tiny model again (about half an hour on one co
 lock: $(READY) ## resolve the pinned versions anew (needs uv)
 	uv pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/workspace.lock
+	uv pip compile requirements/bench.in --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) .memloop

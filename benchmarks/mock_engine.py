@@ -1,4 +1,7 @@
-"""An engine that answers every chat completion with the same text after a fixed time, in a process of its own."""
+"""An engine that answers every chat completion with the same text after a fixed time, in a process of its own.
+
+A request with ``"stream": true`` gets the text as ``STREAM_EVENTS`` events, each its own write, a fixed gap apart.
+"""
 
 import asyncio
 import multiprocessing
@@ -8,54 +11,38 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import orjson
+import uvloop
 from aiohttp import web
 
 REPLY = "The harbour master keeps the key of the north gate. " * 8
+STREAM_EVENTS = 20
+STREAM_GAP_S = 0.001
 _START_S = 30.0
 
 
 @contextmanager
 def mock_engine(*, latency_s: float) -> Generator[str]:
     """The base URL of a running mock engine; it ends with the context."""
-    port = _free_port()
+    port = free_port()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, latency_s), daemon=True)
     process.start()
     try:
-        _wait_for(port)
+        wait_for(port)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.terminate()
         process.join()
 
 
-def _serve(port: int, latency_s: float) -> None:
-    body = orjson.dumps(
-        {
-            "id": "mock",
-            "object": "chat.completion",
-            "model": "mock",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": REPLY}}],
-            "usage": {"prompt_tokens": 7000, "completion_tokens": 100, "total_tokens": 7100},
-        }
-    )
-
-    async def answer(request: web.Request) -> web.Response:
-        await request.read()
-        await asyncio.sleep(latency_s)
-        return web.Response(body=body, content_type="application/json")
-
-    app = web.Application(client_max_size=1 << 26)
-    app.router.add_post("/v1/chat/completions", answer)
-    web.run_app(app, host="127.0.0.1", port=port, print=None)
-
-
-def _free_port() -> int:
+def free_port() -> int:
+    """A TCP port on the loopback that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
+    """Return when somebody listens on the port. Raises TimeoutError."""
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
         with socket.socket() as probe:
@@ -63,3 +50,65 @@ def _wait_for(port: int) -> None:
                 return
         time.sleep(0.05)
     raise TimeoutError(f"the mock engine did not listen within {_START_S:.0f} s")
+
+
+def _serve(port: int, latency_s: float) -> None:
+    body, events = _whole_answer(), _streamed_answer()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        asked = await request.read()
+        await asyncio.sleep(latency_s)
+        if not _wants_stream(asked):
+            return web.Response(body=body, content_type="application/json")
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for event in events:
+            await response.write(event)
+            await asyncio.sleep(STREAM_GAP_S)
+        return response
+
+    async def models(request: web.Request) -> web.Response:
+        del request
+        return web.json_response({"object": "list", "data": [{"id": "mock", "object": "model"}]})
+
+    app = web.Application(client_max_size=1 << 26)
+    app.router.add_post("/v1/chat/completions", answer)
+    app.router.add_get("/v1/models", models)
+    web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None, loop=uvloop.new_event_loop())
+
+
+def _wants_stream(body: bytes) -> bool:
+    """Looked for, so that a long body costs no parse; with the space that some clients put in and without."""
+    return b'"stream":true' in body or b'"stream": true' in body
+
+
+def _whole_answer() -> bytes:
+    message = {"role": "assistant", "content": REPLY}
+    return orjson.dumps(
+        {
+            "id": "mock",
+            "object": "chat.completion",
+            "created": 1_700_000_000,
+            "model": "mock",
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "usage": _usage(),
+        }
+    )
+
+
+def _streamed_answer() -> list[bytes]:
+    """The writes: the text's pieces, then the finish, the usage and ``[DONE]`` in one."""
+    size = -(-len(REPLY) // STREAM_EVENTS)
+    pieces = [REPLY[start : start + size] for start in range(0, len(REPLY), size)]
+    texts = [_event([{"index": 0, "delta": {"role": "assistant", "content": piece}}]) for piece in pieces]
+    finish = _event([{"index": 0, "delta": {}, "finish_reason": "stop"}])
+    return [*texts, finish + _event([], usage=_usage()) + b"data: [DONE]\n\n"]
+
+
+def _event(choices: list[dict[str, object]], **more: object) -> bytes:
+    head = {"id": "mock", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "mock"}
+    return b"data: " + orjson.dumps({**head, "choices": choices, **more}) + b"\n\n"
+
+
+def _usage() -> dict[str, int]:
+    return {"prompt_tokens": 7000, "completion_tokens": 100, "total_tokens": 7100}

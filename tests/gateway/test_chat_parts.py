@@ -29,6 +29,15 @@ def test_unfinished_event_is_not_given() -> None:
     assert EventCutter().feed(b"data: a\n") == []
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9, 1000])
+def test_whole_events_pass_without_loss_and_never_half(size: int) -> None:
+    raw = b"".join(EVENTS)
+    cutter = EventCutter()
+    passed = [cutter.whole(raw[start : start + size]) for start in range(0, len(raw), size)]
+    assert b"".join(passed) == raw
+    assert all(EventCutter().whole(piece) == piece for piece in passed)
+
+
 @pytest.mark.parametrize(
     ("event", "data"),
     [(b"data: a\n\n", b"a"), (b"data:a\r\n\r\n", b"a"), (EVENTS[2], b"b\nc"), (b": note\n\n", b""), (b"data\n\n", b"")],

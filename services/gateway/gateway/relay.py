@@ -21,11 +21,14 @@ _HEAD = ("id", "created", "model", "system_fingerprint")
 
 
 async def relay(services: Services, upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
-    """The engine's events, untouched and unread."""
+    """The engine's events, untouched and unread; those that came together go on together."""
+    cutter = EventCutter()
     try:
-        async with aclosing(_events(upstream, meter)) as events:
-            async for event in events:
-                yield event
+        async with aclosing(upstream.chunks()) as chunks:
+            async for data in chunks:
+                meter.first_byte()
+                if events := cutter.whole(data):
+                    yield events
     except DependencyError as error:
         count_error(services, error)
         yield error_event(soon(error))

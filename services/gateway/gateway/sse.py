@@ -19,6 +19,7 @@ from memloop.wire.errors import MemloopError
 DONE = b"data: [DONE]\n\n"
 HEARTBEAT = b": keep-alive\n\n"
 _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_USUAL_END = b"\n\n"
 _LONGEST_END = 4
 
 
@@ -27,6 +28,12 @@ class EventCutter:
 
     def __init__(self) -> None:
         self._rest = b""
+
+    def whole(self, data: bytes) -> bytes:
+        """The events that these bytes complete, in one piece. Bytes that end an event, as most do, are not searched."""
+        if not self._rest and data.endswith(_USUAL_END):
+            return data
+        return b"".join(self.feed(data))
 
     def feed(self, data: bytes) -> list[bytes]:
         """The events that these bytes complete, each with its closing blank line."""

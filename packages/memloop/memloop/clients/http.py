@@ -1,6 +1,6 @@
 """One peer behind HTTP: a base URL, a session, explicit timeouts, and typed errors for all that can go wrong."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Self, TypeAlias
@@ -45,7 +45,7 @@ class RawResponse:
         """The headers; names match in any case."""
         return self._response.headers
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes]:
         """The body's bytes as they arrive. Raises DependencyError when the connection is lost or falls silent."""
         with typed_failures(self._peer):
             async for chunk in self._response.content.iter_any():
@@ -85,13 +85,15 @@ class Http:
         self._peer = peer
         self._error_of = error_of
         self._headers = {"Accept-Encoding": "identity", **headers}
-        self._timeouts = timeouts
+        self._limits = _limits(timeouts, total_s=None)
+        self._limits_when_timed = _limits(timeouts, total_s=timeouts.total_s)
         self._session = session
         self._owned = session is None
 
     def url_of(self, path: str) -> URL:
         """The address of a path below the base URL."""
-        return (self._base / path).with_query(self._base.query)
+        url = self._base / path
+        return url.with_query(self._base.query) if self._base.raw_query_string else url
 
     async def json(
         self,
@@ -125,13 +127,14 @@ class Http:
         ``timed`` puts a limit on the whole call, not only on its silences.
         """
         kind = {} if body is None else {"Content-Type": "application/json"}
+        url = self.url_of(path)
         with typed_failures(self._peer):
             response = await self._open_session().request(
                 method,
-                self.url_of(path).update_query(params or {}),
+                url.update_query(params) if params else url,
                 data=body,
                 headers={**self._headers, **kind, **(headers or {})},
-                timeout=self._limits(timed=timed),
+                timeout=self._limits_when_timed if timed else self._limits,
                 allow_redirects=False,
             )
         try:
@@ -157,12 +160,9 @@ class Http:
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         return self._session
 
-    def _limits(self, *, timed: bool) -> aiohttp.ClientTimeout:
-        return aiohttp.ClientTimeout(
-            total=self._timeouts.total_s if timed else None,
-            sock_connect=self._timeouts.connect_s,
-            sock_read=self._timeouts.read_s,
-        )
+
+def _limits(timeouts: Timeouts, *, total_s: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=total_s, sock_connect=timeouts.connect_s, sock_read=timeouts.read_s)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def create_app(
     for failure in (MemloopError, RequestValidationError, HTTPException):
         app.add_exception_handler(failure, handle)
     app.add_middleware(Edge, max_body_bytes=settings.max_body_bytes)
-    for router in (health_routes(readiness or {}), metrics_route(registry), *routers):
+    for router in (*routers, health_routes(readiness or {}), metrics_route(registry)):  # searched in this order
         app.include_router(router)
     return app
 

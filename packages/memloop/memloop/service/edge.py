@@ -1,8 +1,8 @@
 """The outermost layer of an app, as plain ASGI: request id, timing, body limit, slashes, the last net for errors."""
 
 import logging
+import secrets
 import time
-import uuid
 from contextvars import ContextVar
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -49,7 +49,7 @@ class _Exchange:
     """One request and its response."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, max_body_bytes: int) -> None:
-        self.id = f"req_{uuid.uuid4().hex}"
+        self.id = f"req_{secrets.token_hex(16)}"
         self.started = False
         self._scope = scope
         self._receive = receive

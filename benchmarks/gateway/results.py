@@ -1,0 +1,130 @@
+"""What a run found: one row per target and level, and the figures that the targets are set for."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.gateway.load import Load
+from benchmarks.gateway.workload import Kind, Level
+from benchmarks.mock_engine import STREAM_EVENTS
+
+DIRECT, OFF, ON, LITELLM = "direct", "memory_off", "memory_on", "litellm"
+ADDED_AT = 4
+"""The concurrency at which the added time is told: more than one, and below what two cores can carry."""
+PEER_AT = 32
+"""The concurrency at which throughput is set against the peer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One target under one level. Times in milliseconds; CPU per request of each of the target's processes."""
+
+    target: str
+    kind: Kind
+    concurrency: int
+    requests: int
+    failures: int
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    first_p50_ms: float
+    cpu_ms: dict[str, float]
+    rss_mb: dict[str, float]
+
+
+def row(target: str, level: Level, load: Load, *, cpu_s: dict[str, float], rss_mb: dict[str, float]) -> Row:
+    """The row of one measured load."""
+    return Row(
+        target=target,
+        kind=level.kind,
+        concurrency=level.concurrency,
+        requests=level.requests,
+        failures=load.failures(events=STREAM_EVENTS if level.kind == "stream" else 0),
+        per_second=round(load.per_second, 1),
+        p50_ms=round(load.total_ms(50), 2),
+        p99_ms=round(load.total_ms(99), 2),
+        first_p50_ms=round(load.first_ms(50), 2),
+        cpu_ms={name: round(1000 * used / level.requests, 3) for name, used in cpu_s.items()},
+        rss_mb={name: round(used, 1) for name, used in rss_mb.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A figure and the bound that it should keep; the value is None where it could not be measured."""
+
+    name: str
+    value: float | None
+    bound: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether it was measured and keeps its bound."""
+        if self.value is None:
+            return False
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    @property
+    def verdict(self) -> str:
+        """In one word."""
+        return "not measured" if self.value is None else "met" if self.met else "missed"
+
+
+class Rows:
+    """The rows of a run and what follows from them."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+
+    def figures(self) -> dict[str, float | None]:
+        """The figures of the last line, by name; None where the peer was not there."""
+        ours = {kind: self.cpu_ms(OFF, "gateway", kind) for kind in ("json", "stream")}
+        peer = {kind: self.cpu_ms(LITELLM, "litellm", kind) for kind in ("json", "stream")}
+        return {
+            "cpu_ms_json": ours["json"],
+            "cpu_ms_stream": ours["stream"],
+            "litellm_cpu_ratio_json": ratio(peer["json"], ours["json"]),
+            "litellm_cpu_ratio_stream": ratio(peer["stream"], ours["stream"]),
+            "litellm_rps_ratio_c32": ratio(self._rate(OFF), self._rate(LITELLM)),
+            "added_p50_ms": self.added(OFF, "json", ADDED_AT, 50),
+            "added_p99_ms": self.added(OFF, "json", ADDED_AT, 99),
+            "rss_mb": max((row.rss_mb["gateway"] for row in self._rows if row.target in {OFF, ON}), default=None),
+        }
+
+    def cpu_ms(self, target: str, process: str, kind: str) -> float | None:
+        """CPU per request of one process, over all levels of a kind."""
+        chosen = [row for row in self._rows if row.target == target and row.kind == kind]
+        total = sum(row.cpu_ms[process] * row.requests for row in chosen)
+        return round(total / sum(row.requests for row in chosen), 3) if chosen else None
+
+    def added(self, target: str, kind: str, concurrency: int, percent: int) -> float | None:
+        """How much later than directly at the engine this percentile of the answers was complete, in milliseconds."""
+        ours, direct = self._at(target, kind, concurrency), self._at(DIRECT, kind, concurrency)
+        if ours is None or direct is None:
+            return None
+        difference = ours.p50_ms - direct.p50_ms if percent == 50 else ours.p99_ms - direct.p99_ms
+        return round(difference, 2)
+
+    def _rate(self, target: str) -> float | None:
+        found = self._at(target, "json", PEER_AT)
+        return found.per_second if found else None
+
+    def _at(self, target: str, kind: str, concurrency: int) -> Row | None:
+        return next(
+            (row for row in self._rows if (row.target, row.kind, row.concurrency) == (target, kind, concurrency)), None
+        )
+
+
+def goals(figures: dict[str, float | None]) -> Iterable[Goal]:
+    """The bounds that we set ourselves (a server on one core, memory off)."""
+    yield Goal("cpu_ms_json", figures["cpu_ms_json"], 0.5)
+    yield Goal("cpu_ms_stream", figures["cpu_ms_stream"], 0.8)
+    yield Goal("litellm_cpu_ratio_json", figures["litellm_cpu_ratio_json"], 20, at_least=True)
+    yield Goal("litellm_cpu_ratio_stream", figures["litellm_cpu_ratio_stream"], 30, at_least=True)
+    yield Goal("litellm_rps_ratio_c32", figures["litellm_rps_ratio_c32"], 20, at_least=True)
+    yield Goal("rss_mb", figures["rss_mb"], 120)
+
+
+def ratio(over: float | None, under: float | None) -> float | None:
+    """The quotient to one decimal; None where a part is missing."""
+    return round(over / under, 1) if over is not None and under else None

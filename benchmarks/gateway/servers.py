@@ -1,0 +1,188 @@
+"""The servers of a run, each a process of its own on a free loopback port, and what each costs (Linux)."""
+
+import ctypes
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.gateway.workload import API_KEY, TENANT
+from benchmarks.mock_engine import free_port, wait_for
+from memloop_cli.stack.redis import find_redis, redis_command
+
+_START_S = 120.0
+_STOP_S = 15.0
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class ServerError(RuntimeError):
+    """A server did not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server and its children."""
+
+    name: str
+    port: int
+    pid: int
+
+    def cpu_s(self) -> float:
+        """Processor seconds used so far, in nanosecond steps."""
+        return sum(_cpu_s(pid) for pid in _family(self.pid))
+
+    def rss_mb(self) -> float:
+        """Resident memory in MB (10^6 bytes)."""
+        return sum(_rss_bytes(pid) for pid in _family(self.pid)) / 1e6
+
+
+@contextmanager
+def gateway(*, engine_url: str, redis: Server, store: Server) -> Generator[Server]:
+    """Our gateway, one process, as operators run it."""
+    environment = {
+        "MEMLOOP_ENGINE_URL": engine_url,
+        "MEMLOOP_MODEL": "mock",
+        "MEMLOOP_REDIS_URL": f"redis://127.0.0.1:{redis.port}/0",
+        "MEMLOOP_STORE_URL": f"http://127.0.0.1:{store.port}",
+        "MEMLOOP_API_KEYS": f"{TENANT}:{hashlib.sha256(API_KEY.encode()).hexdigest()}",
+    }
+    with _ours("gateway", "gateway.main", environment) as server:
+        yield server
+
+
+@contextmanager
+def memory_store(*, redis: Server, folder: Path) -> Generator[Server]:
+    """Our memory store with its default embedding model, vectors in the folder."""
+    environment = {
+        "MEMLOOP_REDIS_URL": f"redis://127.0.0.1:{redis.port}/0",
+        "MEMLOOP_DATA_DIR": str(folder / "edge"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    with _ours("store", "memory_store.main", environment) as server:
+        yield server
+
+
+@contextmanager
+def redis_server(folder: Path) -> Generator[Server]:
+    """A real Redis that writes its log like the local stack's."""
+    port, data = free_port(), folder / "redis"
+    data.mkdir()
+    with _running("redis", port, redis_command(find_redis(), port=port, folder=data), os.environ) as server:
+        wait_for(port)
+        yield server
+
+
+@contextmanager
+def litellm_proxy(command: Path, *, engine_url: str, folder: Path) -> Generator[Server]:
+    """LiteLLM's proxy, one worker, no database and no call-backs: the least it can do. Raises ServerError."""
+    port, config = free_port(), folder / "litellm.yaml"
+    config.write_text(_LITELLM_CONFIG.format(engine_url=engine_url), encoding="utf-8")
+    arguments = (str(command), "--config", str(config), "--host", "127.0.0.1", "--port", str(port))
+    settings = {"LITELLM_MASTER_KEY": API_KEY, "LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    environment = {**_clean(os.environ), **settings}
+    with _running("litellm", port, (*arguments, "--num_workers", "1"), environment) as server:
+        _wait_until_ready(server, "/health/liveliness")
+        yield server
+
+
+_LITELLM_CONFIG = """\
+model_list:
+  - model_name: mock
+    litellm_params:
+      model: openai/mock
+      api_base: {engine_url}
+      api_key: sk-benchmark
+litellm_settings:
+  telemetry: false
+"""
+
+
+@contextmanager
+def _ours(name: str, module: str, environment: Mapping[str, str]) -> Generator[Server]:
+    port = free_port()
+    whole = {**_clean(os.environ), **environment, "MEMLOOP_HOST": "127.0.0.1", "MEMLOOP_PORT": str(port)}
+    with _running(name, port, (sys.executable, "-m", module), whole) as server:
+        _wait_until_ready(server, "/readyz")
+        yield server
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without the settings of an operator's own stack."""
+    return {name: value for name, value in environment.items() if not name.startswith(("MEMLOOP_", "QDRANT_"))}
+
+
+@contextmanager
+def _running(name: str, port: int, command: tuple[str, ...], environment: Mapping[str, str]) -> Generator[Server]:
+    """The process in a group of its own, which is ended with the context. Its words are told when it does not start."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        try:
+            yield Server(name, port, process.pid)
+        except (ServerError, TimeoutError) as error:
+            log.seek(0)
+            words = log.read()[-1500:].decode("utf-8", "replace")
+            raise ServerError(f"{error}\n{words}") from error
+        finally:
+            _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, how)
+            process.wait(timeout=_STOP_S)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _wait_until_ready(server: Server, path: str) -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline:
+        if not Path(f"/proc/{server.pid}/stat").exists() or _is_dead(server.pid):
+            raise ServerError(f"{server.name} ended while it started")
+        if _answers(f"http://127.0.0.1:{server.port}{path}"):
+            return
+        time.sleep(0.2)
+    raise ServerError(f"{server.name} was not ready within {_START_S:.0f} s")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _is_dead(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def _family(pid: int) -> Iterator[int]:
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from _family(int(child))
+
+
+def _cpu_s(pid: int) -> float:
+    clock = ctypes.c_int()
+    if _LIBC.clock_getcpuclockid(pid, ctypes.byref(clock)):
+        raise ServerError(f"process {pid} has no processor clock")
+    return time.clock_gettime(clock.value)
+
+
+def _rss_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
