@@ -68,9 +68,14 @@ class Allowance:
         """All that the request has spent."""
         self._spent = tokens
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether the key has a limit of tokens, and so each event of a stream counts."""
+        return self._standing is not None and self._services.rates.limits.tokens > 0
+
     def streamed(self, event: bytes) -> None:
         """An event of the engine's stream: about one token, unless it tells the usage."""
-        if self._standing is None:
+        if not self.counts_tokens:
             return
         self._events += 1
         if b'"usage"' in event:

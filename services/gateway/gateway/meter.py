@@ -36,6 +36,11 @@ class Meter:
             self._saw_byte = True
             self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether ``streamed`` wants to see every event."""
+        return self._allowance.counts_tokens
+
     def streamed(self, event: bytes) -> None:
         """An event of the engine's stream passes."""
         self._allowance.streamed(event)

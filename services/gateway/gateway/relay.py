@@ -21,14 +21,11 @@ _HEAD = ("id", "created", "model", "system_fingerprint")
 
 
 async def relay(services: Services, upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
-    """The engine's events, untouched and unread; those that came together go on together."""
-    cutter = EventCutter()
+    """The engine's events, untouched; unread too, and together as they came, unless their tokens are counted."""
     try:
-        async with aclosing(upstream.chunks()) as chunks:
-            async for data in chunks:
-                meter.first_byte()
-                if events := cutter.whole(data):
-                    yield events
+        async with aclosing((_events if meter.counts_tokens else _pieces)(upstream, meter)) as pieces:
+            async for piece in pieces:
+                yield piece
     except DependencyError as error:
         count_error(services, error)
         yield error_event(soon(error))
@@ -62,6 +59,14 @@ async def _events(upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, 
         for event in cutter.feed(data):
             meter.streamed(event)
             yield event
+
+
+async def _pieces(upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
+    cutter = EventCutter()
+    async for data in upstream.chunks():
+        meter.first_byte()
+        if events := cutter.whole(data):
+            yield events
 
 
 class _ChatStream:
