@@ -1,0 +1,141 @@
+"""Two tenants at one gateway on the real store: everything that A owns, and B who names the same user and A's ids."""
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from gateway.settings import WorkerSettings
+from gateway.worker import working
+from memloop.wire.memory import Buffer, Namespace, Source
+from tests.fakes.job_engine import EngineServer, engine_server
+from tests.fakes.real_store import real_store
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS
+from tests.gateway.long_reads import asked, reader
+from tests.gateway.rig import settings_for
+from tests.gateway.running import Answer, Gateway, running_gateway
+
+CANARY = "canary-4711"
+"""Stands in every text that A owns."""
+_TRICKS = {"X-Memloop-Tenant": "a", "X-Tenant": "a", "X-Memory-User-Id": "alice"}
+_A_OWNS = (
+    "/v1/memory?user_id=alice",
+    "/v1/memory/{item}",
+    "/v1/memory/{item}/history",
+    "/v1/memory/events?user_id=alice",
+    "/v1/memory/events/{event}",
+    "/v1/memory/events/{waiting_event}",
+    "/v1/memory/buffers",
+    "/v1/long-read",
+    "/v1/long-read/{read}",
+    "/v1/long-read/{waiting_read}",
+    "/v1/long-read/{read}?stream=true",
+)
+
+
+def routes_of(app: FastAPI) -> Iterator[tuple[str, str]]:
+    """Every (method, path template) that the app's router answers; HEAD goes with GET."""
+    for route in app.routes:
+        assert isinstance(route, Route), f"{route!r} is of a kind that the matrix does not know"
+        yield from ((method, route.path) for method in route.methods or () if method != "HEAD")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What B sends; ``{item}`` and the like stand for A's ids. ``shows`` judges what B may see."""
+
+    path: str
+    body: object = None
+    status: int = 404
+    shows: Callable[[Any], bool] = lambda body: set(body) == {"error"}
+
+
+@dataclass(frozen=True)
+class World:
+    """A running gateway in which A owns one of each thing."""
+
+    gateway: Gateway
+    engine: EngineServer
+    settings: WorkerSettings
+    ids: Mapping[str, str]
+
+    async def call(self, key: str, method: str, path: str, body: object = None, **headers: str) -> Answer:
+        raw = None if body is None else orjson.dumps(body)
+        sent = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", **headers}
+        async with self.gateway.http.request(method, self.gateway.url + path, data=raw, headers=sent) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def attempt(self, method: str, attempt: Attempt) -> Answer:
+        """B's try, with every way we know to claim to be A."""
+        path = attempt.path.format_map(self.ids)
+        path += ("&" if "?" in path else "?") + "tenant=a"
+        body = attempt.body
+        if body is not None:
+            text = orjson.dumps(body).decode()
+            for name, value in self.ids.items():
+                text = text.replace(f"{{{name}}}", value)
+            body = orjson.loads(text)
+        return await self.call(BOB_KEY, method, path, body, **_TRICKS)
+
+    async def what_a_owns(self) -> dict[str, bytes]:
+        """What A's own key sees on every route that shows something of A."""
+        paths = [path.format_map(self.ids) for path in _A_OWNS]
+        seen = {path: await self.call(ALICE_KEY, "GET", path) for path in paths}
+        assert {path: answer.status for path, answer in seen.items()} == dict.fromkeys(paths, 200)
+        return {path: answer.raw for path, answer in seen.items()}
+
+    def engine_was_told(self) -> bytes:
+        """All that the engine has seen."""
+        return orjson.dumps(self.engine.calls)
+
+
+@asynccontextmanager
+async def two_tenants(redis_url: str, folder: Path) -> AsyncGenerator[World]:
+    """A's things are made through the API and its worker; the worker is gone again, so that two jobs wait."""
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(engine_server(reader))
+        store = await stack.enter_async_context(real_store(redis_url, folder))
+        settings = settings_for(
+            redis_url, engine_url=engine.url, store_url=store, api_keys=TWO_TENANTS, sync_wait_s=5.0, stop_wait_s=0.0
+        )
+        gateway = await stack.enter_async_context(running_gateway(settings))
+        world = World(gateway, engine, settings, ids={})
+        ids = await _everything_of_a(world)
+        engine.calls.clear()
+        yield World(gateway, engine, settings, ids)
+
+
+async def _everything_of_a(world: World) -> dict[str, str]:
+    async def post(path: str, body: object) -> Any:
+        answer = await world.call(ALICE_KEY, "POST", path, body)
+        assert answer.status in (200, 202), answer.raw
+        return answer.json
+
+    def said(text: str, **fields: object) -> object:
+        return {"messages": [{"role": "user", "content": text}], "user_id": "alice", **fields}
+
+    async with working(world.gateway.services, world.settings):
+        event = await post("/v1/memory/add", said(f"Tea at five. {CANARY}", infer=False))
+        await post("/v1/memory/add", said(f"Coffee at six. {CANARY}", infer=False))
+    item = event["memories"][0]["item"]["id"]
+    namespace = Namespace(tenant="a", user_id="alice")
+    turn = Source(role="user", content=f"half a thought {CANARY}")
+    await world.gateway.services.store.put_buffer(Buffer(namespace=namespace, turns=(turn,)))
+    question = f"Where? {CANARY}"
+    read = await post("/v1/long-read", asked(question=question))
+    waiting_read = await post("/v1/long-read", asked(question=question, background=True))
+    waiting_event = await post("/v1/memory/add", said(f"Later. {CANARY}"))
+    page = await world.call(ALICE_KEY, "GET", "/v1/memory?user_id=alice&limit=1")
+    return {
+        "item": item,
+        "event": event["event_id"],
+        "read": read["id"],
+        "waiting_read": waiting_read["id"],
+        "waiting_event": waiting_event["event_id"],
+        "cursor": page.json["next_cursor"],
+    }
