@@ -50,6 +50,10 @@ def routes() -> APIRouter:
     async def things(body: Body) -> Body:
         return body
 
+    @router.put("/things")
+    async def replace(body: Body) -> Body:
+        return body
+
     @router.post("/raw")
     async def raw(request: Request) -> int:
         return len(await request.body())
@@ -65,7 +69,7 @@ def routes() -> APIRouter:
 
         return StreamingResponse(parts())
 
-    _ = fail, things, raw, reads, stream
+    _ = fail, things, replace, raw, reads, stream
     return router
 
 
@@ -125,7 +129,7 @@ async def test_a_bug_is_logged_with_its_cause_and_told_without(caplog: pytest.Lo
 async def test_headers_go_with_their_status() -> None:
     assert (await get("/fail/limited")).headers["retry-after"] == "2"
     assert (await get("/fail/stranger")).headers["www-authenticate"] == "Bearer"
-    assert (await get("/things")).headers["allow"] == "POST"
+    assert (await get("/things")).headers["allow"] == "POST, PUT"
 
 
 @pytest.mark.parametrize(

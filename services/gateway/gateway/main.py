@@ -9,6 +9,7 @@ from starlette.middleware import Middleware
 
 from gateway.auth import load_keys
 from gateway.disconnect import ClientGone
+from gateway.document import describe
 from gateway.metrics import Metrics
 from gateway.rate_headers import RateHeaders
 from gateway.request_times import RequestTimes
@@ -49,6 +50,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         lifespan=lifespan,
     )
     app.add_exception_handler(ClientGone, nobody_reads)
+    app.openapi = describe(app)
     app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     return app

@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Match, Route
 
 from memloop.profiles import well_formed
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
@@ -77,10 +78,20 @@ def _refused(failure: HTTPException, request: Request) -> MemloopError:
     """FastAPI hides what fails while it reads a body in the cause of a 400."""
     if isinstance(failure.__cause__, MemloopError):
         return failure.__cause__
+    headers = dict(failure.headers or {})
+    if failure.status_code == 405:
+        headers["Allow"] = ", ".join(sorted(_methods_here(request)))
     if failure.status_code in {404, 405}:
         message = f"{failure.detail}: {request.method} {well_formed(request.url.path)}"
-        return RouteError(failure.status_code, message, failure.headers or {})
-    return RouteError(failure.status_code, failure.detail, failure.headers or {})
+        return RouteError(failure.status_code, message, headers)
+    return RouteError(failure.status_code, failure.detail, headers)
+
+
+def _methods_here(request: Request) -> set[str]:
+    """The methods of every route of this path; the router's own answer names those of its first one only."""
+    routes = [route for route in cast(Sequence[BaseRoute], request.app.routes) if isinstance(route, Route)]
+    here = next((route.path for route in routes if route.matches(request.scope)[0] is not Match.NONE), "")
+    return {method for route in routes if route.path == here for method in route.methods or ()}
 
 
 def _headers(error: MemloopError) -> dict[str, str]:

@@ -7,13 +7,28 @@ from typing import TypeAlias
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
-from memloop.wire.errors import MemloopError, Unavailable
+from memloop.wire.base import Wire
+from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is not there."""
 
 CHECK_TIMEOUT_S = 3.0
 _OK = "ok"
+
+
+class Ready(Wire):
+    """``/readyz`` when every dependency is there, each by name."""
+
+    status: str
+    dependencies: dict[str, str]
+
+
+class NotReady(ErrorEnvelope):
+    """``/readyz`` when one is not: what each of them says."""
+
+    status: str
+    dependencies: dict[str, str]
 
 
 def health_routes(readiness: Mapping[str, Check]) -> APIRouter:
@@ -24,7 +39,7 @@ def health_routes(readiness: Mapping[str, Check]) -> APIRouter:
     async def livez() -> dict[str, str]:
         return {"status": _OK}
 
-    @router.get("/readyz", response_model=None)
+    @router.get("/readyz", response_model=Ready, responses={503: {"model": NotReady}})
     async def readyz() -> JSONResponse:
         states = await asyncio.gather(*(_state(check) for check in readiness.values()))
         found = dict(zip(readiness, states, strict=True))

@@ -14,6 +14,7 @@ from prometheus_client import (
 )
 from starlette.responses import Response
 
+_TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
 _EVERY_S: Final = 0.25
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
@@ -30,7 +31,7 @@ def metrics_route(registry: CollectorRegistry) -> APIRouter:
     """``GET /metrics`` in Prometheus's text format."""
     router = APIRouter(tags=["health"])
 
-    @router.get("/metrics", response_model=None)
+    @router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
     async def metrics() -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 

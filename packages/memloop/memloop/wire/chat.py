@@ -64,15 +64,15 @@ class MemoryOptions(Wire):
     agent_id: str | None = Field(default=None, min_length=1, max_length=256)
     run_id: str | None = Field(default=None, min_length=1, max_length=256)
     mode: Literal["readwrite", "read", "write", "off"] = "readwrite"
-    top_k: int = Field(default=10, ge=1, le=100)
-    max_tokens: int = Field(default=1500, ge=1, le=32_768)
+    top_k: int = Field(default=10, ge=1, le=100, strict=True)
+    max_tokens: int = Field(default=1500, ge=1, le=32_768, strict=True)
     long_context: Literal["auto", "off"] = "off"
 
 
 class StreamOptions(OpenWire):
     """``include_usage`` asks for one last chunk with the usage."""
 
-    include_usage: bool | None = None
+    include_usage: bool | None = Field(default=None, strict=True)
 
 
 MetadataKey: TypeAlias = Annotated[str, Field(max_length=64)]
@@ -85,7 +85,7 @@ class ChatRequest(OpenWire):
 
     model: str
     messages: tuple[SentMessage, ...] = Field(min_length=1)
-    stream: bool | None = None
+    stream: bool | None = Field(default=None, strict=True)
     stream_options: StreamOptions | None = None
     metadata: Metadata | None = None
     memory: MemoryOptions | None = None

@@ -6,7 +6,8 @@ Source of the conventions: OpenAI API reference, "Responses" and "Streaming".
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 
 from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorBody
@@ -16,8 +17,16 @@ Strategy: TypeAlias = Literal["memagent", "memreread"]
 ReadStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
 
 
+def _only(name: str) -> JsonDict:
+    """The JSON schema of an object where of both ways to give a document this one is taken."""
+    other = {"text": "file_id", "file_id": "text"}[name]
+    return {"required": [name], "properties": {name: {"type": "string", "pattern": r"\S"}, other: {"type": "null"}}}
+
+
 class Document(Wire):
     """The text to read, or the id of an uploaded file."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_only("text"), _only("file_id")]})
 
     text: str | None = None
     file_id: str | None = None
@@ -41,7 +50,7 @@ class LongReadRequest(Wire):
     """``POST /v1/long-read``. Token numbers left out come from the served model's profile."""
 
     model: str
-    question: str = Field(min_length=1)
+    question: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"})
     document: Document
     strategy: Strategy = "memagent"
     chunk_tokens: int | None = Field(default=None, ge=16, le=1_000_000)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from pydantic import Field, JsonValue
+from pydantic.config import JsonDict
 
 from memloop.wire.base import Wire
 
@@ -188,10 +189,13 @@ class BufferPage(Wire):
     buffers: tuple[Buffer, ...]
 
 
+_SOME_TEXT: JsonDict = {"contains": {"properties": {"content": {"pattern": r"\S"}}}}
+
+
 class MemoryAdd(Wire):
     """``POST /v1/memory/add``. ``infer`` runs the MemReader loop; ``sync`` waits for it."""
 
-    messages: tuple[Source, ...] = Field(min_length=1, max_length=200)
+    messages: tuple[Source, ...] = Field(min_length=1, max_length=200, json_schema_extra=_SOME_TEXT)
     user_id: str = _ID
     agent_id: str | None = _OPTIONAL_ID
     run_id: str | None = _OPTIONAL_ID

@@ -9,6 +9,7 @@ from gateway.answers import parsed_object, reply_text
 from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
+from gateway.document import body_of, streams
 from gateway.engine_calls import EngineCall
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
 from gateway.meter import Meter
@@ -26,7 +27,7 @@ ENGINE_PATH = "chat/completions"
 router = APIRouter(tags=["chat"])
 
 
-@router.post(PATH, response_model=None, dependencies=[Room])
+@router.post(PATH, response_model=None, dependencies=[Room], responses=streams(), openapi_extra=body_of(ChatRequest))
 async def create_chat_completion(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:

@@ -11,9 +11,10 @@ from fastapi.responses import JSONResponse
 from starlette.types import Receive
 
 from gateway.allowance import Allowance
-from gateway.bodies import read_json, validated
+from gateway.bodies import read_ours
 from gateway.deps import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep
 from gateway.disconnect import ClientGone, stop_when_gone
+from gateway.document import body_of, streams
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.read_hosts import ForegroundRead
 from gateway.read_records import TERMINAL, ReadDeleted, ReadJob, ReadPage
@@ -30,12 +31,18 @@ Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 router = APIRouter(prefix="/v1/long-read", tags=["long-read"])
 
 
-@router.post("", response_model=LongRead, dependencies=[BatchRoom])
+@router.post(
+    "",
+    response_model=LongRead,
+    dependencies=[BatchRoom],
+    responses={**streams(LongRead), 202: {"description": "Queued", "model": LongRead}},
+    openapi_extra=body_of(LongReadRequest),
+)
 async def create_read(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
     """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
-    asked = validated(LongReadRequest, (await read_json(request)).fields)
+    asked = await read_ours(request, LongReadRequest)
     await _plan(asked, services)
     job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked)
 
@@ -51,13 +58,13 @@ async def create_read(
     return await services.idempotency.once(request, principal.tenant, read, subject=subject)
 
 
-@router.post("/estimate", dependencies=[BatchRoom])
+@router.post("/estimate", dependencies=[BatchRoom], openapi_extra=body_of(LongReadRequest))
 async def estimate_read(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Estimate:
     """The most that a read would cost. Nothing is read."""
     del principal
-    asked = validated(LongReadRequest, (await read_json(request)).fields)
+    asked = await read_ours(request, LongReadRequest)
     await allowance.admit()
     plan = await _plan(asked, services)
     chunks = await asyncio.to_thread(cut, asked.document.text or "", plan, services.splitter)
@@ -75,7 +82,7 @@ async def list_reads(
     return await services.jobs.read_records.page(principal.tenant, limit=limit, after=after)
 
 
-@router.get("/{read_id}", response_model=LongRead)
+@router.get("/{read_id}", response_model=LongRead, responses=streams(LongRead))
 async def get_read(
     read_id: str,
     services: ServicesDep,

@@ -7,13 +7,14 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from gateway.auth import Principal
-from gateway.bodies import read_json, validated
+from gateway.bodies import read_ours
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
+from gateway.document import body_of
 from gateway.erasure import erase
 from gateway.idempotency import Attempt, subject_of_user
 from gateway.services import Services
 from memloop.wire.base import Wire
-from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.errors import ErrorEnvelope, NotSupported, Unprocessable
 from memloop.wire.memory import (
     BufferPage,
     Erased,
@@ -32,6 +33,8 @@ from memloop.wire.memory import (
 )
 
 _ENDED = ("completed", "failed")
+_IF_MATCH = r'^(\*|(W/)?"?[0-9]{1,18}"?)$'
+"""A version: ``3``, ``"3"`` or ``W/"3"``; ``*`` is any."""
 _NAME_FIELDS = {"user_id", "agent_id", "run_id"}
 UserId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
 OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
@@ -69,12 +72,19 @@ class MemoryDeleted(Wire):
     deleted: bool = True
 
 
-@router.post("/add", response_model=MemoryEvent | Accepted, status_code=202, dependencies=[Room])
+@router.post(
+    "/add",
+    response_model=MemoryEvent | Accepted,
+    status_code=202,
+    dependencies=[Room],
+    responses={200: {"description": "The write has ended", "model": MemoryEvent}},
+    openapi_extra=body_of(MemoryAdd),
+)
 async def add_memory(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
     """Queue a write: 202. With ``sync``, or with ``infer`` false, answer its event once it ended: 200."""
-    add = validated(MemoryAdd, (await read_json(request)).fields)
+    add = await read_ours(request, MemoryAdd)
     if not any(message.content.strip() for message in add.messages):
         raise Unprocessable("No message has any text.", param="messages", code="empty_messages")
 
@@ -102,12 +112,12 @@ async def added(add: MemoryAdd, services: Services, principal: Principal, *, eve
     return _json(event, 200 if event.status in _ENDED else 202)
 
 
-@router.post("/search", dependencies=[Room])
+@router.post("/search", dependencies=[Room], openapi_extra=body_of(MemorySearch))
 async def search_memory(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> SearchResult:
     """The best memories for a query."""
-    search = validated(MemorySearch, (await read_json(request)).fields)
+    search = await read_ours(request, MemorySearch)
     await allowance.admit()
     namespace = Namespace(tenant=principal.tenant, **search.model_dump(include=_NAME_FIELDS))
     with services.metrics.memory_search_seconds.labels("api").time():
@@ -140,12 +150,18 @@ async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: 
     return await services.store.buffers(principal.tenant, user_id=user_id)
 
 
-@router.post("/buffers/flush", response_model=Flushing, status_code=202, dependencies=[Room])
+@router.post(
+    "/buffers/flush",
+    response_model=Flushing,
+    status_code=202,
+    dependencies=[Room],
+    openapi_extra=body_of(FlushRequest),
+)
 async def flush_buffers(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
     """Queue a decision over every buffer of the namespace, as it is."""
-    flush = validated(FlushRequest, (await read_json(request)).fields)
+    flush = await read_ours(request, FlushRequest)
 
     async def queue(attempt: Attempt) -> Response:
         await allowance.admit()
@@ -169,14 +185,14 @@ async def flushed(flush: FlushRequest, services: Services, principal: Principal,
     return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))
 
 
-@router.post("/export", response_model=None)
+@router.post("/export", response_model=ErrorEnvelope, status_code=501)
 async def export_memory(principal: PrincipalDep) -> Never:
     """Not served yet."""
     del principal
     raise NotSupported("Exporting memories is not served yet.")
 
 
-@router.post("/import", response_model=None)
+@router.post("/import", response_model=ErrorEnvelope, status_code=501)
 async def import_memory(principal: PrincipalDep) -> Never:
     """Not served yet."""
     del principal
@@ -219,16 +235,16 @@ async def get_memory(item_id: str, services: ServicesDep, principal: PrincipalDe
     return await services.store.item(item_id, tenant=principal.tenant)
 
 
-@router.patch("/{item_id}")
+@router.patch("/{item_id}", openapi_extra=body_of(ItemPatch))
 async def patch_memory(
     item_id: str,
     request: Request,
     services: ServicesDep,
     principal: PrincipalDep,
-    if_match: Annotated[str | None, Header()] = None,
+    if_match: Annotated[str, Header(pattern=_IF_MATCH)] = "*",
 ) -> MemoryItem:
     """Edit a memory: a new version. ``If-Match`` names the version that the edit is meant for."""
-    patch = validated(ItemPatch, (await read_json(request)).fields)
+    patch = await read_ours(request, ItemPatch)
     return await services.store.patch(item_id, patch, tenant=principal.tenant, if_version=_version(if_match))
 
 
@@ -245,13 +261,8 @@ async def get_history(item_id: str, services: ServicesDep, principal: PrincipalD
     return await services.store.history(item_id, tenant=principal.tenant)
 
 
-def _version(if_match: str | None) -> int | None:
-    if if_match is None or if_match.strip() == "*":
-        return None
-    digits = if_match.strip().removeprefix("W/").strip('"')
-    if not digits.isascii() or not digits.isdecimal():
-        raise Unprocessable("If-Match must name a version, such as 3.", param="If-Match")
-    return int(digits)
+def _version(if_match: str) -> int | None:
+    return None if if_match == "*" else int(if_match.removeprefix("W/").strip('"'))
 
 
 def _json(model: Wire, status: int) -> Response:

@@ -8,6 +8,7 @@ from gateway.allowance import Allowance
 from gateway.answers import objects_in, parsed_object
 from gateway.bodies import read_json
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
+from gateway.document import engines_body, streams
 from gateway.engine_calls import EngineCall
 from gateway.meter import Meter
 from gateway.relay import relay
@@ -39,19 +40,25 @@ async def retrieve_model(model_id: str, services: ServicesDep, principal: Princi
     raise NotFound(f"The engine serves no model {model_id!r}.", param="model", code="model_not_found")
 
 
-@router.post("/v1/embeddings", response_model=None, dependencies=[Room])
+@router.post(
+    "/v1/embeddings", response_model=None, dependencies=[Room], responses=streams(), openapi_extra=engines_body()
+)
 async def create_embeddings(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """Embeddings by the engine."""
     return await _pass_through(request, services, allowance, "embeddings")
 
 
-@router.post("/v1/completions", response_model=None, dependencies=[Room])
+@router.post(
+    "/v1/completions", response_model=None, dependencies=[Room], responses=streams(), openapi_extra=engines_body()
+)
 async def create_completion(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """A completion by the engine."""
     return await _pass_through(request, services, allowance, "completions")
 
 
-@router.post("/v1/responses", response_model=None, dependencies=[Room])
+@router.post(
+    "/v1/responses", response_model=None, dependencies=[Room], responses=streams(), openapi_extra=engines_body()
+)
 async def create_response(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """A response by the engine, complete in itself: the engine's own store of responses knows no tenants."""
     return await _pass_through(

@@ -1,0 +1,112 @@
+"""The OpenAPI document: what FastAPI knows of the routes, the bodies that we parse by hand, keys and headers."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, cast
+
+from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+
+from gateway.deps import principal_of
+
+Fragment = dict[str, Any]
+"""A piece of the document, as FastAPI's own functions take and give it."""
+
+EVENT_STREAM: Final[Fragment] = {"text/event-stream": {}}
+_REF = "#/components/schemas/{model}-Input"
+_DESCRIPTION = """OpenAI's routes with memory and long reading around them. Every error is `{"error": {...}}`.
+Every route answers with and without a trailing slash."""
+_SCHEMES: Final[Fragment] = {
+    "Bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Token KEY` is taken too."},
+    "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+_HEADERS: Final[Fragment] = {
+    "x-request-id": {"description": "Finds the request in our logs.", "schema": {"type": "string"}},
+    "openai-processing-ms": {"description": "Time to the answer's start.", "schema": {"type": "string"}},
+}
+
+
+def body_of(model: type[BaseModel]) -> Fragment:
+    """A route's ``openapi_extra``: a JSON body that the route reads and validates itself."""
+    return _json_body(model.model_json_schema(ref_template=_REF))
+
+
+def engines_body(*required: str) -> Fragment:
+    """A route's ``openapi_extra``: a JSON body that is the engine's to judge, all but its form."""
+    return _json_body({"type": "object", "required": list(required), "additionalProperties": True})
+
+
+def streams(model: type[BaseModel] | None = None) -> dict[int | str, Fragment]:
+    """A route's ``responses``: 200 is one JSON object, or events when the request asks for a stream."""
+    json: Fragment = {} if model is not None else {"application/json": {"schema": {"type": "object"}}}
+    told: Fragment = {"description": "The answer, or its events", "content": json | EVENT_STREAM}
+    return {200: told if model is None else told | {"model": model}}
+
+
+def describe(app: FastAPI) -> Callable[[], Fragment]:
+    """The application's ``openapi``, made once."""
+    plain = app.openapi
+
+    def openapi() -> Fragment:
+        if app.openapi_schema is None:
+            found = plain()
+            found["info"] |= {"title": "Memloop", "description": _DESCRIPTION}
+            _name_bodies(found)
+            _add_keys(found, app)
+            _add_headers(found)
+        return cast(Fragment, app.openapi_schema)
+
+    return openapi
+
+
+def _json_body(schema: Fragment) -> Fragment:
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _operations(document: Fragment) -> Iterator[tuple[str, str, Fragment]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield method, path, operation
+
+
+def _name_bodies(document: Fragment) -> None:
+    """Move what our bodies are made of to the components, where their references point."""
+    schemas: Fragment = document["components"]["schemas"]
+    for _, _, operation in _operations(document):
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            for name, schema in content["schema"].pop("$defs", {}).items():
+                schemas[f"{name}-Input"] = schema
+
+
+def _add_keys(document: Fragment, app: FastAPI) -> None:
+    document["components"]["securitySchemes"] = _SCHEMES
+    guarded = {
+        (method.lower(), route.path_format)
+        for route in _routes(app)
+        if _asks_for_key(route)
+        for method in route.methods
+    }
+    for method, path, operation in _operations(document):
+        operation["security"] = [{name: []} for name in _SCHEMES] if (method, path) in guarded else []
+
+
+def _routes(app: FastAPI) -> Iterator[APIRoute]:
+    return (route for route in app.routes if isinstance(route, APIRoute))
+
+
+def _asks_for_key(route: APIRoute) -> bool:
+    return any(needed.call is principal_of for needed in _all(route.dependant))
+
+
+def _all(dependant: Dependant) -> Iterator[Dependant]:
+    for needed in dependant.dependencies:
+        yield needed
+        yield from _all(needed)
+
+
+def _add_headers(document: Fragment) -> None:
+    for _, _, operation in _operations(document):
+        responses: Mapping[str, Fragment] = operation["responses"]
+        for response in responses.values():
+            response["headers"] = _HEADERS

@@ -1,0 +1,53 @@
+"""What the OpenAPI document says of every route: its body, its keys, its errors."""
+
+from typing import Any
+
+import pytest
+
+from gateway.main import build_app
+from gateway.settings import GatewaySettings
+from tests.gateway.test_tenant_matrix import OPEN
+
+DOCUMENT: dict[str, Any] = build_app(GatewaySettings()).openapi()
+OPERATIONS: dict[str, dict[str, Any]] = {
+    f"{method.upper()} {path}": operation
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+}
+WITHOUT_BODY = ("POST /v1/long-read/{read_id}/cancel", "POST /v1/memory/export", "POST /v1/memory/import")
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_route_tells_its_errors_and_whether_it_needs_a_key(name: str) -> None:
+    operation = OPERATIONS[name]
+    for status in ("4XX", "5XX"):
+        schema = operation["responses"][status]["content"]["application/json"]["schema"]
+        assert schema == {"$ref": "#/components/schemas/ErrorEnvelope"}
+        assert "x-request-id" in operation["responses"][status]["headers"]
+    assert operation["security"] == ([] if name in OPEN else [{"Bearer": []}, {"ApiKey": []}])
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if name.startswith(("POST", "PATCH"))])
+def test_every_body_is_described(name: str) -> None:
+    assert ("requestBody" in OPERATIONS[name]) == (name not in WITHOUT_BODY)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    missing = [reference for reference in _references(DOCUMENT) if not _found(reference)]
+    assert missing == []
+
+
+def _references(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [found for part in value for found in _references(part)]
+    if not isinstance(value, dict):
+        return []
+    own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+    return own + [found for part in value.values() for found in _references(part)]
+
+
+def _found(reference: str) -> bool:
+    node: Any = DOCUMENT
+    for name in reference.removeprefix("#/").split("/"):
+        node = node.get(name)
+    return node is not None
