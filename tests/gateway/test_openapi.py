@@ -1,5 +1,7 @@
 """What the OpenAPI document says of every route: its body, its keys, its errors."""
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -33,17 +35,10 @@ def test_every_body_is_described(name: str) -> None:
 
 
 def test_every_reference_leads_somewhere() -> None:
-    missing = [reference for reference in _references(DOCUMENT) if not _found(reference)]
+    references: list[str] = re.findall(r'"\$ref": "([^"]*)"', json.dumps(DOCUMENT))
+    missing = [reference for reference in references if not _found(reference)]
+    assert references
     assert missing == []
-
-
-def _references(value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [found for part in value for found in _references(part)]
-    if not isinstance(value, dict):
-        return []
-    own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
-    return own + [found for part in value.values() for found in _references(part)]
 
 
 def _found(reference: str) -> bool:
