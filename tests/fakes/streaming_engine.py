@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import orjson
 from aiohttp import web
@@ -212,7 +212,7 @@ async def _stream(request: web.Request, body: Object, says: Says) -> web.StreamR
     for index, call in enumerate(says.tool_calls):
         await response.write(_chunk({"tool_calls": [{"index": index, **call}]}))
     await response.write(_chunk({}, says.finish_reason))
-    if (body.get("stream_options") or {}).get("include_usage"):
+    if cast(Object, body.get("stream_options") or {}).get("include_usage"):
         await response.write(_event({**_chunk_head(), "choices": [], "usage": USAGE}))
     if says.done:
         await response.write(b"data: [DONE]\n\n")
