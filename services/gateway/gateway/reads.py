@@ -16,6 +16,7 @@ from gateway.jobs import Jobs
 from gateway.metrics import Metrics
 from gateway.read_records import ReadJob, terminal_event
 from gateway.reading_plan import ReadingPlan, cut, plan_read
+from gateway.services import Services
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
 from memloop.loops.journal import Journaled
@@ -44,6 +45,18 @@ class ReadingTools:
     jobs: Jobs
     metrics: Metrics
     max_chars: int
+
+    @classmethod
+    def of(cls, services: Services, model: ChatModel) -> "ReadingTools":
+        """The process's parts, with the model that reads."""
+        return cls(
+            model=model,
+            profile=services.profile,
+            splitter=services.splitter,
+            jobs=services.jobs,
+            metrics=services.metrics,
+            max_chars=services.settings.max_document_chars,
+        )
 
 
 def new_record(job: ReadJob) -> LongRead:

@@ -103,7 +103,7 @@ async def _work(services: Services, settings: WorkerSettings, stop: asyncio.Even
 def _runners(services: Services, settings: WorkerSettings) -> tuple[Runner, Runner]:
     consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     writes = MemoryHandler(_writer_tools(services))
-    reads = ReadHandler(services.redis, _reading_tools(services), services.engine)
+    reads = ReadHandler(services.redis, ReadingTools.of(services, services.engine), services.engine)
     return (
         Runner(services.jobs.memory, writes, _options(settings, settings.worker_concurrency), consumer=consumer),
         Runner(services.jobs.reads, reads, _options(settings, settings.read_concurrency), consumer=consumer),
@@ -130,17 +130,6 @@ def _writer_tools(services: Services) -> WriterTools:
         profile=services.profile,
         splitter=services.splitter,
         metrics=services.metrics,
-    )
-
-
-def _reading_tools(services: Services) -> ReadingTools:
-    return ReadingTools(
-        model=services.engine,
-        profile=services.profile,
-        splitter=services.splitter,
-        jobs=services.jobs,
-        metrics=services.metrics,
-        max_chars=services.settings.max_document_chars,
     )
 
 

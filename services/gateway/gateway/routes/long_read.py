@@ -113,18 +113,6 @@ async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalD
     return deleted
 
 
-def reading_tools(services: Services, model: str) -> ReadingTools:
-    """What a read by that model works with."""
-    return ReadingTools(
-        model=services.engine.of_model(model),
-        profile=services.profile,
-        splitter=services.splitter,
-        jobs=services.jobs,
-        metrics=services.metrics,
-        max_chars=services.settings.max_document_chars,
-    )
-
-
 async def _plan(asked: LongReadRequest, services: Services) -> ReadingPlan:
     return await asyncio.to_thread(
         plan_read,
@@ -145,7 +133,7 @@ async def _queued(job: ReadJob, services: Services) -> Response:
 
 
 async def _read_now(job: ReadJob, receive: Receive, services: Services, allowance: Allowance) -> Response:
-    read = ForegroundRead(job, reading_tools(services, job.request.model))
+    read = ForegroundRead(job, ReadingTools.of(services, services.engine.of_model(job.request.model)))
     await read.open()
     if job.request.stream:
         aborted = services.metrics.upstream_abort.inc
