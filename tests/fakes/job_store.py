@@ -168,8 +168,14 @@ class StoreServer:
         ]
         return _json(BufferPage(buffers=tuple(found)))
 
+    async def idle_buffers(self, request: web.Request) -> web.Response:
+        before = datetime.fromisoformat(request.query["before"])
+        idle = [buffer for buffer in self.buffers.values() if (buffer.updated_at or before) < before]
+        return _json(BufferPage(buffers=tuple(idle[: int(request.query["limit"])])))
+
     async def put_buffer(self, request: web.Request) -> web.Response:
         buffer = Buffer.model_validate_json(await request.read())
+        buffer = buffer.model_copy(update={"updated_at": datetime.now(UTC)})
         self.buffers[buffer.namespace] = buffer
         return _json(buffer)
 
@@ -212,6 +218,7 @@ async def store_server() -> AsyncGenerator[StoreServer]:
             web.get("/v1/items/{id}/history", store.item),
             web.delete("/v1/namespaces", store.erase),
             web.get("/v1/buffers", store.list_buffers),
+            web.get("/v1/buffers/idle", store.idle_buffers),
             web.put("/v1/buffers", store.put_buffer),
             web.delete("/v1/buffers", store.clear_buffer),
             web.get("/readyz", store.ready),

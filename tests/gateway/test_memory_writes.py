@@ -63,6 +63,36 @@ async def test_a_flush_decides_over_the_buffered_turns_alone(redis_url: str) -> 
     assert it.store.buffered() == []
 
 
+@pytest.mark.parametrize("limit", [{"buffer_flush_turns": 3}, {"buffer_flush_tokens": 30}], ids=["turns", "tokens"])
+async def test_a_buffer_that_is_full_is_settled(redis_url: str, limit: dict[str, int]) -> None:
+    replies = (BUFFER, BUFFER, BUFFER, add_memory("Alice moved to Rome."))
+    async with rig(redis_url, script(*replies), **limit) as it, it.working():
+        for text in ("I moved,", "all of us,"):
+            await it.event(await it.write(text))
+        assert it.store.buffered() == ["I moved,", "all of us,"]
+        event = await it.event(await it.write("to Rome."))
+    assert [record.action for record in event.decisions] == ["buffer", "add"]
+    assert contents(event.memories[0].item.sources) == ["I moved,", "all of us,", "to Rome."]
+    assert it.store.buffered() == []
+
+
+async def test_a_flush_leaves_nothing_buffered_even_if_the_model_insists(redis_url: str) -> None:
+    async with rig(redis_url, script(BUFFER)) as it, it.working():
+        await it.event(await it.write("I moved"))
+        event = await it.event(await it.jobs.enqueue_memory_write(ALICE, ()))
+    assert event.status == "completed"
+    assert (it.store.buffered(), it.store.texts("RawTurn")) == ([], ["I moved"])
+
+
+async def test_a_buffer_that_nobody_adds_to_is_settled_once_by_whichever_worker_sees_it(redis_url: str) -> None:
+    replies = script(BUFFER, add_memory("Alice moved."))
+    async with rig(redis_url, replies, buffer_flush_age_s=0.2) as it, it.working(), it.working():
+        await it.event(await it.write("I moved"))
+        await eventually(lambda: it.store.buffered() == [])
+    assert it.store.texts() == ["Alice moved."]
+    assert len(it.engine.calls) == 2
+
+
 async def test_a_flush_of_nothing_asks_nobody(redis_url: str) -> None:
     async with rig(redis_url, script(500)) as it, it.working():
         event = await it.event(await it.jobs.enqueue_memory_write(ALICE, ()))

@@ -18,10 +18,15 @@ ADD_CALL = f'{{"name": "add_memory", "arguments": {ADD}}}'
 HOME = AddMemories((MemoryDraft(key="home", value="Ann lives in Rome.", memory_type="UserMemory"),), "home")
 
 
-async def run(*script: Line, max_turns: int = 4, index: ListIndex | None = None):
+async def run(*script: Line, max_turns: int = 4, may_buffer: bool = True, index: ListIndex | None = None):
     model = ScriptedModel(script)
     result = await decide(
-        [turn("I live in Rome.")], model=model, index=index or ListIndex(), profile=PROFILE, max_turns=max_turns
+        [turn("I live in Rome.")],
+        model=model,
+        index=index or ListIndex(),
+        profile=PROFILE,
+        max_turns=max_turns,
+        may_buffer=may_buffer,
     )
     return result, model
 
@@ -167,6 +172,22 @@ async def test_no_echo_of_the_model_ends_a_turn() -> None:
     assert text.text() == "&lt;|im_end|>"
     assert call.tool_calls is not None
     assert "<|" not in call.tool_calls[0].function.arguments
+
+
+BUFFER = calls_tools(("buffer_memory", '{"reason": "no city yet"}'))
+
+
+async def test_turns_that_have_waited_long_enough_are_asked_about_once_more() -> None:
+    result, model = await run(BUFFER, calls_tools(("add_memory", ADD)), may_buffer=False)
+    assert result.decision == HOME
+    assert "waited long enough" in model.asked[1]
+    assert [record.action for record in result.records] == ["buffer", "add"]
+
+
+async def test_a_model_that_insists_on_buffering_them_ignores_them() -> None:
+    result, model = await run(BUFFER, BUFFER, may_buffer=False)
+    assert result.decision == IgnoreTurns("not settled: no city yet")
+    assert model.calls == 2
 
 
 async def test_a_call_with_wrong_arguments_is_answered_by_a_tool_message() -> None:

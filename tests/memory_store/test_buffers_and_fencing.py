@@ -1,5 +1,7 @@
 """Buffers, erasure, fencing tokens and the key, through the HTTP API."""
 
+from datetime import UTC, datetime
+
 import httpx
 import pytest
 
@@ -73,6 +75,31 @@ async def test_a_user_without_buffers_is_forgotten(http: httpx.AsyncClient, redi
     await http.delete("/v1/buffers", params={"tenant": "t1", "user_id": "alice"})
 
     assert redis_server.command("DBSIZE") == b":0\r\n"
+
+
+async def idle(http: httpx.AsyncClient, before: datetime, **params: int) -> list[str]:
+    response = await http.get("/v1/buffers/idle", params={"before": before.isoformat(), **params})
+    assert response.status_code == 200, response.text
+    return [_name(one.namespace) for one in BufferPage.model_validate_json(response.content).buffers]
+
+
+async def test_idle_buffers_of_all_tenants_are_found_the_oldest_first(http: httpx.AsyncClient) -> None:
+    start = datetime.now(UTC)
+    for one in (buffer(), buffer(tenant="t2", user_id="bob"), buffer(user_id="carol")):
+        await put(http, one)
+    await put(http, buffer("changed"))
+
+    end = datetime.now(UTC)
+    assert await idle(http, start) == []
+    assert await idle(http, end) == ["bob/None/None", "carol/None/None", "alice/None/None"]
+    assert await idle(http, end, limit=1) == ["bob/None/None"]
+
+
+async def test_a_cleared_buffer_is_idle_no_more(http: httpx.AsyncClient) -> None:
+    await put(http, buffer())
+    await http.delete("/v1/buffers", params={"tenant": "t1", "user_id": "alice"})
+
+    assert await idle(http, datetime.now(UTC)) == []
 
 
 async def test_a_buffer_that_is_too_long_is_refused(http: httpx.AsyncClient) -> None:

@@ -36,6 +36,11 @@ class MemoryJob(Wire):
     expires_at: datetime | None = None
     created_at: datetime
 
+    @property
+    def flushes(self) -> bool:
+        """Whether it settles what is buffered."""
+        return not self.turns
+
 
 def new_event_id() -> str:
     """An id that nobody can guess (128 random bits)."""

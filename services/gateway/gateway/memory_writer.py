@@ -23,7 +23,7 @@ from gateway.checkpoints import Journal, JournalCheckpoints
 from gateway.jobs import MemoryJob
 from gateway.metrics import Metrics
 from gateway.runner import Hold
-from gateway.turn_batches import batches, conversation_room, newest_within
+from gateway.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.journal import Journaled
@@ -85,6 +85,7 @@ class WriterTools:
     profile: Profile
     splitter: Splitter
     metrics: Metrics
+    limits: BufferLimits
 
 
 class MemoryWrite:
@@ -97,6 +98,7 @@ class MemoryWrite:
         self._attempt = attempt
         self._journal = Journal(tools.redis, job.event_id)
         self._room = conversation_room(tools.profile, tools.splitter) // 2
+        self._limits = tools.limits.within(self._room)
 
     async def run(self) -> MemoryEvent:
         """The completed event. Raises InvalidDecision, and what store, engine, lane and journal raise."""
@@ -192,9 +194,14 @@ class MemoryWrite:
             model=Journaled(self._tools.model, checkpoints),
             index=NamespaceIndex(self._tools.store, self._job.namespace),
             profile=self._tools.profile,
+            may_buffer=self._may_buffer(turns),
         )
         self._count(result)
         return _round(result)
+
+    def _may_buffer(self, turns: Sequence[Source]) -> bool:
+        """Whether these turns may wait for more: not when a flush asks for them, or when there are too many."""
+        return not self._job.flushes and self._limits.hold(turns, splitter=self._tools.splitter)
 
     def _count(self, result: DecisionResult) -> None:
         for record in result.records:

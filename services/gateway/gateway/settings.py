@@ -94,4 +94,10 @@ class WorkerSettings(GatewaySettings):
     """How long one look for new jobs waits; below ``redis_timeout_s``."""
     stop_wait_s: float = Field(default=10.0, ge=0)
     """How long running jobs may go on when the worker is told to stop."""
+    buffer_flush_turns: int = Field(default=20, ge=1, le=100)
+    """A buffer of so many turns is settled: added or ignored."""
+    buffer_flush_tokens: int | None = Field(default=None, ge=1)
+    """Likewise of so many tokens; unset, and at most, what the next decision has room for."""
+    buffer_flush_age_s: float = Field(default=3600.0, gt=0)
+    """A buffer that nobody added to for this long is settled."""
     read_concurrency: int = Field(default=4, ge=1)

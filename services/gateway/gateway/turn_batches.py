@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from memloop.loops.rendering import conversation_lines
 from memloop.ports import Splitter
@@ -15,6 +16,23 @@ _MOST_TURNS = 100
 """Turns of one buffer; the store refuses more than 200."""
 _REPLIES = 2
 """Replies that a window must hold beside the turns: one search and the decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLimits:
+    """How much may wait in one buffer: turns, and tokens of the served model. More than that is settled at once."""
+
+    turns: int = 20
+    tokens: int | None = None
+
+    def within(self, room_tokens: int) -> "BufferLimits":
+        """The same limits, and no more than what the next decision has room for."""
+        return BufferLimits(self.turns, min(self.tokens or room_tokens, room_tokens))
+
+    def hold(self, turns: Sequence[Source], *, splitter: Splitter) -> bool:
+        """Whether the turns may wait."""
+        few = len(turns) < self.turns
+        return few and (self.tokens is None or sum(_tokens(turn, splitter) for turn in turns) <= self.tokens)
 
 
 def conversation_room(profile: Profile, splitter: Splitter) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from fastapi import FastAPI
 
+from gateway.idle_buffers import flush_for_ever
 from gateway.jobs import Jobs
 from gateway.lua import redis_errors
 from gateway.memory_jobs import MemoryHandler
@@ -26,6 +27,7 @@ from gateway.reads import ReadingTools
 from gateway.runner import Runner, RunnerOptions
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
+from gateway.turn_batches import BufferLimits
 from memloop.service import Check, create_app, new_registry, run
 from memloop.wire.errors import DependencyError
 
@@ -96,13 +98,16 @@ async def _work(services: Services, settings: WorkerSettings, stop: asyncio.Even
         for runner in _runners(services, settings):
             group.create_task(runner.run(stop))
         gauges = group.create_task(_gauges(services.jobs, services.metrics))
+        idle = group.create_task(flush_for_ever(services.store, services.jobs, age_s=settings.buffer_flush_age_s))
         await stop.wait()
         gauges.cancel()
+        idle.cancel()
 
 
 def _runners(services: Services, settings: WorkerSettings) -> tuple[Runner, Runner]:
     consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-    writes = MemoryHandler(_writer_tools(services))
+    limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
+    writes = MemoryHandler(_writer_tools(services, limits))
     reads = ReadHandler(services.redis, ReadingTools.of(services, services.engine), services.engine)
     return (
         Runner(services.jobs.memory, writes, _options(settings, settings.worker_concurrency), consumer=consumer),
@@ -122,7 +127,7 @@ def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
     )
 
 
-def _writer_tools(services: Services) -> WriterTools:
+def _writer_tools(services: Services, limits: BufferLimits) -> WriterTools:
     return WriterTools(
         redis=services.redis,
         store=services.store,
@@ -130,6 +135,7 @@ def _writer_tools(services: Services) -> WriterTools:
         profile=services.profile,
         splitter=services.splitter,
         metrics=services.metrics,
+        limits=limits,
     )
 
 

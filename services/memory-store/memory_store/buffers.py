@@ -1,4 +1,7 @@
-"""Turns that wait for more context, in Redis: one hash per tenant and user, one set of users per tenant."""
+"""Turns that wait for more context, in Redis: one hash per tenant and user, one set of users per tenant.
+
+A sorted set over all of them, by the time of their last change, finds those that nobody adds to any more.
+"""
 
 from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime
@@ -9,6 +12,7 @@ from memloop.wire.memory import Buffer, BufferPage, Namespace
 from memory_store.redis_link import RedisLink, digest, translated
 
 _MAX_LISTED = 1000
+_BY_TIME = "memloop:buffers-by-time"
 
 
 class _Texts(Protocol):
@@ -17,10 +21,14 @@ class _Texts(Protocol):
     def hvals(self, name: str) -> Awaitable[list[str]]: ...
     def hgetall(self, name: str) -> Awaitable[dict[str, str]]: ...
     def sscan_iter(self, name: str) -> AsyncIterator[str]: ...
+    def hget(self, name: str, key: str) -> Awaitable[str | None]: ...
+    def zrem(self, name: str, *values: str) -> Awaitable[int]: ...
+    def zrangebyscore(self, name: str, min: float, max: float, start: int, num: int) -> Awaitable[list[str]]: ...  # noqa: A002 - redis names them so
 
 
 _DROP = """
 local dropped = redis.call('HDEL', KEYS[1], unpack(ARGV, 2))
+for _, field in ipairs({unpack(ARGV, 2)}) do redis.call('ZREM', KEYS[3], KEYS[1] .. '/' .. field) end
 if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) end
 return dropped
 """
@@ -39,12 +47,15 @@ class Buffers:
         """Replace the namespace's buffer. Raises ``TooLarge``."""
         if len(buffer.turns) > self._max_turns:
             raise TooLarge(f"a buffer holds at most {self._max_turns} turns", param="turns", code="buffer_too_long")
-        stored = buffer.model_copy(update={"updated_at": datetime.now(UTC)})
+        moment = datetime.now(UTC)
+        stored = buffer.model_copy(update={"updated_at": moment})
         space = buffer.namespace
+        key, field = _user_key(space.tenant, space.user_id), _field(space)
         with translated():
             async with self._link.pipeline(transaction=True) as pipe:
-                pipe.hset(_user_key(space.tenant, space.user_id), _field(space), stored.model_dump_json())
+                pipe.hset(key, field, stored.model_dump_json())
                 pipe.sadd(_users_key(space.tenant), space.user_id)
+                pipe.zadd(_BY_TIME, {f"{key}/{field}": moment.timestamp()})
                 await pipe.execute()
         return stored
 
@@ -59,6 +70,13 @@ class Buffers:
             if len(found) >= _MAX_LISTED:
                 break
         return BufferPage(buffers=tuple(found[:_MAX_LISTED]))
+
+    async def idle(self, before: datetime, *, limit: int) -> BufferPage:
+        """Buffers of all tenants that were last changed before that moment, the oldest first."""
+        with translated():
+            places = await self._texts.zrangebyscore(_BY_TIME, 0, before.timestamp(), 0, limit)
+            found = [await self._at(place) for place in places]
+        return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
 
     async def clear(self, namespace: Namespace) -> None:
         """Forget exactly this namespace's buffer; those of its user's other agents and runs stay."""
@@ -76,6 +94,15 @@ class Buffers:
         with translated():
             await self._link.ping()  # pyright: ignore[reportUnknownMemberType]
 
+    async def _at(self, place: str) -> Buffer | None:
+        """The buffer of an entry of the sorted set; an entry that leads nowhere goes."""
+        key, _, field = place.partition("/")
+        value = await self._texts.hget(key, field)
+        if value is None:
+            await self._texts.zrem(_BY_TIME, place)
+            return None
+        return Buffer.model_validate_json(value)
+
     async def _users(self, tenant: str) -> list[str]:
         users: list[str] = []
         with translated():
@@ -88,7 +115,7 @@ class Buffers:
     async def _drop(self, namespace: Namespace, fields: list[str]) -> int:
         with translated():
             dropped = await self._drop_script(
-                keys=[_user_key(namespace.tenant, namespace.user_id), _users_key(namespace.tenant)],
+                keys=[_user_key(namespace.tenant, namespace.user_id), _users_key(namespace.tenant), _BY_TIME],
                 args=[namespace.user_id, *fields],
             )
         return int(dropped)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from memloop.wire.errors import InvalidRequest, Unauthenticated
 from memloop.wire.memory import (
@@ -123,6 +123,10 @@ def _buffer_routes(parts: Capabilities) -> APIRouter:
     ) -> BufferPage:
         return await parts.buffers.page(tenant, user_id)
 
+    @router.get("/buffers/idle")
+    async def idle(before: AwareDatetime, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> BufferPage:
+        return await parts.buffers.idle(before, limit=limit)
+
     @router.put("/buffers")
     async def put(buffer: Buffer) -> Buffer:
         return await parts.buffers.put(buffer)
@@ -131,7 +135,7 @@ def _buffer_routes(parts: Capabilities) -> APIRouter:
     async def clear(namespace: Annotated[Namespace, Query()]) -> None:
         await parts.buffers.clear(namespace)
 
-    _ = erase, buffers, put, clear
+    _ = erase, buffers, idle, put, clear
     return router
 
 

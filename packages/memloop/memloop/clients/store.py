@@ -1,6 +1,7 @@
 """The memory store's HTTP API as methods, one for each route."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Self, TypeVar, cast
 
 import aiohttp
@@ -117,6 +118,11 @@ class StoreClient:
         """What waits for more context, of a tenant or one of its users."""
         params = {"tenant": tenant} | ({"user_id": user_id} if user_id is not None else {})
         return _read(BufferPage, await self._http.json("GET", "v1/buffers", params=params))
+
+    async def idle_buffers(self, before: datetime, *, limit: int = 100) -> BufferPage:
+        """Buffers of all tenants that nobody has changed since ``before`` (aware), the oldest first."""
+        params = {"before": before.isoformat(), "limit": str(limit)}
+        return _read(BufferPage, await self._http.json("GET", "v1/buffers/idle", params=params))
 
     async def put_buffer(self, buffer: Buffer) -> Buffer:
         """Replace a namespace's buffer."""

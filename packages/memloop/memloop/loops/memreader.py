@@ -22,6 +22,7 @@ from memloop.wire.memory import Action, DecisionRecord, Source, Usage
 
 SEARCH_TOP_K = 5
 REPAIRS = 1
+_NOT_NOW = "buffer_memory: these turns have waited long enough; add what is worth keeping, or ignore them"
 _ECHO_CHARS = 2_000
 
 
@@ -32,27 +33,30 @@ async def decide(
     index: MemoryIndex,
     profile: Profile,
     max_turns: int = 4,
+    may_buffer: bool = True,
     report: Report[DecideStep] = discard,
 ) -> DecisionResult:
     """What to do with the turns, oldest first. The model may search ``max_turns`` times, then it must decide.
 
-    Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision. Raises ValueError without turns, and
-    what the model or the index raises.
+    With ``may_buffer`` false the turns are to be settled now: a model that would buffer them is told so, in the one
+    repair that it has, and ignores them if it insists. Costs at most ``max_turns`` + 2 calls: the searches, one
+    repair, the decision. Raises ValueError without turns, and what the model or the index raises.
     """
     if not turns:
         raise ValueError("there are no turns to decide on")
-    dialogue = _Dialogue(turns, profile)
+    dialogue = _Dialogue(turns, profile, may_buffer=may_buffer)
     while True:
         attempt = await dialogue.ask(model)
-        if attempt.tool is None and dialogue.may_repair():
-            dialogue.show_problem(attempt)
-            await report(OutputRejected(attempt.problem, attempt.raw, attempt.record, attempt.usage))
+        problem = dialogue.problem_of(attempt)
+        if problem and dialogue.may_repair():
+            dialogue.show_problem(attempt, problem)
+            await report(OutputRejected(problem, attempt.raw, attempt.record, attempt.usage))
         elif isinstance(attempt.tool, SearchMemory) and dialogue.searches < max_turns:
             found = tuple(await index.search(attempt.tool.query, top_k=SEARCH_TOP_K))
             dialogue.show_found(attempt, found)
             await report(MemorySearched(attempt.tool.query, found, attempt.record, attempt.usage))
         else:
-            decision = _decision(attempt)
+            decision = _decision(attempt, may_buffer=may_buffer)
             await report(Decided(decision, attempt.record, attempt.usage))
             return DecisionResult(decision, tuple(dialogue.records), dialogue.usage)
 
@@ -100,8 +104,9 @@ class _Attempt:
 class _Dialogue:
     """The conversation with the memory writer, and what it cost."""
 
-    def __init__(self, turns: Sequence[Source], profile: Profile) -> None:
+    def __init__(self, turns: Sequence[Source], profile: Profile, *, may_buffer: bool) -> None:
         self._profile = profile
+        self._may_buffer = may_buffer
         self._messages = profile.render("memory", conversation=conversation_lines(turns))
         self._repairs = 0
         self.searches = 0
@@ -115,12 +120,18 @@ class _Dialogue:
         self.usage += completion.usage
         return attempt
 
+    def problem_of(self, attempt: _Attempt) -> str:
+        """Why the reply cannot be taken; empty when it can."""
+        if isinstance(attempt.tool, BufferMemory) and not self._may_buffer:
+            return _NOT_NOW
+        return attempt.problem
+
     def may_repair(self) -> bool:
         return self._repairs < REPAIRS
 
-    def show_problem(self, attempt: _Attempt) -> None:
+    def show_problem(self, attempt: _Attempt, problem: str) -> None:
         self._repairs += 1
-        text = f"Not a valid call: {neutralise(attempt.problem)}. Nothing was done. Call exactly one tool."
+        text = f"Not a valid call: {neutralise(problem)}. Nothing was done. Call exactly one tool."
         self._go_on(attempt, text, role="user" if isinstance(attempt.call, NoCall) else "tool")
 
     def show_found(self, attempt: _Attempt, found: Sequence[Recalled]) -> None:
@@ -141,7 +152,7 @@ def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str]:
         return None, well_formed(str(error))
 
 
-def _decision(attempt: _Attempt) -> Decision:
+def _decision(attempt: _Attempt, *, may_buffer: bool) -> Decision:
     match attempt.tool:
         case None:
             return InvalidOutput(attempt.problem, attempt.raw)
@@ -150,7 +161,7 @@ def _decision(attempt: _Attempt) -> Decision:
         case AddMemory(memory_list=drafts, summary=summary):
             return AddMemories(tuple(draft.to_wire() for draft in drafts), summary)
         case BufferMemory(reason=reason):
-            return BufferTurns(reason)
+            return BufferTurns(reason) if may_buffer else IgnoreTurns(f"not settled: {reason}")
         case ignored:
             return IgnoreTurns(ignored.reason)
 
