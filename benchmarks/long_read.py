@@ -17,7 +17,7 @@ from rich.table import Table
 from benchmarks.mock_engine import REPLY, mock_engine
 from memloop.clients.engine import Dialect, EngineClient, request_body
 from memloop.loops.memagent import read_document
-from memloop.ports import Chunk, Completion, Prompt
+from memloop.ports import Chunk, Completion, HeldChunks, Prompt
 from memloop.profiles import load_profile
 
 CHUNKS = 100
@@ -45,10 +45,10 @@ class _Recorder:
         return Completion(REPLY)
 
 
-def document() -> list[Chunk]:
+def document() -> HeldChunks:
     """``CHUNKS`` chunks of prose of about 5,000 tokens each."""
     text = ("It was a quiet morning in the harbour, and nobody spoke. " * CHUNK_CHARS)[:CHUNK_CHARS]
-    return [Chunk(i, i * CHUNK_CHARS, (i + 1) * CHUNK_CHARS, text, 5000) for i in range(CHUNKS)]
+    return HeldChunks(Chunk(i, i * CHUNK_CHARS, (i + 1) * CHUNK_CHARS, text, 5000) for i in range(CHUNKS))
 
 
 async def measured(work: Callable[[], Awaitable[object]]) -> Cost:
@@ -72,7 +72,7 @@ async def floor(url: str, bodies: list[bytes]) -> Cost:
         return await measured(post_all)
 
 
-async def ours(url: str, chunks: list[Chunk]) -> Cost:
+async def ours(url: str, chunks: HeldChunks) -> Cost:
     """The loop through the engine client."""
     profile = load_profile("default")
     async with EngineClient(url, model="mock") as engine:

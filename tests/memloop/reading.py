@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
-from memloop.ports import Chunk, Recalled
+from memloop.ports import Chunk, HeldChunks, Recalled
 from memloop.wire.memory import Source
 
 Step = TypeVar("Step")
 DAY = datetime(2026, 1, 31, tzinfo=UTC)
 
 
-def chunks_of(*texts: str) -> list[Chunk]:
+def chunks_of(*texts: str) -> HeldChunks:
     """Chunks that follow one another, a token for each word."""
     chunks: list[Chunk] = []
     start = 0
     for index, text in enumerate(texts):
         chunks.append(Chunk(index, start, start + len(text), text, len(text.split())))
         start += len(text)
-    return chunks
+    return HeldChunks(chunks)
 
 
 class Recorder(Generic[Step]):

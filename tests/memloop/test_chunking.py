@@ -1,6 +1,6 @@
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -43,6 +43,32 @@ def test_chunks_join_to_the_text_and_keep_the_limit(splitter: Splitter, text: st
 
 
 @every_splitter
+@settings(max_examples=60)
+@given(blocks=st.lists(TEXTS, max_size=6), chunk_tokens=st.integers(min_value=1, max_value=40))
+def test_a_text_that_comes_in_blocks_is_cut_as_the_whole_text_is(
+    splitter: Splitter, blocks: list[str], chunk_tokens: int
+) -> None:
+    streamed = splitter.stream(iter(blocks), chunk_tokens=chunk_tokens)
+    assert tuple(streamed) == splitter.split("".join(blocks), chunk_tokens=chunk_tokens)
+
+
+@every_splitter
+def test_a_streamed_text_is_held_one_window_at_a_time(splitter: Splitter) -> None:
+    taken = 0
+
+    def blocks() -> Iterator[str]:
+        nonlocal taken
+        for _ in range(200):
+            taken += 1
+            yield PROSE
+
+    chunks = splitter.stream(blocks(), chunk_tokens=50)
+    ahead = [taken * len(PROSE) - chunk.end for chunk in chunks]
+    assert taken == 200
+    assert max(ahead) <= 2 * len(PROSE) + 500
+
+
+@every_splitter
 def test_an_empty_text_has_no_chunks(splitter: Splitter) -> None:
     assert list(splitter.split("", chunk_tokens=8)) == []
 
@@ -51,6 +77,8 @@ def test_an_empty_text_has_no_chunks(splitter: Splitter) -> None:
 def test_a_chunk_of_no_tokens_is_a_mistake(splitter: Splitter) -> None:
     with pytest.raises(ValueError, match="at least one token"):
         splitter.split("a", chunk_tokens=0)
+    with pytest.raises(ValueError, match="at least one token"):
+        list(splitter.stream(["a"], chunk_tokens=0))
 
 
 @pytest.mark.parametrize("chunk_tokens", [1, 7, 50, 333])

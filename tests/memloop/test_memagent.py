@@ -66,7 +66,7 @@ async def test_steps_tell_the_pass_the_chunk_and_the_total() -> None:
 async def test_a_document_without_chunks_is_refused_before_any_call() -> None:
     model = ScriptedModel([])
     with pytest.raises(InvalidRequest, match="empty") as caught:
-        await read_document("q", [], model=model, profile=PROFILE)
+        await read_document("q", chunks_of(), model=model, profile=PROFILE)
     assert (caught.value.code, caught.value.param, model.calls) == ("empty_document", "document", 0)
 
 

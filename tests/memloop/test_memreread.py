@@ -133,7 +133,7 @@ async def test_marks_of_the_model_survive_in_memory_but_none_come_from_the_docum
 
 async def test_an_empty_document_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="empty"):
-        await reread_document("q", [], model=ScriptedModel([]), profile=PROFILE)
+        await reread_document("q", chunks_of(), model=ScriptedModel([]), profile=PROFILE)
 
 
 def test_no_history_is_said_in_the_profiles_words() -> None:

@@ -1,17 +1,17 @@
 """Cuts documents into chunks by the served model's tokens, without torch.
 
-A text of any size is worked through one window at a time, each window starting where the last chunk ended, so that
-memory and time grow with the text and nothing else. Tokens are counted on the text *as a prompt shows it*
-(``neutralise``), so a document full of ``<|im_end|>`` fits its window too.
+A text of any size is worked through one window at a time, each window starting where the last chunk ended. So a text
+that comes in blocks is cut exactly as a whole one, and no more of it is held than one window. Tokens are counted on
+the text *as a prompt shows it* (``neutralise``), so a document full of ``<|im_end|>`` fits its window too.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol, cast
 
 from tokenizers import Encoding, Tokenizer
 
-from memloop.ports import Chunk
+from memloop.ports import Chunk, HeldChunks
 from memloop.profiles import neutralise, well_formed
 from memloop.wire.chat import Json
 
@@ -38,27 +38,32 @@ class TokenizerSplitter:
         blocks = range(0, len(text), _COUNT_AT_ONCE_CHARS)
         return sum(self._count(text[start : start + _COUNT_AT_ONCE_CHARS]) for start in blocks)
 
-    def split(self, text: str, *, chunk_tokens: int) -> list[Chunk]:
+    def split(self, text: str, *, chunk_tokens: int) -> HeldChunks:
         """Consecutive chunks that join to the text exactly; none for an empty text."""
-        return list(_chunks(text, chunk_tokens, self))
+        return HeldChunks(self.stream((text,), chunk_tokens=chunk_tokens))
 
-    def cut(self, text: str, start: int, chunk_tokens: int, chars_per_token: float) -> tuple[int, int]:
-        """(end, tokens) of the chunk that begins at ``start``: the longest that keeps the limit, near enough."""
-        end = self._token_boundary(text, start, chunk_tokens, chars_per_token)
-        tokens = self._count(text[start:end])
-        while tokens > chunk_tokens and end - start > 1:
-            end = start + max(1, min((end - start) * chunk_tokens // tokens, end - start - 1))
-            tokens = self._count(text[start:end])
-        return end, tokens
+    def stream(self, blocks: Iterable[str], *, chunk_tokens: int) -> Iterator[Chunk]:
+        """The same of a text that comes in blocks."""
+        return _chunks(_Ahead(blocks), chunk_tokens, self)
 
-    def _token_boundary(self, text: str, start: int, chunk_tokens: int, chars_per_token: float) -> int:
-        """Where the first ``chunk_tokens`` tokens from ``start`` end, in characters of the text."""
+    def cut(self, ahead: "_Ahead", chunk_tokens: int, chars_per_token: float) -> tuple[int, int]:
+        """(characters, tokens) of the next chunk: the longest that keeps the limit, near enough."""
+        size = self._token_boundary(ahead, chunk_tokens, chars_per_token)
+        tokens = self._count(ahead.peek(size))
+        while tokens > chunk_tokens and size > 1:
+            size = max(1, min(size * chunk_tokens // tokens, size - 1))
+            tokens = self._count(ahead.peek(size))
+        return size, tokens
+
+    def _token_boundary(self, ahead: "_Ahead", chunk_tokens: int, chars_per_token: float) -> int:
+        """Where the first ``chunk_tokens`` tokens ahead end, in characters."""
         window = int(chunk_tokens * chars_per_token * _MARGIN) + 16
         while True:
-            encoding = self._encode(text[start : start + window])
+            text = ahead.peek(window)
+            encoding = self._encode(text)
             if len(encoding) > chunk_tokens:
-                return start + _last_clean_cut(encoding, chunk_tokens)
-            if start + window >= len(text):
+                return _last_clean_cut(encoding, chunk_tokens)
+            if ahead.ends_within(window):
                 return len(text)
             window *= 2
 
@@ -80,36 +85,74 @@ class EstimatingSplitter:
         """An upper estimate of the text's tokens."""
         return (_half_tokens(neutralise(text)) + 1) // 2
 
-    def split(self, text: str, *, chunk_tokens: int) -> list[Chunk]:
+    def split(self, text: str, *, chunk_tokens: int) -> HeldChunks:
         """Consecutive chunks that join to the text exactly; none for an empty text."""
-        return list(_chunks(text, chunk_tokens, self))
+        return HeldChunks(self.stream((text,), chunk_tokens=chunk_tokens))
 
-    def cut(self, text: str, start: int, chunk_tokens: int, chars_per_token: float) -> tuple[int, int]:
-        """(end, tokens) of the longest chunk from ``start`` that keeps the limit; at least one character."""
+    def stream(self, blocks: Iterable[str], *, chunk_tokens: int) -> Iterator[Chunk]:
+        """The same of a text that comes in blocks."""
+        return _chunks(_Ahead(blocks), chunk_tokens, self)
+
+    def cut(self, ahead: "_Ahead", chunk_tokens: int, chars_per_token: float) -> tuple[int, int]:
+        """(characters, tokens) of the longest next chunk that keeps the limit; at least one character."""
         del chars_per_token
-        low, high = start + 1, min(len(text), start + 2 * chunk_tokens)
+        text = ahead.peek(2 * chunk_tokens)
+        low, high = 1, len(text)
         while low < high:
             middle = (low + high + 1) // 2
-            if self.count(text[start:middle]) <= chunk_tokens:
+            if self.count(text[:middle]) <= chunk_tokens:
                 low = middle
             else:
                 high = middle - 1
-        return low, self.count(text[start:low])
+        return low, self.count(text[:low])
+
+
+class _Ahead:
+    """What is left of a text that comes in blocks. Only what was looked at is held."""
+
+    def __init__(self, blocks: Iterable[str]) -> None:
+        self._blocks = iter(blocks)
+        self._held = ""
+        self._start = 0
+
+    def peek(self, chars: int) -> str:
+        """The next characters, fewer at the text's end."""
+        self._hold(chars)
+        return self._held[self._start : self._start + chars]
+
+    def ends_within(self, chars: int) -> bool:
+        """Whether at most so many characters are left."""
+        self._hold(chars + 1)
+        return len(self._held) - self._start <= chars
+
+    def skip(self, chars: int) -> None:
+        """Go on behind characters that were looked at."""
+        self._start += chars
+
+    def _hold(self, chars: int) -> None:
+        missing = chars - (len(self._held) - self._start)
+        parts: list[str] = []
+        while missing > 0 and (block := next(self._blocks, None)) is not None:
+            parts.append(block)
+            missing -= len(block)
+        if parts:
+            self._held, self._start = "".join((self._held[self._start :], *parts)), 0
 
 
 class _Cutter(Protocol):
-    def cut(self, text: str, start: int, chunk_tokens: int, chars_per_token: float) -> tuple[int, int]: ...
+    def cut(self, ahead: _Ahead, chunk_tokens: int, chars_per_token: float) -> tuple[int, int]: ...
 
 
-def _chunks(text: str, chunk_tokens: int, cutter: _Cutter) -> Iterator[Chunk]:
+def _chunks(ahead: _Ahead, chunk_tokens: int, cutter: _Cutter) -> Iterator[Chunk]:
     if chunk_tokens < 1:
         raise ValueError("a chunk has at least one token")
     start, index, chars_per_token = 0, 0, _CHARS_PER_TOKEN
-    while start < len(text):
-        end, tokens = cutter.cut(text, start, chunk_tokens, chars_per_token)
-        yield Chunk(index=index, start=start, end=end, text=text[start:end], tokens=tokens)
-        chars_per_token = max(0.25, (end - start) / max(1, tokens))
-        start, index = end, index + 1
+    while not ahead.ends_within(0):
+        size, tokens = cutter.cut(ahead, chunk_tokens, chars_per_token)
+        yield Chunk(index=index, start=start, end=start + size, text=ahead.peek(size), tokens=tokens)
+        ahead.skip(size)
+        chars_per_token = max(0.25, size / max(1, tokens))
+        start, index = start + size, index + 1
 
 
 def _last_clean_cut(encoding: Encoding, limit: int) -> int:

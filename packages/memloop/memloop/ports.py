@@ -3,7 +3,7 @@
 A gateway puts an engine behind HTTP here, a trainer a rollout engine that records tokens, a test a script.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, TypeVar
@@ -85,6 +85,49 @@ class Chunk:
     tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a chunk lies in its document (in characters), and its tokens."""
+
+    start: int
+    end: int
+    tokens: int
+
+
+class Chunks(Protocol):
+    """A document in chunks, in order. Where each lies is known; its text is loaded when it is asked for.
+
+    So a loop may go over a document of any size as often as it likes, and holds one chunk at a time.
+    """
+
+    def __len__(self) -> int:
+        """How many chunks there are."""
+        ...
+
+    def span(self, index: int) -> Span:
+        """Where chunk ``index`` (from 0) lies. Raises IndexError."""
+        ...
+
+    async def chunk(self, index: int) -> Chunk:
+        """Chunk ``index`` with its text. Raises IndexError, and DependencyError when the text cannot be fetched."""
+        ...
+
+
+class HeldChunks(tuple[Chunk, ...]):
+    """The chunks of a document that is in memory as a whole; a ``Chunks``, and a tuple."""
+
+    __slots__ = ()
+
+    def span(self, index: int) -> Span:
+        """See ``Chunks``."""
+        chunk = self[index]
+        return Span(chunk.start, chunk.end, chunk.tokens)
+
+    async def chunk(self, index: int) -> Chunk:
+        """See ``Chunks``."""
+        return self[index]
+
+
 class Splitter(Protocol):
     """Counts and cuts by the served model's tokens."""
 
@@ -92,8 +135,12 @@ class Splitter(Protocol):
         """Tokens of the text, special tokens not added."""
         ...
 
-    def split(self, text: str, *, chunk_tokens: int) -> Sequence[Chunk]:
+    def split(self, text: str, *, chunk_tokens: int) -> HeldChunks:
         """Consecutive chunks of at most ``chunk_tokens`` tokens that join to the text exactly."""
+        ...
+
+    def stream(self, blocks: Iterable[str], *, chunk_tokens: int) -> Iterator[Chunk]:
+        """The chunks that ``split`` makes of the joined blocks, while holding little more than one of them."""
         ...
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from memloop.loops.cost import max_calls
-from memloop.ports import Chunk, Splitter
+from memloop.ports import Chunks, HeldChunks, Splitter
 from memloop.profiles import Budget, Profile, PromptSpec
 from memloop.wire.errors import NotSupported, TooLarge, Unprocessable
 from memloop.wire.long_read import Estimate, LongReadRequest
@@ -46,15 +46,15 @@ def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter,
     return ReadingPlan(_with_chunk(tuned, request.chunk_tokens, room), question_tokens)
 
 
-def cut(document: str, plan: ReadingPlan, splitter: Splitter) -> tuple[Chunk, ...]:
+def cut(document: str, plan: ReadingPlan, splitter: Splitter) -> HeldChunks:
     """The document's chunks. CPU work: run it in a thread."""
-    return tuple(splitter.split(document, chunk_tokens=plan.budget.chunk_tokens))
+    return splitter.split(document, chunk_tokens=plan.budget.chunk_tokens)
 
 
-def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: tuple[Chunk, ...], splitter: Splitter) -> Estimate:
+def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitter: Splitter) -> Estimate:
     """The most that the read can cost: every reread used, every memory and reply as long as it may be."""
     rereads = request.max_rereads if request.strategy == "memreread" else 0
-    document_tokens = sum(chunk.tokens for chunk in chunks)
+    document_tokens = sum(chunks.span(index).tokens for index in range(len(chunks)))
     calls = max_calls(request.strategy, len(chunks), max_rereads=request.max_rereads)
     readings = (1 + rereads) * len(chunks)
     prompts = plan.profile.prompts

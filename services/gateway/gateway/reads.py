@@ -24,7 +24,7 @@ from memloop.loops.memagent import answer, read_document
 from memloop.loops.memreread import reread_document
 from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered, ChunkRead, Integrated, ReadStep, RereadStarted, SubAnswered
-from memloop.ports import ChatModel, Checkpoints, Chunk, Splitter
+from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.long_read import IncompleteDetails, LongRead, Progress, ReadEvent, ReadUsage, SubQuestion
@@ -105,9 +105,7 @@ async def run_read(
     return await account.close(account.completed(result))
 
 
-async def _read(
-    job: ReadJob, chunks: tuple[Chunk, ...], plan: ReadingPlan, model: ChatModel, account: "_Account"
-) -> ReadResult:
+async def _read(job: ReadJob, chunks: Chunks, plan: ReadingPlan, model: ChatModel, account: "_Account") -> ReadResult:
     request = job.request
     if request.strategy == "memagent":
         return await read_document(request.question, chunks, model=model, profile=plan.profile, report=account.report)
@@ -179,7 +177,7 @@ class _Account:
     def __init__(
         self,
         record: LongRead,
-        chunks: tuple[Chunk, ...],
+        chunks: Chunks,
         plan: ReadingPlan,
         tools: ReadingTools,
         publish: Publish,
@@ -249,7 +247,7 @@ class _Account:
             progress=self._record.progress,
             chunk=step.chunk,
             memory=step.memory,
-            tokens=self._chunks[step.chunk].tokens,
+            tokens=self._chunks.span(step.chunk).tokens,
             question=step.question if step.pass_number > 1 else None,
         )
 

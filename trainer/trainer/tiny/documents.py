@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from memloop.ports import Chunk
+from memloop.ports import Chunk, HeldChunks
 from trainer.tiny.prose import book, plant
 from trainer.tiny.reading_tasks import CHARS_PER_TOKEN, Scene, distractor, random_scene
 from trainer.tiny.world import Fact
@@ -20,7 +20,7 @@ class Document:
 
     question: str
     answer: str
-    chunks: tuple[Chunk, ...]
+    chunks: HeldChunks
 
 
 def random_document(
@@ -52,9 +52,9 @@ def _section(rng: random.Random, facts: list[Fact], tokens: int) -> str:
     return plant(rng, book("held_out").slice(rng, chars), sentences)
 
 
-def _chunks(texts: list[str], tokens: int) -> tuple[Chunk, ...]:
+def _chunks(texts: list[str], tokens: int) -> HeldChunks:
     chunks, at = list[Chunk](), 0
     for index, text in enumerate(texts):
         chunks.append(Chunk(index=index, start=at, end=at + len(text), text=text, tokens=tokens))
         at += len(text)
-    return tuple(chunks)
+    return HeldChunks(chunks)

@@ -4,13 +4,12 @@ The memory is a text of bounded length. Each chunk is read once, in order, toget
 and the reply overwrites the memory; the answer is given from the memory alone. n chunks cost n + 1 calls.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memloop.loops.parsing import listen, parse_answer, parse_memory
 from memloop.loops.results import PassResult, ReadResult, Reply, Slips
 from memloop.loops.steps import Answered, ChunkRead, ReadStep
-from memloop.ports import ChatModel, Chunk, Prompt, Report, discard
+from memloop.ports import ChatModel, Chunks, Prompt, Report, discard
 from memloop.profiles import Profile
 from memloop.wire.errors import InvalidRequest
 from memloop.wire.memory import Usage
@@ -18,7 +17,7 @@ from memloop.wire.memory import Usage
 
 async def read_document(
     question: str,
-    chunks: Sequence[Chunk],
+    chunks: Chunks,
     *,
     model: ChatModel,
     profile: Profile,
@@ -40,7 +39,7 @@ async def read_document(
 
 async def read_pass(
     question: str,
-    chunks: Sequence[Chunk],
+    chunks: Chunks,
     *,
     model: ChatModel,
     profile: Profile,
@@ -51,10 +50,11 @@ async def read_pass(
 
     Raises InvalidRequest when there is nothing to read.
     """
-    if not chunks:
+    if not len(chunks):
         raise InvalidRequest("the document is empty: there is nothing to read", param="document", code="empty_document")
     memory, usage, slips = profile.empty_memory, Usage(), Slips()
-    for position, chunk in enumerate(chunks):
+    for position in range(len(chunks)):
+        chunk = await chunks.chunk(position)
         prompt = profile.prompt("read", problem=question, memory=memory, section=chunk.text)
         revision = await revise(memory, prompt, model=model)
         memory, usage, slips = revision.memory, usage + revision.usage, slips + revision.slips

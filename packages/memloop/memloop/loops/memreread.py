@@ -13,7 +13,7 @@ from memloop.loops.memagent import answer, read_pass, revise
 from memloop.loops.parsing import parse_query
 from memloop.loops.results import ReadResult, Slips
 from memloop.loops.steps import Answered, Integrated, Judged, ReadStep, RereadStarted, SubAnswered
-from memloop.ports import ChatModel, Chunk, Report, discard
+from memloop.ports import ChatModel, Chunks, Report, discard
 from memloop.profiles import Markup, Profile, neutralise
 from memloop.wire.long_read import SubQuestion
 from memloop.wire.memory import Usage
@@ -21,7 +21,7 @@ from memloop.wire.memory import Usage
 
 async def reread_document(
     question: str,
-    chunks: Sequence[Chunk],
+    chunks: Chunks,
     *,
     model: ChatModel,
     profile: Profile,
@@ -45,7 +45,7 @@ class _Reading:
     def __init__(
         self,
         question: str,
-        chunks: Sequence[Chunk],
+        chunks: Chunks,
         model: ChatModel,
         profile: Profile,
         report: Report[ReadStep],
