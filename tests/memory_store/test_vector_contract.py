@@ -292,3 +292,17 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
 
 async def test_the_store_answers_a_ping(vectors: VectorStore) -> None:
     await vectors.ping()
+
+
+async def test_the_newest_come_first_and_the_values_of_a_field_are_counted(vectors: VectorStore) -> None:
+    await vectors.upsert(
+        [
+            point(number, created_at=datetime(2026, 1, number, tzinfo=UTC).isoformat(), user_id=user)
+            for number, user in ((2, "ann"), (3, "bob"), (1, "ann"))
+        ]
+    )
+
+    newest = await vectors.newest(where=_EVERYTHING, limit=2)
+    assert [found.payload["n"] for found in newest] == [3, 2]
+    assert dict(await vectors.values("user_id", where=_EVERYTHING, limit=9)) == {"ann": 2, "bob": 1}
+    assert dict(await vectors.values("user_id", where=Equals("user_id", "bob"), limit=9)) == {"bob": 1}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from memloop.wire.memory import MemoryItem, Namespace
+from memloop.wire.memory import MemoryItem, Namespace, Scope
 from memory_store.conflicts import Version
 from memory_store.filters import Condition, Equals, Exists, Not, all_of
 from memory_store.metadata import flags_of
@@ -76,11 +76,11 @@ def of_tenant(tenant: str) -> Condition:
     return Equals("tenant", tenant)
 
 
-def within(namespace: Namespace) -> Condition:
-    """Memories of the namespace: the ids that are set must match, the others may be anything."""
-    optional = (("agent_id", namespace.agent_id), ("run_id", namespace.run_id))
-    owners = (Equals(field, value) for field, value in optional if value is not None)
-    return all_of([of_tenant(namespace.tenant), Equals("user_id", namespace.user_id), *owners])
+def within(scope: Scope) -> Condition:
+    """Memories of the scope, which may be a namespace: ids that are set must match, the others may be anything."""
+    ids = (("user_id", scope.user_id), ("agent_id", scope.agent_id), ("run_id", scope.run_id))
+    owners = (Equals(field, value) for field, value in ids if value is not None)
+    return all_of([of_tenant(scope.tenant), *owners])
 
 
 def exactly_in(namespace: Namespace) -> Condition:

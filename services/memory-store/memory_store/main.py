@@ -19,6 +19,7 @@ from memory_store.encoding import TextEncoding
 from memory_store.fencing import Fence
 from memory_store.items import Items
 from memory_store.lanes import Lanes
+from memory_store.listing import Listings
 from memory_store.metrics import Metrics
 from memory_store.redis_link import RedisLink, connect
 from memory_store.retrieval import Retrieval
@@ -82,7 +83,7 @@ def build(settings: Settings, adapters: Adapters, registry: CollectorRegistry, m
         settings=settings,
         routers=[
             store_routes(
-                Capabilities(writer, retrieval, items, buffers),
+                Capabilities(writer, retrieval, items, buffers, Listings(adapters.vectors)),
                 key=settings.store_key.get_secret_value() if settings.store_key else None,
             )
         ],

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import AwareDatetime, Field
 
 from memloop.wire.errors import InvalidRequest, Unauthenticated
+from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     Buffer,
     BufferPage,
@@ -19,6 +20,7 @@ from memloop.wire.memory import (
     ItemPatch,
     MemoryItem,
     Namespace,
+    Scope,
     SearchResult,
     StoreAdd,
     StoreAddResult,
@@ -26,6 +28,7 @@ from memloop.wire.memory import (
 )
 from memory_store.buffers import Buffers
 from memory_store.items import Items, Owned
+from memory_store.listing import Listings
 from memory_store.retrieval import Retrieval, View
 from memory_store.writing import Writer
 
@@ -40,6 +43,7 @@ class Capabilities:
     retrieval: Retrieval
     items: Items
     buffers: Buffers
+    listings: Listings
 
 
 class ItemsQuery(Namespace):
@@ -76,7 +80,15 @@ def _item_routes(parts: Capabilities) -> APIRouter:
         view = View(latest_only=query.latest_only, include_raw=query.include_raw)
         return await parts.items.page(query, view=view, limit=query.limit, cursor=query.cursor)
 
-    _ = add, search, page
+    @router.post("/items/list")
+    async def listing(request: StoreList) -> Listing:
+        return await parts.listings.page(request)
+
+    @router.get("/entities")
+    async def entities(scope: Annotated[Scope, Query()]) -> Entities:
+        return await parts.listings.entities(scope)
+
+    _ = add, search, page, listing, entities
     return router
 
 

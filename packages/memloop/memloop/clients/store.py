@@ -25,6 +25,7 @@ from memloop.wire.errors import (
     Unavailable,
     Unprocessable,
 )
+from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     Buffer,
     BufferPage,
@@ -34,6 +35,7 @@ from memloop.wire.memory import (
     ItemPatch,
     MemoryItem,
     Namespace,
+    Scope,
     SearchResult,
     StoreAdd,
     StoreAddResult,
@@ -89,6 +91,14 @@ class StoreClient:
         """A page of a namespace."""
         page = {"limit": str(limit)} | ({"cursor": cursor} if cursor is not None else {})
         return _read(ItemPage, await self._http.json("GET", "v1/items", params=_query(namespace) | page))
+
+    async def listing(self, request: StoreList) -> Listing:
+        """A page of a tenant's memories, newest first. Raises Unprocessable beyond what a listing reaches."""
+        return _read(Listing, await self._http.json("POST", "v1/items/list", body=_body(request)))
+
+    async def entities(self, scope: Scope) -> Entities:
+        """The users, agents and runs of whom anything is stored in the scope."""
+        return _read(Entities, await self._http.json("GET", "v1/entities", params=_query(scope)))
 
     async def item(self, item_id: str, *, tenant: str) -> MemoryItem:
         """One item. Raises NotFound, also for another tenant's."""
@@ -187,8 +197,8 @@ def _body(model: BaseModel) -> Json:
     return cast(Json, model.model_dump(mode="json"))
 
 
-def _query(namespace: Namespace) -> dict[str, str]:
-    return cast(dict[str, str], namespace.model_dump(exclude_none=True))
+def _query(scope: Scope) -> dict[str, str]:
+    return cast(dict[str, str], scope.model_dump(exclude_none=True))
 
 
 def _item_path(item_id: str) -> str:

@@ -21,13 +21,19 @@ _ID = Field(min_length=1, max_length=256)
 _OPTIONAL_ID = Field(default=None, min_length=1, max_length=256)
 
 
-class Namespace(Wire):
-    """Whose memory it is. Searches match the ids that are set; a write carries all that it knows."""
+class Scope(Wire):
+    """What is looked at: one tenant's memories, of them those that match the ids that are set."""
 
     tenant: str = _ID
-    user_id: str = _ID
+    user_id: str | None = _OPTIONAL_ID
     agent_id: str | None = _OPTIONAL_ID
     run_id: str | None = _OPTIONAL_ID
+
+
+class Namespace(Scope):
+    """Whose memory it is. Searches match the ids that are set; a write carries all that it knows."""
+
+    user_id: str = _ID  # pyright: ignore[reportIncompatibleVariableOverride] - narrower, and the model is frozen
 
     def lane(self) -> str:
         """The write lane's name: all writes of one tenant's user go one after another."""
@@ -126,7 +132,7 @@ class SearchOptions(Wire):
 class StoreSearch(SearchOptions):
     """``POST /v1/items/search`` of the store."""
 
-    namespace: Namespace
+    namespace: Scope
 
 
 class SearchHit(Wire):

@@ -96,6 +96,14 @@ class VectorStore(Protocol):
         """A page of payloads in the order of ids, from ``start_id`` on."""
         ...
 
+    async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
+        """Payloads by their ``created_at``, the newest first."""
+        ...
+
+    async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
+        """The texts that stand in an indexed field, each with the number of its points, the most frequent first."""
+        ...
+
     async def search(self, query: Hybrid) -> Sequence[Found]:
         """The best points first."""
         ...

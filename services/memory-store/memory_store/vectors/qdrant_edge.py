@@ -12,7 +12,7 @@ run where they are awaited.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -101,6 +101,21 @@ class QdrantEdge:
             records, next_id = self._open_shard().scroll(request)
         found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
+
+    async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
+        """A page by time, from the newest on."""
+        order = edge.OrderBy("created_at", edge.Direction.Desc)
+        request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=True, order_by=order)
+        with _translated():
+            records, _ = self._open_shard().scroll(request)
+        return [Found(str(record.id), _payload(record.payload)) for record in records]
+
+    async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
+        """Exact counts by value."""
+        request = edge.FacetRequest(field, limit=limit, exact=True, filter=to_filter(where))
+        with _translated():
+            hits = self._open_shard().facet(request).hits
+        return {str(hit.value): hit.count for hit in hits}
 
     async def search(self, query: Hybrid) -> Sequence[Found]:
         """Dense, sparse or both fused."""

@@ -1,7 +1,7 @@
 """A Qdrant server (1.20 or newer) through its async client: production, and several stores over one collection."""
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import cast
 
 from pydantic import JsonValue
@@ -73,6 +73,23 @@ class QdrantServer:
             )
         found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
+
+    async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
+        """A page by time, from the newest on."""
+        order = models.OrderBy(key="created_at", direction=models.Direction.DESC)
+        with _translated():
+            records, _ = await self._client.scroll(
+                self._name, scroll_filter=to_filter(where), limit=limit, order_by=order, with_payload=True
+            )
+        return [Found(str(record.id), _payload(record.payload)) for record in records]
+
+    async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
+        """Exact counts by value."""
+        with _translated():
+            answer = await self._client.facet(
+                self._name, key=field, facet_filter=to_filter(where), limit=limit, exact=True
+            )
+        return {str(hit.value): hit.count for hit in answer.hits}
 
     async def search(self, query: Hybrid) -> Sequence[Found]:
         """Dense, sparse or both fused."""
