@@ -5,11 +5,12 @@ still JSON, so it is read again by the standard library and the half character b
 """
 
 import json
+import math
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Never, TypeVar, cast
+from typing import Final, Never, TypeVar, cast
 
 import orjson
 from fastapi import Request
@@ -19,6 +20,9 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_MANY_DIGITS = re.compile(rb"[0-9]{19}")
+_MOST_DIGITS: Final = 20
+_INTEGERS: Final = range(-(2**63), 2**63)
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -49,6 +53,7 @@ def validated(model: type[Model], fields: Json) -> Model:
 async def read_ours(request: Request, model: type[Model]) -> Model:
     """The body as a model of our own, types taken strictly: ``0`` is no boolean. Raises as the two above."""
     body = await read_json(request)
+    _refuse_lost_digits(body.raw)
     with _first_fault_told():
         return model.model_validate_json(body.raw, strict=True)
 
@@ -62,6 +67,18 @@ def _first_fault_told() -> Generator[None]:
         raise Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None) from error
 
 
+def _refuse_lost_digits(raw: bytes) -> None:
+    """Raises Unprocessable for an integer that no store of ours keeps exactly: one that 64 bits do not hold."""
+
+    def checked(digits: str) -> int:
+        if len(digits) > _MOST_DIGITS or int(digits) not in _INTEGERS:
+            raise Unprocessable("An integer in the body takes more than 64 bits.", code="number_out_of_range")
+        return int(digits)
+
+    if _MANY_DIGITS.search(raw):
+        json.loads(raw, parse_int=checked)
+
+
 def _object(value: JsonValue) -> Json:
     if not isinstance(value, dict):
         raise InvalidRequest("The body must be a JSON object.", code="invalid_json")
@@ -70,13 +87,25 @@ def _object(value: JsonValue) -> Json:
 
 def _parsed_leniently(raw: bytes, strict: orjson.JSONDecodeError) -> JsonValue:
     try:
-        return _whole_characters(cast(JsonValue, json.loads(raw.decode("utf-8"), parse_constant=_refuse)))
+        text = raw.decode("utf-8")
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_as_orjson_has_it)
+        return _whole_characters(cast(JsonValue, value))
     except (ValueError, RecursionError):
         raise InvalidRequest(f"The body is not valid JSON: {strict}", code="invalid_json") from None
 
 
 def _refuse(constant: str) -> Never:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _as_orjson_has_it(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS and int(digits) in _INTEGERS else _finite(digits)
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(number := float(digits)):
+        raise ValueError("a number is out of range")
+    return number
 
 
 def _whole_characters(value: JsonValue) -> JsonValue:

@@ -101,7 +101,7 @@ class Items:
     async def page(self, namespace: Namespace, *, view: View, limit: int, cursor: str | None) -> ItemPage:
         """A page in the order of ids, which writes do not disturb. Raises ``Unprocessable`` for a strange cursor."""
         if cursor is not None and not _is_uuid(cursor):
-            raise Unprocessable("this cursor is not one that a page gave", param="cursor")
+            raise Unprocessable("this cursor is not one that a page gave", param="cursor", code="invalid_cursor")
         where = all_of([within(namespace), view.condition(now())])
         page = await self._vectors.scroll(where=where, limit=limit, start_id=cursor)
         items = tuple(from_payload(found.id, found.payload).item for found in page.found)

@@ -1,6 +1,16 @@
 """The two bases of all wire models: ours refuse unknown fields, OpenAI's keep them."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+
+def _integral(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Integral: Final = BeforeValidator(_integral)
+"""In ``Annotated[int, …]``: ``8.0`` is an integer, as JSON Schema 2020-12 (validation, section 6.1.1) has it."""
 
 
 class Wire(BaseModel):

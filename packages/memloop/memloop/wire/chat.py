@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from memloop.wire.base import OpenWire, Wire
+from memloop.wire.base import Integral, OpenWire, Wire
 
 Json: TypeAlias = dict[str, JsonValue]
 
@@ -64,8 +64,8 @@ class MemoryOptions(Wire):
     agent_id: str | None = Field(default=None, min_length=1, max_length=256)
     run_id: str | None = Field(default=None, min_length=1, max_length=256)
     mode: Literal["readwrite", "read", "write", "off"] = "readwrite"
-    top_k: int = Field(default=10, ge=1, le=100, strict=True)
-    max_tokens: int = Field(default=1500, ge=1, le=32_768, strict=True)
+    top_k: Annotated[int, Integral] = Field(default=10, ge=1, le=100, strict=True)
+    max_tokens: Annotated[int, Integral] = Field(default=1500, ge=1, le=32_768, strict=True)
     long_context: Literal["auto", "off"] = "off"
 
 

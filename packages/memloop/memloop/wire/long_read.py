@@ -4,12 +4,12 @@ Source of the conventions: OpenAI API reference, "Responses" and "Streaming".
 """
 
 from datetime import datetime
-from typing import Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from memloop.wire.base import Wire
+from memloop.wire.base import Integral, Wire
 from memloop.wire.errors import ErrorBody
 from memloop.wire.memory import Usage
 
@@ -53,10 +53,10 @@ class LongReadRequest(Wire):
     question: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"})
     document: Document
     strategy: Strategy = "memagent"
-    chunk_tokens: int | None = Field(default=None, ge=16, le=1_000_000)
-    memory_tokens: int | None = Field(default=None, ge=16, le=100_000)
-    max_rereads: int = Field(default=2, ge=0, le=16)
-    max_llm_calls: int | None = Field(default=None, ge=1)
+    chunk_tokens: Annotated[int, Field(ge=16, le=1_000_000), Integral] | None = None
+    memory_tokens: Annotated[int, Field(ge=16, le=100_000), Integral] | None = None
+    max_rereads: Annotated[int, Integral] = Field(default=2, ge=0, le=16)
+    max_llm_calls: Annotated[int, Field(ge=1), Integral] | None = None
     deadline_s: float | None = Field(default=None, gt=0)
     background: bool = False
     stream: bool = False

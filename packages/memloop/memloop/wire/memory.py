@@ -5,12 +5,12 @@ from a client: the gateway sets it from the key.
 """
 
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 from pydantic.config import JsonDict
 
-from memloop.wire.base import Wire
+from memloop.wire.base import Integral, Wire
 
 MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "RawTurn"]
 Status: TypeAlias = Literal["activated", "archived", "deleted"]
@@ -119,13 +119,13 @@ class SearchOptions(Wire):
     """What a search takes beside its namespace."""
 
     query: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
-    top_k: int = Field(default=10, ge=1, le=100)
+    top_k: Annotated[int, Integral] = Field(default=10, ge=1, le=100)
     threshold: float | None = Field(default=None, ge=0.0)
     as_of: datetime | None = None
     latest_only: bool = True
     include_raw: bool = False
     filters: dict[str, JsonValue] | None = None
-    max_tokens: int | None = Field(default=None, ge=1)
+    max_tokens: Annotated[int, Field(ge=1), Integral] | None = None
     explain: bool = False
 
 

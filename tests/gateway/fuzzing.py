@@ -1,0 +1,108 @@
+"""Sends what schemathesis makes of our own OpenAPI document, and tells what it found."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+import schemathesis
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import events, from_schema
+from schemathesis.engine.recorder import CheckNode, ScenarioRecorder
+
+REFUSALS: Final[Mapping[str, str]] = {
+    "empty_messages": "whether a text is blank is Unicode's to say, not a pattern's",
+    "invalid_cursor": "a cursor is opaque: only a page can give one",
+    "invalid_filter": "the grammar of filters is richer than its schema tells",
+    "number_out_of_range": "JSON Schema knows no 64-bit integer, and none is kept inexactly",
+    "question_too_long": "a question is counted in the served model's tokens",
+    "window_exceeded": "a chunk beside memory and question must fit the served model's window",
+}
+"""What a request that fits the schema may be refused for (422), by the error's code, and why no schema can say so."""
+
+_SLOW_S: Final = 20
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """A check that failed, with one request that shows it."""
+
+    operation: str
+    check: str
+    message: str
+    answer: str
+    request: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was called, and what was found."""
+
+    operations: frozenset[str]
+    requests: int
+    findings: tuple[Finding, ...]
+
+
+def fuzz(url: str, *, key: str, examples: int, seed: int) -> Report:
+    """Every operation of the document with good and bad data. Blocks: run it in a thread."""
+    schema = schemathesis.openapi.from_url(f"{url}/openapi.json", config=_config(key, examples, seed))
+    recorders: list[ScenarioRecorder] = []
+    broken: list[Finding] = []
+    for event in from_schema(schema).execute():
+        match event:
+            case events.ScenarioFinished():
+                recorders.append(event.recorder)
+            case events.NonFatalError() | events.FatalError():
+                broken.append(Finding("schemathesis", "error", repr(event), "", ""))
+            case _:
+                pass
+    found = {
+        (finding.operation, finding.check): finding for recorder in recorders for finding in _findings_of(recorder)
+    }
+    return Report(
+        operations=frozenset(recorder.label for recorder in recorders if recorder.interactions),
+        requests=sum(len(recorder.interactions) for recorder in recorders),
+        findings=(*broken, *sorted(found.values())),
+    )
+
+
+def _config(key: str, examples: int, seed: int) -> SchemathesisConfig:
+    settings: dict[str, Any] = {
+        "seed": seed,
+        "headers": {"Authorization": f"Bearer {key}"},
+        "continue-on-failure": True,
+        "request-timeout": _SLOW_S,
+        "generation": {"max-examples": examples, "database": "none", "no-shrink": True},
+    }
+    return SchemathesisConfig.from_dict(settings)  # pyright: ignore[reportUnknownMemberType] - a bare dict
+
+
+def _findings_of(recorder: ScenarioRecorder) -> Iterator[Finding]:
+    for case_id, checks in recorder.checks.items():
+        for check in checks:
+            if check.failure_info is not None and not _excused(check, _answer(recorder, case_id)):
+                failure = check.failure_info.failure
+                yield Finding(
+                    operation=recorder.label,
+                    check=check.name,
+                    message=f"{failure.title}: {failure.message}",
+                    answer=repr(_answer(recorder, case_id)),
+                    request=check.failure_info.code_sample,
+                )
+
+
+def _answer(recorder: ScenarioRecorder, case_id: str) -> tuple[int, bytes]:
+    interaction = recorder.interactions.get(case_id)
+    response = interaction.response if interaction is not None else None
+    return (response.status_code, response.content) if response is not None else (0, b"")
+
+
+def _excused(check: CheckNode, answer: tuple[int, bytes]) -> bool:
+    status, raw = answer
+    if check.name == "not_a_server_error":
+        return status == 501 and _code(raw) == "not_implemented"
+    return check.name == "positive_data_acceptance" and status == 422 and _code(raw) in REFUSALS
+
+
+def _code(raw: bytes) -> object:
+    return orjson.loads(raw)["error"]["code"]
