@@ -41,6 +41,14 @@ async def test_buffered_turns_are_shown_again_with_the_next_write_and_then_clear
     assert it.store.buffered() == []
 
 
+async def test_a_profile_without_tools_writes_memories_from_one_reply(redis_url: str) -> None:
+    reply = '{"memory list": [{"key": "tea", "memory_type": "UserMemory", "value": "Alice likes tea.", "tags": []}]}'
+    async with rig(redis_url, script(reply), profile="extractor") as it, it.working():
+        event = await it.event(await it.write("I like tea."))
+    assert [record.action for record in event.decisions] == ["add"]
+    assert (it.store.texts(), it.store.texts("RawTurn")) == (["Alice likes tea."], ["I like tea."])
+
+
 async def test_ignored_turns_leave_only_raw_turns(redis_url: str) -> None:
     async with rig(redis_url, script(IGNORE)) as it, it.working():
         event = await it.event(await it.write("hi"))

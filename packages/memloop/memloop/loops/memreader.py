@@ -1,5 +1,8 @@
 """MemReader: decides what to remember of a piece of conversation. Source: arXiv 2604.07877.
 
+The profile says in which form: a model that calls tools (here), or one that lists memories as JSON, with no search
+and no buffer (:mod:`memloop.loops.extractor`).
+
 Each turn of the model is one tool call. A search is run and its result shown to the model, which goes on; to add, to
 buffer or to ignore ends the loop. The loop only searches: its host applies the decision.
 
@@ -11,6 +14,7 @@ import json
 from collections.abc import Sequence
 
 from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.extractor import extract
 from memloop.loops.parsing import FoundCall, NoCall, find_call, listen
 from memloop.loops.rendering import conversation_lines, memory_lines
 from memloop.loops.steps import Decided, DecideStep, MemorySearched, OutputRejected
@@ -42,6 +46,8 @@ async def decide(
     repair that it has, and ignores them if it insists. Costs at most ``max_turns`` + 2 calls: the searches, one
     repair, the decision. Raises ValueError without turns, and what the model or the index raises.
     """
+    if profile.prompts["memory"].parser == "memory_list":
+        return await extract(turns, model=model, profile=profile, report=report)
     if not turns:
         raise ValueError("there are no turns to decide on")
     dialogue = _Dialogue(turns, profile, may_buffer=may_buffer)

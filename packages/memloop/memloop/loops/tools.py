@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from memloop.wire.chat import Json
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft
@@ -60,6 +60,7 @@ class IgnoreMemory(_Arguments):
     reason: _Reason
 
 
+_DRAFTS: TypeAdapter[tuple[Draft, ...]] = TypeAdapter(Annotated[tuple[Draft, ...], Field(max_length=100)])
 Tool: TypeAlias = SearchMemory | AddMemory | BufferMemory | IgnoreMemory
 
 _TOOLS: dict[str, type[Tool]] = {
@@ -68,6 +69,14 @@ _TOOLS: dict[str, type[Tool]] = {
     "buffer_memory": BufferMemory,
     "ignore_memory": IgnoreMemory,
 }
+
+
+def check_drafts(entries: list[object]) -> tuple[Draft, ...]:
+    """The entries of a memory list. Raises InvalidArguments, which names the entry, the field and the fault."""
+    try:
+        return _DRAFTS.validate_python(entries)
+    except ValidationError as error:
+        raise InvalidArguments(f"memory list: {_first_fault(error)}") from error
 
 
 def check_call(name: str, arguments: Json) -> Tool:

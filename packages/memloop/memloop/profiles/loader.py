@@ -13,7 +13,7 @@ from typing import Self, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from memloop.ports import Sampling, ToolChoice
-from memloop.profiles.profile import Budget, Profile, PromptName, PromptSpec
+from memloop.profiles.profile import Budget, Parser, Profile, PromptName, PromptSpec
 from memloop.wire.chat import Json
 
 _BUILT_IN = Path(__file__).parent
@@ -31,6 +31,15 @@ _SLOTS: dict[PromptName, set[str]] = {
     "recall": {"memories"},
 }
 """What the loops fill, for each prompt."""
+_PARSERS: dict[PromptName, set[Parser]] = {
+    "read": {"text"},
+    "answer": {"boxed"},
+    "judge": {"query"},
+    "integrate": {"text"},
+    "memory": {"tool_call", "memory_list"},
+    "recall": {"text"},
+}
+"""How the loops can read a prompt's reply."""
 
 
 class ProfileError(ValueError):
@@ -51,7 +60,7 @@ class _PromptFile(BaseModel):
     slots: tuple[str, ...]
     system: str | None = None
     tools: str | None = None
-    parser: str = "text"
+    parser: Parser = "text"
     max_tokens: int = Field(default=1024, gt=0)
     temperature: float = Field(default=0.0, ge=0.0)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
@@ -146,6 +155,8 @@ def _merge(base: Json, over: Json) -> Json:
 def _prompt(name: PromptName, spec: _PromptFile, files: Files) -> PromptSpec:
     if set(spec.slots) != _SLOTS[name]:
         raise ProfileError(f"{_MANIFEST}: the slots of {name} are {sorted(_SLOTS[name])}, not {sorted(spec.slots)}")
+    if spec.parser not in _PARSERS[name]:
+        raise ProfileError(f"{_MANIFEST}: the parser of {name} is one of {sorted(_PARSERS[name])}, not {spec.parser!r}")
     template = _file(files, spec.template).rstrip("\n")
     missing = [slot for slot in spec.slots if f"{{{slot}}}" not in template]
     if missing:
@@ -154,10 +165,11 @@ def _prompt(name: PromptName, spec: _PromptFile, files: Files) -> PromptSpec:
         template=template,
         slots=spec.slots,
         system=_file(files, spec.system).rstrip("\n") if spec.system else None,
-        tools=_tools(files, spec.tools) if spec.tools else (),
+        tools=_tools(files, spec.tools) if spec.tools and spec.parser == "tool_call" else (),
         sampling=Sampling(max_tokens=spec.max_tokens, temperature=spec.temperature, top_p=spec.top_p),
         thinking=spec.thinking,
-        tool_choice=spec.tool_choice,
+        tool_choice=spec.tool_choice if spec.parser == "tool_call" else "auto",
+        parser=spec.parser,
     )
 
 

@@ -14,6 +14,8 @@ from memloop.ports import Prompt, Sampling, ToolChoice
 from memloop.wire.chat import ChatMessage, Json
 
 PromptName = Literal["read", "answer", "judge", "integrate", "memory", "recall"]
+Parser = Literal["text", "boxed", "query", "tool_call", "memory_list"]
+"""How a reply is read. The memory writer either calls tools (``tool_call``) or lists memories as JSON."""
 
 _SLOT_TAGS = ("problem", "memory", "section", "question", "query_history", "query", "result", "reference")
 _MORE_TAGS = ("subquestion", "subanswer", "memories", "think", "tool_call", "tool_response", "tools")
@@ -73,6 +75,7 @@ class PromptSpec:
     sampling: Sampling
     thinking: bool
     tool_choice: ToolChoice
+    parser: Parser = "text"
 
     def limited(self, max_tokens: int) -> "PromptSpec":
         """The same prompt with another limit on the reply's tokens."""

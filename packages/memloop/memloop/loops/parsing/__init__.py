@@ -2,6 +2,7 @@
 
 from memloop.loops.parsing.answer import Answer, parse_answer
 from memloop.loops.parsing.memory import parse_memory
+from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_list
 from memloop.loops.parsing.query import parse_query
 from memloop.loops.parsing.spoken import Spoken, listen, split_thinking
 from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call
@@ -9,9 +10,12 @@ from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call
 __all__ = [
     "Answer",
     "FoundCall",
+    "FoundList",
     "NoCall",
+    "NoList",
     "Spoken",
     "find_call",
+    "find_memory_list",
     "listen",
     "parse_answer",
     "parse_memory",

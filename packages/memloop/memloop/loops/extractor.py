@@ -1,0 +1,106 @@
+"""The passive memory writer: one reply lists what to remember, with no tools and no search. Source: MemReader-0.6B.
+
+It can neither wait for more turns nor look anything up; whether a fact is new, the store decides. A reply that cannot
+be read is treated as in :mod:`memloop.loops.memreader`: one repair, then InvalidOutput.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memloop.loops.decisions import AddMemories, Decision, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.parsing import FoundList, NoList, find_memory_list, listen
+from memloop.loops.rendering import conversation_lines
+from memloop.loops.steps import Decided, DecideStep, OutputRejected
+from memloop.loops.tools import InvalidArguments, check_drafts
+from memloop.ports import ChatModel, Completion, Report, discard
+from memloop.profiles import Profile, neutralise, well_formed
+from memloop.wire.chat import ChatMessage
+from memloop.wire.memory import Action, DecisionRecord, Source, Usage
+
+_ECHO_CHARS = 2_000
+_NOTHING = "nothing worth keeping"
+
+
+async def extract(
+    turns: Sequence[Source], *, model: ChatModel, profile: Profile, report: Report[DecideStep] = discard
+) -> DecisionResult:
+    """What is worth keeping of the turns, oldest first; an empty list ignores them.
+
+    Costs at most two calls. Raises ValueError without turns, and what the model raises.
+    """
+    if not turns:
+        raise ValueError("there are no turns to decide on")
+    messages = profile.render("memory", conversation=conversation_lines(turns))
+    taken = first = _understood(await model.complete(profile.request("memory", messages)))
+    if isinstance(first.decision, InvalidOutput):
+        await report(OutputRejected(first.decision.problem, first.decision.raw, first.record, first.usage))
+        taken = _understood(await model.complete(profile.request("memory", messages + _repair(first.decision))))
+    await report(Decided(taken.decision, taken.record, taken.usage))
+    said = (taken,) if taken is first else (first, taken)
+    return DecisionResult(
+        taken.decision,
+        records=tuple(reply.record for reply in said),
+        usage=sum((reply.usage for reply in said), start=Usage()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Understood:
+    """One reply of the model."""
+
+    decision: Decision
+    record: DecisionRecord
+    usage: Usage
+
+
+def _understood(completion: Completion) -> _Understood:
+    spoken = listen(completion)
+    found = find_memory_list(completion)
+    decision = _decision(found, raw=spoken.text)
+    record = DecisionRecord(
+        action=_action(decision),
+        reason=_reason(decision),
+        reasoning=spoken.reasoning,
+        parse_path=found.path if isinstance(found, FoundList) else "failed",
+    )
+    return _Understood(decision, record, completion.usage)
+
+
+def _decision(found: FoundList | NoList, *, raw: str) -> Decision:
+    if isinstance(found, NoList):
+        return InvalidOutput(found.problem, raw)
+    try:
+        drafts = check_drafts(found.entries)
+    except InvalidArguments as error:
+        return InvalidOutput(well_formed(str(error)), raw)
+    summary = well_formed(found.summary)
+    if not drafts:
+        return IgnoreTurns(summary or _NOTHING)
+    return AddMemories(tuple(draft.to_wire() for draft in drafts), summary)
+
+
+def _repair(rejected: InvalidOutput) -> tuple[ChatMessage, ...]:
+    """The reply as the model sees it again, its end-of-turn marks made harmless, and what was wrong with it."""
+    echo = rejected.raw[:_ECHO_CHARS].replace("<|", "&lt;|") or "(nothing)"
+    text = f"Not usable: {neutralise(rejected.problem)}. Nothing was stored. Reply with the JSON object alone."
+    return ChatMessage(role="assistant", content=echo), ChatMessage(role="user", content=text)
+
+
+def _action(decision: Decision) -> Action:
+    match decision:
+        case AddMemories():
+            return "add"
+        case InvalidOutput():
+            return "invalid"
+        case _:
+            return "ignore"
+
+
+def _reason(decision: Decision) -> str:
+    match decision:
+        case AddMemories(summary=summary):
+            return summary
+        case InvalidOutput(problem=problem):
+            return problem
+        case other:
+            return other.reason
