@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.auth import KeyFileError, KeyRing, Principal, load_keys
+from gateway.auth import LOCAL, KeyRing, load_keys
 from gateway.main import main
+from gateway.principal import Principal
 from gateway.settings import GatewaySettings
-from memloop.wire.errors import Unauthenticated
+from gateway.static_keys import KeyFileError
+from memloop.wire.errors import Forbidden, Unauthenticated
+from memloop.wire.keys import ALL_SCOPES
 from tests.gateway.running import CHAT, question, running_gateway
 
 
@@ -34,7 +37,7 @@ RING = _ring(f"{_entry('acme', 'key-a')}, {_entry('umbrella', 'key-b')}")
     ids=["Bearer", "bearer", "Token", "X-API-Key"],
 )
 def test_key_names_its_tenant(headers: dict[str, str]) -> None:
-    assert RING.authenticate(headers) == Principal("umbrella")
+    assert RING.authenticate(headers).tenant == "umbrella"
 
 
 @pytest.mark.parametrize(
@@ -57,18 +60,59 @@ def test_caller_without_a_known_key_is_refused(headers: dict[str, str]) -> None:
         RING.authenticate(headers)
 
 
-def test_without_keys_everybody_is_the_local_tenant() -> None:
-    assert _ring("").authenticate({}) == Principal("local")
+def test_without_keys_everybody_is_the_local_tenant_and_may_do_all() -> None:
+    assert _ring("").authenticate({}) == LOCAL
+    assert LOCAL.scopes == ALL_SCOPES
+
+
+def _caller(options: str) -> Principal:
+    return _ring(f"{_entry('acme', 'key-a')} {options}").authenticate({"x-api-key": "key-a"})
+
+
+def test_a_key_for_which_no_scopes_are_named_may_do_all_but_manage_keys() -> None:
+    caller = _caller("")
+    assert caller.scopes == ALL_SCOPES - {"admin"}
+    assert not caller.is_operator
+
+
+def test_a_key_has_the_scopes_that_its_entry_names() -> None:
+    caller = _caller("scopes=chat+memory:read")
+    assert caller.scopes == {"chat", "memory:read"}
+    with pytest.raises(Forbidden, match=r"Missing scopes: memory:write, admin\."):
+        caller.require("chat", "memory:write", "admin")
+
+
+def test_a_configured_key_with_the_scope_admin_is_the_operators() -> None:
+    assert _caller("scopes=admin").is_operator
+
+
+def test_an_expired_key_is_refused() -> None:
+    with pytest.raises(Unauthenticated, match="expired"):
+        _caller("scopes=chat expires=2026-01-01")
+    assert _caller("expires=2999-01-01T00:00:00Z").tenant == "acme"
 
 
 def test_keys_come_from_a_file_with_comments(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# ours\n\n{_entry('acme', 'key-a')}  # since May\n")
     ring = load_keys(GatewaySettings.model_validate({"api_keys_file": file}))
-    assert ring.authenticate({"x-api-key": "key-a"}) == Principal("acme")
+    assert ring.authenticate({"x-api-key": "key-a"}).tenant == "acme"
 
 
-@pytest.mark.parametrize("text", ["acme:key-a", "acme", ":" + "0" * 64, "a/b:" + "0" * 64], ids=repr)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "acme:key-a",
+        "acme",
+        ":" + "0" * 64,
+        "a/b:" + "0" * 64,
+        f"acme:{'0' * 64} scopes=chat+root",
+        f"acme:{'0' * 64} scopes=",
+        f"acme:{'0' * 64} expires=soon",
+        f"acme:{'0' * 64} scope=chat",
+    ],
+    ids=repr,
+)
 def test_entry_that_is_no_hash_is_refused_without_showing_it(text: str) -> None:
     with pytest.raises(KeyFileError, match="entry 1 of the API keys") as caught:
         _ring(text)

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
-from tests.gateway.test_tenant_matrix import OPEN
+from tests.gateway.tenant_rows.all_rows import OPEN
 
 DOCUMENT: dict[str, Any] = build_app(GatewaySettings()).openapi()
 OPERATIONS: dict[str, dict[str, Any]] = {
@@ -26,7 +26,13 @@ def test_every_route_tells_its_errors_and_whether_it_needs_a_key(name: str) -> N
         schema = operation["responses"][status]["content"]["application/json"]["schema"]
         assert schema == {"$ref": "#/components/schemas/ErrorEnvelope"}
         assert "x-request-id" in operation["responses"][status]["headers"]
-    assert operation["security"] == ([] if name in OPEN else [{"Bearer": []}, {"ApiKey": []}])
+    schemes = [tuple(scheme) for scheme in operation["security"]]
+    assert schemes == ([] if name in OPEN else [("Bearer",), ("ApiKey",)])
+
+
+def test_a_route_tells_the_scope_that_its_key_needs() -> None:
+    assert OPERATIONS["POST /v1/chat/completions"]["security"] == [{"Bearer": ["chat"]}, {"ApiKey": ["chat"]}]
+    assert OPERATIONS["GET /v1/models"]["security"] == [{"Bearer": []}, {"ApiKey": []}]
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name.startswith(("POST", "PATCH"))])

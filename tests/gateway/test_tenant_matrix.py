@@ -1,6 +1,6 @@
 """Every route of the gateway against a caller of another tenant, and against callers without a known key.
 
-The routes come from the router: one without a row fails ``test_every_route_has_a_row``.
+The routes come from the router: one without a row in ``tenant_rows`` fails ``test_every_route_has_a_row``.
 """
 
 import re
@@ -12,113 +12,10 @@ from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from gateway.worker import working
 from tests.gateway.api_rig import BOB_KEY, TWO_TENANTS
-from tests.gateway.long_reads import asked
 from tests.gateway.running import running_gateway
-from tests.gateway.tenants import CANARY, Attempt, routes_of, two_tenants
-
-OPEN = {
-    "GET /livez": "says only that the process runs",
-    "GET /readyz": "names dependencies",
-    "GET /metrics": "no label holds a tenant or a user",
-    "GET /openapi.json": "the same for all",
-    "GET /docs": "the same for all",
-    "GET /docs/oauth2-redirect": "the same for all",
-    "GET /redoc": "the same for all",
-}
-"""Routes that need no key, and why they may."""
-
-SAME_FOR_ALL = {
-    "GET /v1/models": "the engine's list",
-    "GET /v1/models/{model_id:path}": "the engine's list",
-    "POST /v1/embeddings": "passed through; nothing is kept",
-    "POST /v1/completions": "passed through; nothing is kept",
-    "POST /v1/long-read/estimate": "counts what the request itself carries; nothing is kept",
-}
-"""Routes that need a key and hold nothing of a tenant, and why."""
-
-_CHAT = {"model": "m", "messages": [{"role": "user", "content": "When is tea?"}]}
-_SAID = {"messages": [{"role": "user", "content": "Mine."}], "user_id": "alice"}
-_EMPTY_READS = Attempt("/v1/long-read", None, 200, lambda body: body["data"] == [] and not body["has_more"])
-
-ATTEMPTS: dict[str, list[Attempt]] = {
-    "POST /v1/chat/completions": [
-        Attempt("/v1/chat/completions", _CHAT | named, 200, lambda body: body["memory"]["retrieved"] == [])
-        for named in ({"memory": {"user_id": "alice"}}, {"user": "alice"}, {"metadata": {"user_id": "alice"}}, {})
-    ],
-    "POST /v1/responses": [
-        Attempt("/v1/responses", {"model": "m", "input": "x", "previous_response_id": "resp_of_a"}, 501),
-        Attempt("/v1/responses", {"model": "m", "input": "x", "conversation": "conv_of_a"}, 501),
-    ],
-    "POST /v1/long-read": [
-        Attempt("/v1/long-read", asked(save_to_memory={"user_id": "alice"}), 200, lambda body: body["id"] != ""),
-        Attempt("/v1/long-read", asked(document={"file_id": "{read}"}), 501),
-    ],
-    "GET /v1/long-read": [_EMPTY_READS, Attempt("/v1/long-read?after={read}")],
-    "GET /v1/long-read/{read_id}": [
-        Attempt("/v1/long-read/{read}"),
-        Attempt("/v1/long-read/{waiting_read}"),
-        Attempt("/v1/long-read/{read}?stream=true&starting_after=-1"),
-        Attempt("/v1/long-read/{event}"),
-    ],
-    "POST /v1/long-read/{read_id}/cancel": [
-        Attempt("/v1/long-read/{read}/cancel"),
-        Attempt("/v1/long-read/{waiting_read}/cancel"),
-        Attempt("/v1/long-read/{waiting_event}/cancel"),
-    ],
-    "DELETE /v1/long-read/{read_id}": [
-        Attempt("/v1/long-read/{read}"),
-        Attempt("/v1/long-read/{waiting_read}"),
-        Attempt("/v1/long-read/{waiting_event}"),
-    ],
-    "POST /v1/memory/add": [
-        Attempt("/v1/memory/add", _SAID, 202, lambda body: body["status"] == "queued"),
-        Attempt("/v1/memory/add", _SAID | {"tenant": "a"}, 422),
-    ],
-    "POST /v1/memory/search": [
-        Attempt("/v1/memory/search", {"query": "tea at five", "user_id": "alice"}, 200, lambda b: b == {"results": []}),
-        Attempt(
-            "/v1/memory/search",
-            {
-                "query": "tea",
-                "user_id": "alice",
-                "include_raw": True,
-                "latest_only": False,
-                "filters": {"OR": [{"tenant": {"eq": "a"}}, {"user_id": "*"}]},
-            },
-            200,
-            lambda body: body == {"results": []},
-        ),
-        Attempt("/v1/memory/search", {"query": "tea", "user_id": "alice", "tenant": "a"}, 422),
-    ],
-    "GET /v1/memory/events": [
-        Attempt("/v1/memory/events?user_id=alice", None, 200, lambda body: body == {"events": []}),
-        Attempt("/v1/memory/events?user_id=a:alice", None, 200, lambda body: body == {"events": []}),
-    ],
-    "GET /v1/memory/events/{event_id}": [
-        Attempt("/v1/memory/events/{event}"),
-        Attempt("/v1/memory/events/{waiting_event}"),
-        Attempt("/v1/memory/events/{read}"),
-    ],
-    "GET /v1/memory/buffers": [
-        Attempt(f"/v1/memory/buffers{query}", None, 200, lambda body: body == {"buffers": []})
-        for query in ("", "?user_id=alice")
-    ],
-    "POST /v1/memory/buffers/flush": [
-        Attempt("/v1/memory/buffers/flush", {"user_id": "alice"}, 202, lambda body: body == {"events": []})
-    ],
-    "POST /v1/memory/export": [Attempt("/v1/memory/export", {"user_id": "alice"}, 501)],
-    "POST /v1/memory/import": [Attempt("/v1/memory/import", {"user_id": "alice"}, 501)],
-    "GET /v1/memory": [
-        Attempt("/v1/memory?user_id=alice", None, 200, lambda body: body["items"] == []),
-        Attempt("/v1/memory?user_id=alice&cursor={cursor}", None, 200, lambda body: body["items"] == []),
-    ],
-    "DELETE /v1/memory": [Attempt("/v1/memory?user_id=alice", None, 200, lambda body: not any(body.values()))],
-    "GET /v1/memory/{item_id}": [Attempt("/v1/memory/{item}")],
-    "PATCH /v1/memory/{item_id}": [Attempt("/v1/memory/{item}", {"memory": "B was here"})],
-    "DELETE /v1/memory/{item_id}": [Attempt("/v1/memory/{item}")],
-    "GET /v1/memory/{item_id}/history": [Attempt("/v1/memory/{item}/history")],
-}
-"""How tenant B tries to reach what tenant A owns."""
+from tests.gateway.tenant_rows.all_rows import ATTEMPTS, OPEN, SAME_FOR_ALL
+from tests.gateway.tenant_rows.memory import SAID
+from tests.gateway.tenants import CANARY, routes_of, two_tenants
 
 ROUTES = [f"{method} {path}" for method, path in routes_of(build_app(GatewaySettings()))]
 
@@ -150,7 +47,7 @@ async def test_the_worker_decides_over_the_callers_own_memories_only(redis_url: 
         await world.call("alice-key", "DELETE", f"/v1/long-read/{world.ids['waiting_read']}")
         await world.gateway.services.jobs.memory.forget("a/alice", world.ids["waiting_event"], index="memloop:none")
         async with working(world.gateway.services, world.settings):
-            answer = await world.call(BOB_KEY, "POST", "/v1/memory/add", {**_SAID, "sync": True})
+            answer = await world.call(BOB_KEY, "POST", "/v1/memory/add", {**SAID, "sync": True})
         assert answer.status == 200
         assert CANARY.encode() not in answer.raw
         assert b"Mine." in world.engine_was_told()

@@ -11,7 +11,7 @@ from typing import Final, cast
 from fastapi import Request
 
 from gateway.answers import object_in, parsed_object
-from gateway.auth import Principal
+from gateway.principal import Principal
 from gateway.rates import Standing
 from gateway.services import Services
 from gateway.sse import data_of

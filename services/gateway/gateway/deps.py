@@ -1,14 +1,16 @@
 """What a route asks FastAPI for: the process's services, the caller, room to work."""
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, params
 
 from gateway.allowance import Allowance
-from gateway.auth import Principal
+from gateway.principal import Principal
 from gateway.services import Services
 from memloop.wire.errors import MemloopError
+from memloop.wire.keys import Scope
 
 
 async def services_of(request: Request) -> Services:
@@ -25,6 +27,23 @@ async def principal_of(request: Request, services: ServicesDep) -> Principal:
 
 
 PrincipalDep: TypeAlias = Annotated[Principal, Depends(principal_of)]
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The scope that a route asks of its caller; None: any key will do."""
+
+    scope: Scope | None
+
+    async def __call__(self, principal: PrincipalDep) -> None:
+        """Raise Unauthenticated, Forbidden."""
+        if self.scope is not None:
+            principal.require(self.scope)
+
+
+def needs(scope: Scope | None) -> params.Depends:
+    """For the ``dependencies`` of a route or a router: exactly one on every route that is not open to all."""
+    return Depends(Needed(scope))
 
 
 async def allowance_of(request: Request, services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[Allowance]:

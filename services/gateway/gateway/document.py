@@ -8,7 +8,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from gateway.deps import principal_of
+from gateway.deps import Needed
 
 Fragment = dict[str, Any]
 """A piece of the document, as FastAPI's own functions take and give it."""
@@ -80,23 +80,26 @@ def _name_bodies(document: Fragment) -> None:
 
 
 def _add_keys(document: Fragment, app: FastAPI) -> None:
+    """Keys and scopes; OpenAPI 3.1 lets every scheme name roles, ours are the scopes."""
     document["components"]["securitySchemes"] = _SCHEMES
-    guarded = {
-        (method.lower(), route.path_format)
+    needed = {
+        (method.lower(), route.path_format): [] if need.scope is None else [need.scope]
         for route in _routes(app)
-        if _asks_for_key(route)
+        for need in needs_of(route)
         for method in route.methods
     }
     for method, path, operation in _operations(document):
-        operation["security"] = [{name: []} for name in _SCHEMES] if (method, path) in guarded else []
+        scopes = needed.get((method, path))
+        operation["security"] = [] if scopes is None else [{name: scopes} for name in _SCHEMES]
 
 
 def _routes(app: FastAPI) -> Iterator[APIRoute]:
     return (route for route in app.routes if isinstance(route, APIRoute))
 
 
-def _asks_for_key(route: APIRoute) -> bool:
-    return any(needed.call is principal_of for needed in _all(route.dependant))
+def needs_of(route: APIRoute) -> list[Needed]:
+    """What the route asks of its caller's key: one scope, or nothing when it is open to all."""
+    return [needed.call for needed in _all(route.dependant) if isinstance(needed.call, Needed)]
 
 
 def _all(dependant: Dependant) -> Iterator[Dependant]:

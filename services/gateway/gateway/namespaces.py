@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gateway.auth import Principal
+from gateway.principal import Principal
 from memloop.wire.chat import ChatRequest, MemoryOptions
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Namespace

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.answers import parsed_object, reply_text
 from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
-from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.document import body_of, streams
 from gateway.engine_calls import EngineCall
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
@@ -27,7 +27,13 @@ ENGINE_PATH = "chat/completions"
 router = APIRouter(tags=["chat"])
 
 
-@router.post(PATH, response_model=None, dependencies=[Room], responses=streams(), openapi_extra=body_of(ChatRequest))
+@router.post(
+    PATH,
+    response_model=None,
+    dependencies=[needs("chat"), Room],
+    responses=streams(),
+    openapi_extra=body_of(ChatRequest),
+)
 async def create_chat_completion(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:

@@ -12,7 +12,7 @@ from starlette.types import Receive
 
 from gateway.allowance import Allowance
 from gateway.bodies import read_ours
-from gateway.deps import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep
+from gateway.deps import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep, needs
 from gateway.disconnect import ClientGone, stop_when_gone
 from gateway.document import body_of, streams
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
@@ -28,7 +28,7 @@ from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEven
 
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 
-router = APIRouter(prefix="/v1/long-read", tags=["long-read"])
+router = APIRouter(prefix="/v1/long-read", tags=["long-read"], dependencies=[needs("long-read")])
 
 
 @router.post(
@@ -43,6 +43,8 @@ async def create_read(
 ) -> Response:
     """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
     asked = await read_ours(request, LongReadRequest)
+    if asked.save_to_memory is not None:
+        principal.require("memory:write", param="save_to_memory")
     await _plan(asked, services)
     job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked)
 

@@ -6,12 +6,12 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from gateway.auth import Principal
 from gateway.bodies import read_ours
-from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.document import body_of
 from gateway.erasure import erase
 from gateway.idempotency import Attempt, subject_of_user
+from gateway.principal import Principal
 from gateway.services import Services
 from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorEnvelope, NotSupported, Unprocessable
@@ -41,6 +41,7 @@ OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"])
+_READ, _WRITE = needs("memory:read"), needs("memory:write")
 
 
 class Accepted(Wire):
@@ -76,8 +77,8 @@ class MemoryDeleted(Wire):
     "/add",
     response_model=MemoryEvent | Accepted,
     status_code=202,
-    dependencies=[Room],
-    responses={200: {"description": "The write has ended", "model": MemoryEvent}},
+    dependencies=[_WRITE, Room],
+    responses={200: {"description": "The write has ended", "model": MemoryEvent | Accepted}},
     openapi_extra=body_of(MemoryAdd),
 )
 async def add_memory(
@@ -109,10 +110,11 @@ async def added(add: MemoryAdd, services: Services, principal: Principal, *, eve
     if add.infer and not add.sync:
         return _json(Accepted(event_id=event_id), 202)
     event = await services.jobs.events.wait(principal.tenant, event_id, timeout_s=services.settings.sync_wait_s)
-    return _json(event, 200 if event.status in _ENDED else 202)
+    told = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
+    return _json(told, 200 if event.status in _ENDED else 202)
 
 
-@router.post("/search", dependencies=[Room], openapi_extra=body_of(MemorySearch))
+@router.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
 async def search_memory(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> SearchResult:
@@ -124,7 +126,7 @@ async def search_memory(
         return await services.store.search(StoreSearch(namespace=namespace, **search.model_dump(exclude=_NAME_FIELDS)))
 
 
-@router.get("/events")
+@router.get("/events", dependencies=[_READ])
 async def list_events(
     services: ServicesDep,
     principal: PrincipalDep,
@@ -138,13 +140,13 @@ async def list_events(
     return EventPage(events=await services.jobs.events.newest(namespace, limit=limit))
 
 
-@router.get("/events/{event_id}")
+@router.get("/events/{event_id}", dependencies=[_READ])
 async def get_event(event_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryEvent:
     """One write: its status, and every decision."""
     return await services.jobs.events.get(principal.tenant, event_id)
 
 
-@router.get("/buffers")
+@router.get("/buffers", dependencies=[_READ])
 async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferPage:
     """What waits for more context."""
     return await services.store.buffers(principal.tenant, user_id=user_id)
@@ -154,7 +156,7 @@ async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: 
     "/buffers/flush",
     response_model=Flushing,
     status_code=202,
-    dependencies=[Room],
+    dependencies=[_WRITE, Room],
     openapi_extra=body_of(FlushRequest),
 )
 async def flush_buffers(
@@ -185,21 +187,21 @@ async def flushed(flush: FlushRequest, services: Services, principal: Principal,
     return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))
 
 
-@router.post("/export", response_model=ErrorEnvelope, status_code=501)
+@router.post("/export", dependencies=[_READ], response_model=ErrorEnvelope, status_code=501)
 async def export_memory(principal: PrincipalDep) -> Never:
     """Not served yet."""
     del principal
     raise NotSupported("Exporting memories is not served yet.")
 
 
-@router.post("/import", response_model=ErrorEnvelope, status_code=501)
+@router.post("/import", dependencies=[_WRITE], response_model=ErrorEnvelope, status_code=501)
 async def import_memory(principal: PrincipalDep) -> Never:
     """Not served yet."""
     del principal
     raise NotSupported("Importing memories is not served yet.")
 
 
-@router.get("")
+@router.get("", dependencies=[_READ])
 async def list_memories(
     services: ServicesDep,
     principal: PrincipalDep,
@@ -214,7 +216,7 @@ async def list_memories(
     return await services.store.items(namespace, cursor=cursor, limit=limit)
 
 
-@router.delete("")
+@router.delete("", dependencies=[_WRITE])
 async def erase_memories(
     services: ServicesDep,
     principal: PrincipalDep,
@@ -229,13 +231,13 @@ async def erase_memories(
     return erased
 
 
-@router.get("/{item_id}")
+@router.get("/{item_id}", dependencies=[_READ])
 async def get_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryItem:
     """One memory."""
     return await services.store.item(item_id, tenant=principal.tenant)
 
 
-@router.patch("/{item_id}", openapi_extra=body_of(ItemPatch))
+@router.patch("/{item_id}", dependencies=[_WRITE], openapi_extra=body_of(ItemPatch))
 async def patch_memory(
     item_id: str,
     request: Request,
@@ -248,14 +250,14 @@ async def patch_memory(
     return await services.store.patch(item_id, patch, tenant=principal.tenant, if_version=_version(if_match))
 
 
-@router.delete("/{item_id}")
+@router.delete("/{item_id}", dependencies=[_WRITE])
 async def delete_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryDeleted:
     """Delete a memory softly."""
     await services.store.delete(item_id, tenant=principal.tenant)
     return MemoryDeleted(id=item_id)
 
 
-@router.get("/{item_id}/history")
+@router.get("/{item_id}/history", dependencies=[_READ])
 async def get_history(item_id: str, services: ServicesDep, principal: PrincipalDep) -> History:
     """All versions of a memory, oldest first."""
     return await services.store.history(item_id, tenant=principal.tenant)

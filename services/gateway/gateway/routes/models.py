@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.allowance import Allowance
 from gateway.answers import objects_in, parsed_object
 from gateway.bodies import read_json
-from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.document import engines_body, streams
 from gateway.engine_calls import EngineCall
 from gateway.meter import Meter
@@ -21,16 +21,17 @@ from memloop.wire.errors import EngineError, NotFound, NotSupported
 _ASKING = ("prompt", "input", "instructions")
 
 router = APIRouter(tags=["engine"])
+_CHAT = needs("chat")
 
 
-@router.get("/v1/models")
+@router.get("/v1/models", dependencies=[needs(None)])
 async def list_models(services: ServicesDep, principal: PrincipalDep) -> Json:
     """The models that the engine serves."""
     del principal
     return await _models(services)
 
 
-@router.get("/v1/models/{model_id:path}")
+@router.get("/v1/models/{model_id:path}", dependencies=[needs(None)])
 async def retrieve_model(model_id: str, services: ServicesDep, principal: PrincipalDep) -> Json:
     """One of them."""
     del principal
@@ -41,7 +42,7 @@ async def retrieve_model(model_id: str, services: ServicesDep, principal: Princi
 
 
 @router.post(
-    "/v1/embeddings", response_model=None, dependencies=[Room], responses=streams(), openapi_extra=engines_body()
+    "/v1/embeddings", response_model=None, dependencies=[_CHAT, Room], responses=streams(), openapi_extra=engines_body()
 )
 async def create_embeddings(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """Embeddings by the engine."""
@@ -49,7 +50,11 @@ async def create_embeddings(request: Request, services: ServicesDep, allowance: 
 
 
 @router.post(
-    "/v1/completions", response_model=None, dependencies=[Room], responses=streams(), openapi_extra=engines_body()
+    "/v1/completions",
+    response_model=None,
+    dependencies=[_CHAT, Room],
+    responses=streams(),
+    openapi_extra=engines_body(),
 )
 async def create_completion(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """A completion by the engine."""
@@ -57,7 +62,7 @@ async def create_completion(request: Request, services: ServicesDep, allowance: 
 
 
 @router.post(
-    "/v1/responses", response_model=None, dependencies=[Room], responses=streams(), openapi_extra=engines_body()
+    "/v1/responses", response_model=None, dependencies=[_CHAT, Room], responses=streams(), openapi_extra=engines_body()
 )
 async def create_response(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
     """A response by the engine, complete in itself: the engine's own store of responses knows no tenants."""

@@ -1,0 +1,55 @@
+"""``/v1/memory`` in the tenant matrix."""
+
+from tests.gateway.tenants import Attempt
+
+SAID = {"messages": [{"role": "user", "content": "Mine."}], "user_id": "alice"}
+
+ATTEMPTS: dict[str, list[Attempt]] = {
+    "POST /v1/memory/add": [
+        Attempt("/v1/memory/add", SAID, 202, lambda body: body["status"] == "queued"),
+        Attempt("/v1/memory/add", SAID | {"tenant": "a"}, 422),
+    ],
+    "POST /v1/memory/search": [
+        Attempt("/v1/memory/search", {"query": "tea at five", "user_id": "alice"}, 200, lambda b: b == {"results": []}),
+        Attempt(
+            "/v1/memory/search",
+            {
+                "query": "tea",
+                "user_id": "alice",
+                "include_raw": True,
+                "latest_only": False,
+                "filters": {"OR": [{"tenant": {"eq": "a"}}, {"user_id": "*"}]},
+            },
+            200,
+            lambda body: body == {"results": []},
+        ),
+        Attempt("/v1/memory/search", {"query": "tea", "user_id": "alice", "tenant": "a"}, 422),
+    ],
+    "GET /v1/memory/events": [
+        Attempt("/v1/memory/events?user_id=alice", None, 200, lambda body: body == {"events": []}),
+        Attempt("/v1/memory/events?user_id=a:alice", None, 200, lambda body: body == {"events": []}),
+    ],
+    "GET /v1/memory/events/{event_id}": [
+        Attempt("/v1/memory/events/{event}"),
+        Attempt("/v1/memory/events/{waiting_event}"),
+        Attempt("/v1/memory/events/{read}"),
+    ],
+    "GET /v1/memory/buffers": [
+        Attempt(f"/v1/memory/buffers{query}", None, 200, lambda body: body == {"buffers": []})
+        for query in ("", "?user_id=alice")
+    ],
+    "POST /v1/memory/buffers/flush": [
+        Attempt("/v1/memory/buffers/flush", {"user_id": "alice"}, 202, lambda body: body == {"events": []})
+    ],
+    "POST /v1/memory/export": [Attempt("/v1/memory/export", {"user_id": "alice"}, 501)],
+    "POST /v1/memory/import": [Attempt("/v1/memory/import", {"user_id": "alice"}, 501)],
+    "GET /v1/memory": [
+        Attempt("/v1/memory?user_id=alice", None, 200, lambda body: body["items"] == []),
+        Attempt("/v1/memory?user_id=alice&cursor={cursor}", None, 200, lambda body: body["items"] == []),
+    ],
+    "DELETE /v1/memory": [Attempt("/v1/memory?user_id=alice", None, 200, lambda body: not any(body.values()))],
+    "GET /v1/memory/{item_id}": [Attempt("/v1/memory/{item}")],
+    "PATCH /v1/memory/{item_id}": [Attempt("/v1/memory/{item}", {"memory": "B was here"})],
+    "DELETE /v1/memory/{item_id}": [Attempt("/v1/memory/{item}")],
+    "GET /v1/memory/{item_id}/history": [Attempt("/v1/memory/{item}/history")],
+}
