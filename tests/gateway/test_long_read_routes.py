@@ -64,6 +64,8 @@ async def test_a_quiet_stream_is_kept_alive(redis_url: str) -> None:
         ({"memory_tokens": 4096, "chunk_tokens": None}, 422, "memory_tokens", "window_exceeded"),
         ({"urls": ["x"]}, 422, "urls", "validation_error"),
         ({"max_rereads": 17}, 422, "max_rereads", "validation_error"),
+        ({"metadata": {"k": "x" * 513}}, 422, "metadata.k", "validation_error"),
+        ({"metadata": {str(number): "" for number in range(17)}}, 422, "metadata", "validation_error"),
     ],
     ids=lambda value: repr(value)[:40],
 )

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from memloop.wire.base import Integral, Wire
+from memloop.wire.chat import Metadata
 from memloop.wire.errors import ErrorBody
 from memloop.wire.memory import Usage
 
@@ -61,7 +62,7 @@ class LongReadRequest(Wire):
     background: bool = False
     stream: bool = False
     save_to_memory: SaveTo | None = None
-    metadata: dict[str, str] = Field(default_factory=dict[str, str], max_length=16)
+    metadata: Metadata = Field(default_factory=dict[str, str])
 
 
 class Progress(Wire):
