@@ -37,6 +37,11 @@ class MemoryJob(Wire):
     created_at: datetime
 
     @property
+    def created_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        return int(self.created_at.timestamp() * 1000)
+
+    @property
     def flushes(self) -> bool:
         """Whether it settles what is buffered."""
         return not self.turns
@@ -88,22 +93,26 @@ class Jobs:
         return job.event_id
 
 
+def queued_event(job: MemoryJob) -> MemoryEvent:
+    """The event of a write that nobody has begun."""
+    return MemoryEvent(event_id=job.event_id, status="queued", user_id=job.namespace.user_id, created_at=job.created_at)
+
+
 def _submission(job: MemoryJob) -> Submission:
     namespace = job.namespace
-    event = MemoryEvent(event_id=job.event_id, status="queued", user_id=namespace.user_id, created_at=job.created_at)
     fields = {
         "tenant": namespace.tenant,
         "user_id": namespace.user_id,
         "agent_id": namespace.agent_id or "",
         "run_id": namespace.run_id or "",
         "status": "queued",
-        "record": event.model_dump_json(),
+        "record": queued_event(job).model_dump_json(),
         "payload": job.model_dump_json(),
     }
     return Submission(
         job_id=job.event_id,
         lane=namespace.lane(),
-        created_ms=int(job.created_at.timestamp() * 1000),
+        created_ms=job.created_ms,
         index=index_key(namespace.tenant, namespace.user_id),
         fields=fields,
     )

@@ -215,6 +215,26 @@ return state[1]
 """
 )
 
+REQUEUE = (
+    _HEAD
+    + """
+-- KEYS[6] job, KEYS[7] journal, KEYS[8] dead letters; ARGV: id, lane, record, created ms
+-- What was decided and stored stays in the journal; the replies that led nowhere go.
+local state = redis.call('HMGET', KEYS[6], 'dead', 'payload')
+if not state[1] or not state[2] then return 0 end
+for _, field in ipairs(redis.call('HKEYS', KEYS[7])) do
+  if string.find(field, '^call:') or string.find(field, '^invalid:') then redis.call('HDEL', KEYS[7], field) end
+end
+redis.call('XDEL', KEYS[8], state[1])
+redis.call('HDEL', KEYS[6], 'dead', 'starts', 'failures', 'outages', 'error')
+redis.call('HSET', KEYS[6], 'status', 'queued', 'record', ARGV[3])
+redis.call('ZADD', open, ARGV[4], ARGV[1])
+redis.call('RPUSH', list, ARGV[1])
+if redis.call('EXISTS', lock) == 0 then pass_on(ARGV[2]) end
+return 1
+"""
+)
+
 CANCEL = (
     _HEAD
     + """

@@ -130,6 +130,7 @@ class LaneQueue:
         self._leave_lane = Script(redis, lane_scripts.LEAVE_LANE)
         self._forget = Script(redis, lane_scripts.FORGET)
         self._cancel = Script(redis, lane_scripts.CANCEL)
+        self._requeue = Script(redis, lane_scripts.REQUEUE)
 
     def _keys(self, lane: str) -> list[str]:
         return [
@@ -222,6 +223,11 @@ class LaneQueue:
         """Delete every trace of the job; its last status, or None when there was none. A run of it loses its lease."""
         keys = [*self._keys(lane), job_key(job_id), journal_key(job_id), index, DEAD_LETTERS, *also]
         return cast("str | None", await self._forget(keys, [job_id]))
+
+    async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:
+        """Put a dead letter back, at the end of its lane, with all attempts anew; False when it is none."""
+        keys = [*self._keys(lane), job_key(job_id), journal_key(job_id), DEAD_LETTERS]
+        return await self._requeue.number(keys, [job_id, lane, record, created_ms]) == 1
 
     async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int) -> str:
         """End a waiting job with ``record``, or ask its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``."""

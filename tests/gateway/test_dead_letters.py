@@ -1,0 +1,77 @@
+"""Writes that were given up, and what an operator can do about them."""
+
+import pytest
+
+from gateway.dead_letters import DeadLetters, run
+from gateway.lanes import job_key, journal_key
+from tests.fakes.job_engine import add_memory, tool_call
+from tests.gateway.rig import ALICE, Rig, rig, script
+
+NONSENSE = ("What a lovely day.",) * 6
+BUFFER = tool_call("buffer_memory", reason="half a thought")
+
+
+async def given_up(it: Rig) -> str:
+    """A write whose model says nothing usable, six times."""
+    event_id = await it.write("I like tea.")
+    assert (await it.event(event_id)).status == "failed"
+    return event_id
+
+
+async def test_a_dead_letter_that_is_put_back_is_asked_anew_and_writes_its_turns_once(redis_url: str) -> None:
+    async with rig(redis_url, script(*NONSENSE, add_memory("Alice likes tea."))) as it, it.working():
+        letters = DeadLetters(it.services.redis)
+        event_id = await given_up(it)
+        assert [letter.job_id async for letter in letters.all()] == [event_id]
+        assert await letters.requeue(event_id)
+        event = await it.event(event_id)
+        assert [letter async for letter in letters.all()] == []
+    assert (event.status, event.attempts) == ("completed", 1)
+    assert it.store.writes == ["I like tea.", "Alice likes tea."]
+
+
+async def test_a_dead_letter_that_fails_again_is_one_again(redis_url: str) -> None:
+    async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
+        letters = DeadLetters(it.services.redis)
+        event_id = await given_up(it)
+        assert await letters.requeue(event_id)
+        assert (await it.event(event_id)).attempts == 3
+        assert [letter.job_id async for letter in letters.all()] == [event_id]
+
+
+async def test_a_write_that_is_put_back_waits_for_the_writes_that_came_after_it(redis_url: str) -> None:
+    replies = script(*NONSENSE, add_memory("Alice has a cat."), add_memory("Alice likes tea."))
+    async with rig(redis_url, replies) as it:
+        async with it.working():
+            event_id = await given_up(it)
+        later = await it.write("I have a cat.")
+        assert await DeadLetters(it.services.redis).requeue(event_id)
+        async with it.working():
+            for one in (later, event_id):
+                assert (await it.event(one)).status == "completed"
+    assert it.store.texts() == ["Alice has a cat.", "Alice likes tea."]
+
+
+async def test_a_dropped_dead_letter_leaves_nothing_but_the_raw_turns(redis_url: str) -> None:
+    async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
+        event_id = await given_up(it)
+        assert await DeadLetters(it.services.redis).drop(event_id)
+        assert await it.services.redis.exists(job_key(event_id), journal_key(event_id)) == 0
+        assert await it.services.redis.xlen("memloop:dead") == 0
+    assert it.store.texts("RawTurn") == ["I like tea."]
+
+
+@pytest.mark.parametrize("command", ["requeue", "drop"])
+async def test_a_write_that_is_well_is_not_touched(redis_url: str, command: str) -> None:
+    async with rig(redis_url, script(BUFFER)) as it, it.working():
+        event_id = await it.write("I moved")
+        event = await it.event(event_id)
+        assert await run(command, [event_id, "evt_unknown"], DeadLetters(it.services.redis)) == 1
+        assert await it.jobs.events.get(ALICE.tenant, event_id) == event
+
+
+async def test_the_list_names_each_with_its_error(redis_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
+        event_id = await given_up(it)
+        assert await run("list", (), DeadLetters(it.services.redis)) == 0
+    assert capsys.readouterr().out.startswith(f"{event_id}\tThe memory writer gave no usable decision")
