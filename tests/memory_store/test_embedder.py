@@ -146,5 +146,16 @@ async def test_the_default_model_puts_like_meanings_close(monkeypatch: pytest.Mo
     await embedder.close()
 
 
+def test_half_the_precision_turns_the_vectors_by_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    texts = [f"{'Anna told Bob about it. ' * (number % 3)}On day {number} she sold a boat." for number in range(8)]
+
+    whole = SentenceEncoder(DEFAULT_MODEL, threads=1, batch=3, precision="float32").encode(texts)
+    half = SentenceEncoder(DEFAULT_MODEL, threads=1, batch=3, precision="bfloat16").encode(texts)
+
+    assert all(_dot(one, other) > 0.9995 for one, other in zip(whole, half, strict=True))
+    assert _dot(whole[0], half[1]) < 0.99
+
+
 def _dot(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))

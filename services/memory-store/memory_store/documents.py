@@ -37,9 +37,14 @@ class Record:
 
     @property
     def embedded_text(self) -> str:
-        """What the vectors are made of: the key's words help short values; a raw turn's key says nothing."""
+        """What the vectors are made of: the key's words help short values.
+
+        A raw turn's key says nothing, and a text that is kept as it is has itself for a key: once is enough.
+        """
         item = self.item
-        return item.memory if item.memory_type == "RawTurn" else f"{item.key}: {item.memory}"
+        if item.memory_type == "RawTurn" or item.memory.strip().startswith(item.key):
+            return item.memory
+        return f"{item.key}: {item.memory}"
 
     def as_version(self) -> Version:
         """The record on the timeline of its fact."""

@@ -138,8 +138,12 @@ def _vectors(settings: Settings) -> VectorStore:
 
 def _embedder(settings: Settings, metrics: Metrics) -> BatchingEmbedder:
     def load() -> SentenceEncoder:
-        threads, batch = settings.embedding_threads, settings.embedding_batch
-        return SentenceEncoder(settings.embedding_model, threads=threads, batch=batch)
+        return SentenceEncoder(
+            settings.embedding_model,
+            threads=settings.embedding_threads,
+            batch=settings.embedding_batch,
+            precision=settings.embedding_precision,
+        )
 
     return BatchingEmbedder(load, metrics=metrics, max_batch=settings.embedding_batch)
 

