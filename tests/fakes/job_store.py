@@ -22,6 +22,7 @@ from memloop.wire.memory import (
     History,
     ItemPage,
     ItemPatch,
+    ItemVersion,
     MemoryDraft,
     MemoryItem,
     Namespace,
@@ -134,7 +135,7 @@ class StoreServer:
         if namespace is None or item is None or namespace.tenant != request.headers["x-memloop-tenant"]:
             return _error(404, "there is no such memory")
         if request.path.endswith("/history"):
-            return _json(History(versions=(item,)))
+            return _json(History(versions=(ItemVersion(**dict(item)),)))
         if request.method == "DELETE":
             del self.items[item.id]
             return web.Response(status=204)

@@ -16,7 +16,12 @@ OPERATIONS: dict[str, dict[str, Any]] = {
     for path, methods in DOCUMENT["paths"].items()
     for method, operation in methods.items()
 }
-WITHOUT_BODY = ("POST /v1/long-read/{read_id}/cancel", "POST /v1/memory/export", "POST /v1/memory/import")
+WITHOUT_BODY = (
+    "POST /v1/long-read/{read_id}/cancel",
+    "POST /v1/memory/{item_id}/recover",
+    "POST /v1/memory/export",
+    "POST /v1/memory/import",
+)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -10,6 +10,7 @@ from memloop.wire.memory import (
     Erased,
     History,
     ItemPage,
+    ItemVersion,
     MemoryDraft,
     MemoryItem,
     MemoryType,
@@ -66,7 +67,7 @@ class StoreApi:
         assert response.status_code == 200, response.text
         return MemoryItem.model_validate_json(response.content)
 
-    async def history(self, item_id: str) -> list[MemoryItem]:
+    async def history(self, item_id: str) -> list[ItemVersion]:
         """The versions of an item's fact."""
         response = await self.http.get(f"/v1/items/{item_id}/history", headers=self.tenant)
         assert response.status_code == 200, response.text
@@ -82,6 +83,12 @@ class StoreApi:
         """Delete an item."""
         response = await self.http.delete(f"/v1/items/{item_id}", headers=self.tenant)
         assert response.status_code == 204, response.text
+
+    async def recover(self, item_id: str) -> MemoryItem:
+        """Take a deletion back."""
+        response = await self.http.post(f"/v1/items/{item_id}/recover", headers=self.tenant)
+        assert response.status_code == 200, response.text
+        return MemoryItem.model_validate_json(response.content)
 
     async def page(self, **params: str | int) -> ItemPage:
         """A page of the namespace's items."""

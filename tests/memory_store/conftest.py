@@ -12,6 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from memloop.service import new_registry
+from memory_store.documents import Clock, now
 from memory_store.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
@@ -43,12 +44,12 @@ def edge_folder(quick_disk: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def app_over(vectors: VectorStore, settings: Settings) -> FastAPI:
+def app_over(vectors: VectorStore, settings: Settings, *, clock: Clock = now) -> FastAPI:
     """The store's app with the hashing encoder."""
     registry = new_registry()
     metrics = Metrics(registry)
     embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
-    return build(settings, Adapters(vectors, embedder, connect(settings.redis_url)), registry, metrics)
+    return build(settings, Adapters(vectors, embedder, connect(settings.redis_url)), registry, metrics, clock=clock)
 
 
 @asynccontextmanager

@@ -34,7 +34,9 @@ async def test_editing_and_deleting_by_id_ask_for_the_tenant(store: StoreApi, ot
     patch = await store.http.patch(f"/v1/items/{item.id}", json={"memory": "x"}, headers=other.tenant)
     delete = await store.http.delete(f"/v1/items/{item.id}", headers=other.tenant)
 
-    assert (patch.status_code, delete.status_code) == (404, 404)
+    recover = await store.http.post(f"/v1/items/{item.id}/recover", headers=other.tenant)
+
+    assert (patch.status_code, delete.status_code, recover.status_code) == (404, 404, 404)
     assert (await store.item(item.id)).memory == "Rome"
 
 

@@ -80,7 +80,7 @@ class Batch:
     def mend(self, changes: Iterable[Change]) -> None:
         """Carry out changes that no statement asked for."""
         for change in changes:
-            self._change(self._records[change.id], change, None)
+            self._change(self._records[change.id].decided("overtaken", self.context.written_at), change, None)
 
     def apply(self, statement: Statement, resolution: Resolution) -> Written:
         """Carry out the resolution; the outcome is recorded in the item that it names."""
@@ -88,12 +88,40 @@ class Batch:
         placed_id = version_id(statement.chain, statement.value_hash, number) if resolution.placed else None
         if statement.draft.memory_type == "RawTurn":
             placed_id = statement.chain
-        first_half = self._change_all(resolution.changes, placed_id, number + 1)
-        if resolution.placed and placed_id:
-            supersedes = first_half or resolution.placed.supersedes
-            placement = replace(resolution.placed, supersedes=supersedes)
-            return self._place(statement, placement, placed_id, number, resolution.outcome)
-        return self._touch(statement, resolution.touched or "", resolution.outcome)
+        placement = self._make_room(resolution, placed_id, number + 1)
+        if placement and placed_id:
+            record = self._new(statement, placement, placed_id, number)
+        else:
+            record = self._touched(statement, self._records[resolution.touched or ""])
+        other = placement.supersedes if placement else None
+        decided = record.decided(
+            resolution.rule, self.context.written_at, other=other, similarity=resolution.similarity
+        )
+        return self._record_outcome(decided, statement, resolution.outcome)
+
+    def restore(self, record: Record, resolution: Resolution) -> Record:
+        """Bring a deleted record back to where the resolution wants it; what holds its fact then.
+
+        That is the record itself, or the version that says the same and was touched.
+        """
+        now, item_id = self.context.written_at, record.item.id
+        placement = self._make_room(resolution, item_id, self._next_number(record.chain))
+        if placement is None:
+            touched = self._records[resolution.touched or ""]
+            return self._save(touched.decided("recovered", now, other=item_id))
+        live = placement.valid_to is None
+        restored = _with_item(
+            record,
+            status="activated" if live else "archived",
+            valid_from=placement.valid_from,
+            valid_to=placement.valid_to,
+            supersedes=placement.supersedes or record.item.supersedes,
+            expires_at=record.ended_before,
+            updated_at=now,
+        )
+        confirmed_at = record.confirmed_at if live else placement.valid_from
+        restored = replace(restored, confirmed_at=confirmed_at, ended_before=None)
+        return self._save(restored.decided("recovered", now))
 
     def changed(self) -> tuple[list[Record], list[Record]]:
         """Records that are new, and stored ones that have other fields now."""
@@ -113,16 +141,19 @@ class Batch:
         self._dirty[record.item.id] = None
         return record
 
-    def _change_all(self, changes: Iterable[Change], placed_id: str | None, number: int) -> str | None:
-        """Apply the changes; the id of the kept first half of a split version, if there is one."""
+    def _make_room(self, resolution: Resolution, placed_id: str | None, number: int) -> Placement | None:
+        """Apply the changes to other versions; where the new one goes, if there is one."""
         first_half = None
-        for change in changes:
+        for change in resolution.changes:
             record = self._records[change.id]
             if change.keeps_first_half_until:
                 first_half = self._keep_first_half(record, change.keeps_first_half_until).item.id
                 record = _with_item(record, version=number)
+            if change.id != resolution.touched:
+                record = record.decided("overtaken", self.context.written_at, other=placed_id or resolution.touched)
             self._change(record, change, placed_id)
-        return first_half
+        placed = resolution.placed
+        return replace(placed, supersedes=first_half or placed.supersedes) if placed else None
 
     def _keep_first_half(self, record: Record, until: datetime) -> Record:
         item_id = snapshot_id(record.item.id, record.item.version)
@@ -140,9 +171,7 @@ class Batch:
         changed = _with_item(record, **fields)
         self._save(replace(changed, confirmed_at=change.confirmed_at or changed.confirmed_at))
 
-    def _place(
-        self, statement: Statement, placement: Placement, item_id: str, number: int, outcome: Outcome
-    ) -> Written:
+    def _new(self, statement: Statement, placement: Placement, item_id: str, number: int) -> Record:
         context, draft = self.context, statement.draft
         item = MemoryItem(
             id=item_id,
@@ -165,15 +194,13 @@ class Batch:
             sources=context.sources,
             hash=statement.value_hash,
         )
-        record = Record(context.namespace.tenant, item, statement.chain, confirmed_at=placement.valid_from)
-        return self._record_outcome(record, statement, outcome)
+        return Record(context.namespace.tenant, item, statement.chain, confirmed_at=placement.valid_from)
 
-    def _touch(self, statement: Statement, item_id: str, outcome: Outcome) -> Written:
-        record, context = self._records[item_id], self.context
+    def _touched(self, statement: Statement, record: Record) -> Record:
+        context = self.context
         tags = tuple(dict.fromkeys((*record.item.tags, *statement.draft.tags)))[:_MAX_TAGS]
         expires_at = _later(record.item.expires_at, context.expires_at)
-        touched = _with_item(record, tags=tags, expires_at=expires_at, updated_at=context.written_at)
-        return self._record_outcome(touched, statement, outcome)
+        return _with_item(record, tags=tags, expires_at=expires_at, updated_at=context.written_at)
 
     def _record_outcome(self, record: Record, statement: Statement, outcome: Outcome) -> Written:
         writes = record.writes

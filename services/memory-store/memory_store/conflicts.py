@@ -76,6 +76,7 @@ class Resolution:
     touched: str | None = None
     placed: Placement | None = None
     changes: tuple[Change, ...] = ()
+    similarity: float | None = None
 
 
 def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -> Resolution:

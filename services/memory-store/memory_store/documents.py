@@ -1,18 +1,21 @@
 """A stored memory inside the service, and its form as a payload in the vector store."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from memloop.wire.memory import MemoryItem, Namespace, Scope
+from memloop.wire.memory import ItemVersion, MemoryItem, Namespace, Scope
 from memory_store.conflicts import Version
+from memory_store.explanations import Cause, Decision, decisions_from, with_one_more
 from memory_store.filters import Condition, Equals, Exists, Not, all_of
+from memory_store.identity import normalised_key
 from memory_store.metadata import flags_of
 from memory_store.vectors.port import Payload
 
-_INTERNAL = frozenset({"tenant", "chain", "confirmed_at", "writes", "flags"})
+_INTERNAL = frozenset({"tenant", "chain", "confirmed_at", "writes", "flags", "decisions", "ended_before"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class Record:
     """A memory with what its wire form does not show.
 
     ``chain`` is shared by all versions of one fact; ``confirmed_at`` is the event time of its last statement;
-    ``writes`` names the writes that made or touched it (``event:digest:occurrence:outcome``), newest last.
+    ``writes`` names the writes that made or touched it (``event:digest:occurrence:outcome``), newest last;
+    ``decisions`` say why it is as it is; ``ended_before`` is the ``expires_at`` that a deletion replaced.
     """
 
     tenant: str
@@ -28,6 +32,8 @@ class Record:
     chain: str
     confirmed_at: datetime
     writes: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    ended_before: datetime | None = None
 
     @property
     def namespace(self) -> Namespace:
@@ -51,6 +57,23 @@ class Record:
         item = self.item
         return Version(item.id, item.hash, item.version, item.valid_from, self.confirmed_at, item.valid_to)
 
+    def as_history(self) -> ItemVersion:
+        """The item with what happened to it."""
+        key = normalised_key(self.item.key)
+        changes = tuple(decision.in_words(key) for decision in self.decisions)
+        return ItemVersion(**dict(self.item), changes=changes)
+
+    def decided(
+        self, cause: Cause, at: datetime, *, other: str | None = None, similarity: float | None = None
+    ) -> "Record":
+        """The record with one more decision in its history."""
+        return replace(self, decisions=with_one_more(self.decisions, Decision(cause, at, other, similarity)))
+
+    def is_over(self, moment: datetime) -> bool:
+        """Whether nobody can see it any more at this ingest time: deleted or expired."""
+        expires_at = self.item.expires_at
+        return self.item.status == "deleted" or (expires_at is not None and expires_at <= moment)
+
 
 def to_payload(record: Record) -> Payload:
     """All of the record as JSON."""
@@ -60,19 +83,23 @@ def to_payload(record: Record) -> Payload:
     payload["confirmed_at"] = record.confirmed_at.isoformat()
     payload["writes"] = list[JsonValue](record.writes)
     payload["flags"] = list[JsonValue](flags_of(record.item.metadata))
+    payload["decisions"] = [decision.to_json() for decision in record.decisions]
+    payload["ended_before"] = record.ended_before.isoformat() if record.ended_before else None
     return payload
 
 
 def from_payload(item_id: str, payload: Payload) -> Record:
     """The record that :func:`to_payload` wrote."""
     fields = {name: value for name, value in payload.items() if name not in _INTERNAL}
-    writes = payload["writes"]
+    writes, ended_before = payload["writes"], payload.get("ended_before")
     return Record(
         tenant=str(payload["tenant"]),
         item=MemoryItem.model_validate({**fields, "id": item_id}),
         chain=str(payload["chain"]),
         confirmed_at=datetime.fromisoformat(str(payload["confirmed_at"])),
         writes=tuple(str(write) for write in writes) if isinstance(writes, list) else (),
+        decisions=decisions_from(payload.get("decisions")),
+        ended_before=datetime.fromisoformat(ended_before) if isinstance(ended_before, str) else None,
     )
 
 
@@ -101,6 +128,10 @@ def any_write(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{name}:{outcome}" for name in names for outcome in outcomes)
 
 
+Clock: TypeAlias = Callable[[], datetime]
+"""Gives ingest time, UTC."""
+
+
 def now() -> datetime:
-    """Ingest time."""
+    """The ``Clock`` of every process but some tests'."""
     return datetime.now(UTC)

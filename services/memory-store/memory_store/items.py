@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from memloop.wire.errors import Conflict, DependencyError, NotFound, PreconditionFailed, Unprocessable
 from memloop.wire.memory import Erased, History, ItemPage, ItemPatch, MemoryItem, Namespace
 from memory_store.buffers import Buffers
-from memory_store.documents import Record, from_payload, now, of_tenant, to_payload, within
+from memory_store.documents import Clock, Record, from_payload, now, of_tenant, to_payload, within
 from memory_store.encoding import TextEncoding
 from memory_store.filters import Equals, Ids, TimeRange, all_of, utc
 from memory_store.identity import content_hash, snapshot_id
@@ -43,6 +43,7 @@ class Items:
         buffers: Buffers,
         deleted_life: timedelta,
         metrics: Metrics,
+        clock: Clock = now,
     ) -> None:
         self._vectors = vectors
         self._encoding = encoding
@@ -50,6 +51,7 @@ class Items:
         self._buffers = buffers
         self._deleted_life = deleted_life
         self._metrics = metrics
+        self._clock = clock
 
     async def read(self, owned: Owned) -> MemoryItem:
         """One version, live or archived. Raises ``NotFound``: unknown, of another tenant, deleted or expired."""
@@ -71,9 +73,9 @@ class Items:
             fields = _patched_fields(patch)
             if not fields:
                 return record.item
-            versions = await self._fact(record)
+            versions = await fact_of(self._vectors, record)
             number = max(version.item.version for version in versions) + 1
-            before, after = _edited(record, fields, number=number, moment=now())
+            before, after = _edited(record, fields, number=number, moment=self._clock())
             await self._vectors.upsert(await self._encoding.points([before, after]))
             return after.item
 
@@ -83,26 +85,27 @@ class Items:
         async with self._lanes.hold(namespace.lane()):
             record = await self._visible(owned)
             _check_version(record, if_version)
-            moment = now()
+            moment = self._clock()
             fields = {
                 "status": "deleted",
                 "valid_to": record.item.valid_to or max(moment, record.item.valid_from),
                 "updated_at": moment,
                 "expires_at": moment + self._deleted_life,
             }
-            await self._rewrite(replace(record, item=record.item.model_copy(update=fields)))
+            deleted = replace(record, item=record.item.model_copy(update=fields), ended_before=record.item.expires_at)
+            await self._rewrite(deleted.decided("deleted", moment))
 
     async def history(self, owned: Owned) -> History:
         """All versions of the item's fact in event time, oldest first; deleted ones until they are removed."""
-        versions = await self._fact(await self._stored(owned))
+        versions = await fact_of(self._vectors, await stored(self._vectors, owned))
         versions.sort(key=lambda version: (version.item.valid_from, version.item.version))
-        return History(versions=tuple(version.item for version in versions))
+        return History(versions=tuple(version.as_history() for version in versions))
 
     async def page(self, namespace: Namespace, *, view: View, limit: int, cursor: str | None) -> ItemPage:
         """A page in the order of ids, which writes do not disturb. Raises ``Unprocessable`` for a strange cursor."""
         if cursor is not None and not _is_uuid(cursor):
             raise Unprocessable("this cursor is not one that a page gave", param="cursor", code="invalid_cursor")
-        where = all_of([within(namespace), view.condition(now())])
+        where = all_of([within(namespace), view.condition(self._clock())])
         page = await self._vectors.scroll(where=where, limit=limit, start_id=cursor)
         items = tuple(from_payload(found.id, found.payload).item for found in page.found)
         return ItemPage(items=items, next_cursor=page.next_id)
@@ -123,36 +126,38 @@ class Items:
 
     async def remove_expired(self) -> int:
         """Remove what has expired, in all namespaces; how many there were."""
-        where = TimeRange("expires_at", lte=now())
+        where = TimeRange("expires_at", lte=self._clock())
         count = await self._vectors.count(where=where)
         if count:
             await self._vectors.delete(where=where)
             self._metrics.expired.inc(count)
         return count
 
-    async def _stored(self, owned: Owned) -> Record:
-        if _is_uuid(owned.item_id):
-            where = all_of([of_tenant(owned.tenant), Ids((owned.item_id,))])
-            page = await self._vectors.scroll(where=where, limit=1)
-            if page.found:
-                return from_payload(page.found[0].id, page.found[0].payload)
-        raise NotFound("there is no such memory", param="id")
-
     async def _visible(self, owned: Owned) -> Record:
-        record = await self._stored(owned)
-        expired = record.item.expires_at is not None and record.item.expires_at <= now()
-        if record.item.status == "deleted" or expired:
+        record = await stored(self._vectors, owned)
+        if record.is_over(self._clock()):
             raise NotFound("there is no such memory", param="id")
         return record
-
-    async def _fact(self, record: Record) -> list[Record]:
-        where = all_of([of_tenant(record.tenant), Equals("chain", record.chain)])
-        return await every_record(self._vectors, where)
 
     async def _rewrite(self, record: Record) -> None:
         """Store other fields under the vectors that the item has."""
         for old in await self._vectors.get([record.item.id], where=of_tenant(record.tenant)):
             await self._vectors.upsert([Point(old.id, old.dense, old.sparse, to_payload(record))])
+
+
+async def stored(vectors: VectorStore, owned: Owned) -> Record:
+    """The item's record, deleted and expired ones too. Raises ``NotFound``, also for another tenant's."""
+    if _is_uuid(owned.item_id):
+        where = all_of([of_tenant(owned.tenant), Ids((owned.item_id,))])
+        page = await vectors.scroll(where=where, limit=1)
+        if page.found:
+            return from_payload(page.found[0].id, page.found[0].payload)
+    raise NotFound("there is no such memory", param="id")
+
+
+async def fact_of(vectors: VectorStore, record: Record) -> list[Record]:
+    """All versions of the record's fact, deleted and expired ones too, in no order."""
+    return await every_record(vectors, all_of([of_tenant(record.tenant), Equals("chain", record.chain)]))
 
 
 def _is_uuid(text: str) -> bool:
@@ -195,4 +200,4 @@ def _edited(record: Record, fields: Mapping[str, object], *, number: int, moment
     present = {**fields, "version": number, "supersedes": snapshot, "valid_from": since, "updated_at": moment}
     before = replace(record, item=item.model_copy(update=past), writes=())
     after = replace(record, item=item.model_copy(update=present), confirmed_at=max(since, record.confirmed_at))
-    return before, after
+    return before.decided("overtaken", moment, other=item.id), after.decided("edited", moment, other=snapshot)

@@ -6,7 +6,7 @@ from typing import Final
 from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.listing import MAX_DEPTH, Entities, Entity, EntityType, Listing, StoreList
 from memloop.wire.memory import MemoryItem, Scope
-from memory_store.documents import from_payload, now, within
+from memory_store.documents import Clock, from_payload, now, within
 from memory_store.filters import Condition, TimeRange, all_of, parse_filters
 from memory_store.retrieval import View
 from memory_store.vectors.port import Found, VectorStore
@@ -18,8 +18,9 @@ _FIELDS: Final[dict[EntityType, str]] = {"user": "user_id", "agent": "agent_id",
 class Listings:
     """``POST /v1/items/list`` and ``GET /v1/entities``."""
 
-    def __init__(self, vectors: VectorStore) -> None:
+    def __init__(self, vectors: VectorStore, *, clock: Clock = now) -> None:
         self._vectors = vectors
+        self._clock = clock
 
     async def page(self, request: StoreList) -> Listing:
         """The newest memories after the skipped ones. Raises ``Unprocessable``: a wrong filter, a page too deep."""
@@ -28,7 +29,7 @@ class Listings:
             raise Unprocessable(f"a listing reaches {MAX_DEPTH} memories; narrow it with a filter", param="page")
         user_filter = parse_filters(request.filters) if request.filters else None
         view = View(latest_only=request.latest_only)
-        where = all_of([within(request.scope), view.condition(now()), user_filter])
+        where = all_of([within(request.scope), view.condition(self._clock()), user_filter])
         items = (await self._newest(where, last))[request.skip :]
         return Listing(items=tuple(items), total=await self._vectors.count(where=where))
 
@@ -52,7 +53,7 @@ class Listings:
         known = await self._vectors.values(field, where=stored, limit=_MOST_ENTITIES)
         if len(known) == _MOST_ENTITIES:
             raise TooLarge(f"there are more than {_MOST_ENTITIES} {kind}s to list", code="too_many_entities")
-        shown = all_of([stored, View().condition(now())])
+        shown = all_of([stored, View().condition(self._clock())])
         counts = await self._vectors.values(field, where=shown, limit=_MOST_ENTITIES)
         return [Entity(type=kind, id=name, memories=counts.get(name, 0)) for name in known]
 

@@ -14,6 +14,7 @@ from qdrant_client import AsyncQdrantClient
 from memloop.service import create_app, new_registry, refuse_open_listen, run
 from memloop.wire.errors import MemloopError
 from memory_store.buffers import Buffers
+from memory_store.documents import Clock, now
 from memory_store.embedder import BatchingEmbedder
 from memory_store.encoding import TextEncoding
 from memory_store.fencing import Fence
@@ -21,6 +22,7 @@ from memory_store.items import Items
 from memory_store.lanes import Lanes
 from memory_store.listing import Listings
 from memory_store.metrics import Metrics
+from memory_store.recovery import Recovery
 from memory_store.redis_link import RedisLink, connect
 from memory_store.retrieval import Retrieval
 from memory_store.routes import Capabilities, store_routes
@@ -46,7 +48,9 @@ class Adapters:
     redis: RedisLink
 
 
-def build(settings: Settings, adapters: Adapters, registry: CollectorRegistry, metrics: Metrics) -> FastAPI:
+def build(
+    settings: Settings, adapters: Adapters, registry: CollectorRegistry, metrics: Metrics, *, clock: Clock = now
+) -> FastAPI:
     """The app over the adapters; its lifespan opens and closes them."""
     encoding = TextEncoding(adapters.embedder, Bm25(language=settings.bm25_language))
     lanes = Lanes()
@@ -56,7 +60,7 @@ def build(settings: Settings, adapters: Adapters, registry: CollectorRegistry, m
         near_duplicate_similarity=settings.near_duplicate_similarity,
     )
     fence = Fence(adapters.redis)
-    writer = Writer(adapters.vectors, encoding, lanes=lanes, fence=fence, policy=policy, metrics=metrics)
+    writer = Writer(adapters.vectors, encoding, lanes=lanes, fence=fence, policy=policy, metrics=metrics, clock=clock)
     items = Items(
         adapters.vectors,
         encoding,
@@ -64,8 +68,11 @@ def build(settings: Settings, adapters: Adapters, registry: CollectorRegistry, m
         buffers=buffers,
         deleted_life=timedelta(days=settings.deleted_days),
         metrics=metrics,
+        clock=clock,
     )
-    retrieval = Retrieval(adapters.vectors, encoding, metrics=metrics)
+    recovery = Recovery(adapters.vectors, encoding, lanes=lanes, clock=clock)
+    retrieval = Retrieval(adapters.vectors, encoding, metrics=metrics, clock=clock)
+    listings = Listings(adapters.vectors, clock=clock)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -83,7 +90,7 @@ def build(settings: Settings, adapters: Adapters, registry: CollectorRegistry, m
         settings=settings,
         routers=[
             store_routes(
-                Capabilities(writer, retrieval, items, buffers, Listings(adapters.vectors)),
+                Capabilities(writer, retrieval, items, recovery, buffers, listings),
                 key=settings.store_key.get_secret_value() if settings.store_key else None,
             )
         ],

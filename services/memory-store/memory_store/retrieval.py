@@ -6,7 +6,7 @@ from datetime import datetime
 
 from memloop.chunking import EstimatingSplitter
 from memloop.wire.memory import SearchHit, SearchOptions, SearchResult, StoreSearch
-from memory_store.documents import from_payload, now, of_tenant, within
+from memory_store.documents import Clock, from_payload, now, of_tenant, within
 from memory_store.encoding import TextEncoding
 from memory_store.filters import AllOf, Condition, Equals, Not, TimeRange, all_of, parse_filters, utc
 from memory_store.metrics import Metrics
@@ -54,11 +54,12 @@ class View:
 class Retrieval:
     """``POST /v1/items/search``."""
 
-    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, metrics: Metrics) -> None:
+    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, metrics: Metrics, clock: Clock = now) -> None:
         self._vectors = vectors
         self._encoding = encoding
         self._seconds = metrics.search_seconds
         self._splitter = EstimatingSplitter()
+        self._clock = clock
 
     async def search(self, request: StoreSearch) -> SearchResult:
         """The best memories first.
@@ -81,7 +82,7 @@ class Retrieval:
         with self._seconds.labels(stage="embed").time():
             dense, sparse = await self._encoding.query(request.query)
         return Hybrid(
-            where=all_of([within(request.namespace), view.condition(now()), user_filter]),
+            where=all_of([within(request.namespace), view.condition(self._clock()), user_filter]),
             corpus=of_tenant(request.namespace.tenant),
             limit=request.top_k,
             depth=max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k),

@@ -4,6 +4,7 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
@@ -29,6 +30,7 @@ from memloop.wire.memory import (
 from memory_store.buffers import Buffers
 from memory_store.items import Items, Owned
 from memory_store.listing import Listings
+from memory_store.recovery import Recovery
 from memory_store.retrieval import Retrieval, View
 from memory_store.writing import Writer
 
@@ -42,6 +44,7 @@ class Capabilities:
     writer: Writer
     retrieval: Retrieval
     items: Items
+    recovery: Recovery
     buffers: Buffers
     listings: Listings
 
@@ -53,13 +56,14 @@ class ItemsQuery(Namespace):
     limit: int = Field(default=50, ge=1, le=500)
     latest_only: bool = True
     include_raw: bool = False
+    as_of: datetime | None = None
 
 
 def store_routes(parts: Capabilities, *, key: str | None) -> APIRouter:
     """All routes of the store."""
     router = APIRouter(prefix="/v1", dependencies=[Depends(_guard(key))])
     router.include_router(_item_routes(parts))
-    router.include_router(_owned_routes(parts.items))
+    router.include_router(_owned_routes(parts.items, parts.recovery))
     router.include_router(_buffer_routes(parts))
     return router
 
@@ -77,7 +81,7 @@ def _item_routes(parts: Capabilities) -> APIRouter:
 
     @router.get("/items")
     async def page(query: Annotated[ItemsQuery, Query()]) -> ItemPage:
-        view = View(latest_only=query.latest_only, include_raw=query.include_raw)
+        view = View(latest_only=query.latest_only, include_raw=query.include_raw, as_of=query.as_of)
         return await parts.items.page(query, view=view, limit=query.limit, cursor=query.cursor)
 
     @router.post("/items/list")
@@ -92,7 +96,7 @@ def _item_routes(parts: Capabilities) -> APIRouter:
     return router
 
 
-def _owned_routes(items: Items) -> APIRouter:
+def _owned_routes(items: Items, recovery: Recovery) -> APIRouter:
     router = APIRouter(tags=["items"])
     asked = Depends(_owned)
     version = Depends(_version)
@@ -117,7 +121,11 @@ def _owned_routes(items: Items) -> APIRouter:
     async def history(owned: Annotated[Owned, asked]) -> History:
         return await items.history(owned)
 
-    _ = read, edit, delete, history
+    @router.post("/items/{item_id}/recover")
+    async def recover(owned: Annotated[Owned, asked]) -> MemoryItem:
+        return await recovery.recover(owned)
+
+    _ = read, edit, delete, history, recover
     return router
 
 

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from memloop.wire.memory import MemoryDraft, StoreAdd, StoreAddResult, Written
 from memory_store.batch import Batch, Context, Statement
 from memory_store.conflicts import Change, Placement, Resolution, Rule, Version, mend, resolve
-from memory_store.documents import Record, any_write, exactly_in, from_payload, now, to_payload
+from memory_store.documents import Clock, Record, any_write, exactly_in, from_payload, now, to_payload
 from memory_store.encoding import TextEncoding
 from memory_store.fencing import Fence
-from memory_store.filters import AnyOf, Condition, Equals, OneOf, all_of, utc
+from memory_store.filters import AnyOf, Condition, Equals, Not, OneOf, TimeRange, all_of, utc
 from memory_store.identity import draft_digest
 from memory_store.lanes import Lanes
 from memory_store.metadata import check_metadata
@@ -48,6 +48,7 @@ class Writer:
         fence: Fence,
         policy: WritePolicy,
         metrics: Metrics,
+        clock: Clock = now,
     ) -> None:
         self._vectors = vectors
         self._encoding = encoding
@@ -55,6 +56,7 @@ class Writer:
         self._fence = fence
         self._policy = policy
         self._metrics = metrics
+        self._clock = clock
 
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """Resolve and store the drafts.
@@ -66,7 +68,7 @@ class Writer:
         async with self._lanes.hold(lane):
             if request.fencing_token is not None:
                 await self._fence.admit(lane, request.fencing_token)
-            return await self._add(request, now())
+            return await self._add(request, self._clock())
 
     async def _add(self, request: StoreAdd, written_at: datetime) -> StoreAddResult:
         writes = _write_names(request.event_id, request.drafts)
@@ -80,7 +82,7 @@ class Writer:
         for statement in statements:
             batch.context = self._context(request, statement.draft, written_at)
             written.append(await self._write(statement, batch))
-        await self._commit(batch)
+        await commit(batch, self._vectors, self._encoding)
         return StoreAddResult(results=tuple(batch.current(one) for one in written))
 
     def _context(self, request: StoreAdd, draft: MemoryDraft | None, written_at: datetime) -> Context:
@@ -119,8 +121,10 @@ class Writer:
         fact = batch.fact(statement.chain)
         if statement.draft.memory_type == "RawTurn":
             return _resolve_raw(batch, fact)
-        batch.mend(mend(_versions(fact)))
-        resolution = resolve(statement.value_hash, batch.context.stated_at, _versions(batch.fact(statement.chain)))
+        moment = batch.context.written_at
+        batch.mend(mend(versions_of(fact, moment)))
+        versions = versions_of(batch.fact(statement.chain), moment)
+        resolution = resolve(statement.value_hash, batch.context.stated_at, versions)
         if resolution.rule == "new fact" and self._policy.near_duplicate_similarity is not None:
             duplicate = await self._near_duplicate(statement, batch, self._policy.near_duplicate_similarity)
             return duplicate or resolution
@@ -131,27 +135,28 @@ class Writer:
         text = f"{draft.key}: {draft.value}"
         dense, _ = await self._encoding.query(text)
         live = (Equals("status", "activated"), Equals("memory_type", draft.memory_type))
-        where = all_of([exactly_in(namespace), *live])
+        unexpired = Not(TimeRange("expires_at", lte=batch.context.written_at))
+        where = all_of([exactly_in(namespace), *live, unexpired])
         query = Hybrid(where=where, corpus=where, limit=_NEIGHBOURS, depth=_NEIGHBOURS, dense=dense)
         marked = self._encoding.marked_words(text)
         for found in await self._vectors.search(query):
             record = from_payload(found.id, found.payload)
             if found.score >= similarity and self._encoding.marked_words(record.embedded_text) == marked:
                 batch.add_known(record)
-                return _touch("near duplicate", record, batch)
+                return _touch("near duplicate", record, batch, similarity=found.score)
         return None
 
-    async def _commit(self, batch: Batch) -> None:
-        """New and changed points in one operation, so that a crash leaves all of the add or nothing."""
-        new, stored = batch.changed()
-        vectors = await self._vectors.get(
-            [record.item.id for record in stored], where=exactly_in(batch.context.namespace)
-        )
-        changed = {record.item.id: record for record in stored}
-        points = await self._encoding.points(new)
-        points += [Point(old.id, old.dense, old.sparse, to_payload(changed[old.id])) for old in vectors]
-        if points:
-            await self._vectors.upsert(points)
+
+async def commit(batch: Batch, vectors: VectorStore, encoding: TextEncoding) -> None:
+    """New and changed points in one operation, so that a crash leaves all of the batch or nothing."""
+    new, stored = batch.changed()
+    where = exactly_in(batch.context.namespace)
+    kept = await vectors.get([record.item.id for record in stored], where=where)
+    changed = {record.item.id: record for record in stored}
+    points = [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
+    points += await encoding.points([*new, *changed.values()])
+    if points:
+        await vectors.upsert(points)
 
 
 async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
@@ -166,19 +171,20 @@ async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
         start_id = page.next_id
 
 
-def _touch(rule: Rule, record: Record, batch: Batch) -> Resolution:
+def versions_of(fact: Sequence[Record], moment: datetime) -> list[Version]:
+    """The versions that a new statement is compared with: those that are neither deleted nor expired."""
+    return [record.as_version() for record in fact if not record.is_over(moment)]
+
+
+def _touch(rule: Rule, record: Record, batch: Batch, *, similarity: float | None = None) -> Resolution:
     confirmed = Change(record.item.id, confirmed_at=max(record.confirmed_at, batch.context.stated_at))
-    return Resolution("touched", rule, touched=record.item.id, changes=(confirmed,))
+    return Resolution("touched", rule, touched=record.item.id, changes=(confirmed,), similarity=similarity)
 
 
 def _resolve_raw(batch: Batch, same: Sequence[Record]) -> Resolution:
-    if same:
+    if same and not same[0].is_over(batch.context.written_at):
         return _touch("raw turn", same[0], batch)
     return Resolution("inserted", "raw turn", placed=Placement(batch.context.stated_at))
-
-
-def _versions(fact: Sequence[Record]) -> list[Version]:
-    return [record.as_version() for record in fact if record.item.status != "deleted"]
 
 
 def _write_names(event_id: str | None, drafts: Sequence[MemoryDraft]) -> list[str | None]:

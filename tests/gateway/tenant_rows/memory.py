@@ -51,5 +51,6 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     "GET /v1/memory/{item_id}": [Attempt("/v1/memory/{item}")],
     "PATCH /v1/memory/{item_id}": [Attempt("/v1/memory/{item}", {"memory": "B was here"})],
     "DELETE /v1/memory/{item_id}": [Attempt("/v1/memory/{item}")],
+    "POST /v1/memory/{item_id}/recover": [Attempt("/v1/memory/{item}/recover")],
     "GET /v1/memory/{item_id}/history": [Attempt("/v1/memory/{item}/history")],
 }

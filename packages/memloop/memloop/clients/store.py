@@ -115,6 +115,11 @@ class StoreClient:
         """Delete an item softly. Raises NotFound."""
         await self._http.json("DELETE", _item_path(item_id), headers={_TENANT_HEADER: tenant})
 
+    async def recover(self, item_id: str, *, tenant: str) -> MemoryItem:
+        """Take a soft deletion back. Raises NotFound."""
+        raw = await self._http.json("POST", f"{_item_path(item_id)}/recover", headers={_TENANT_HEADER: tenant})
+        return _read(MemoryItem, raw)
+
     async def history(self, item_id: str, *, tenant: str) -> History:
         """All versions of an item, oldest first."""
         path = f"{_item_path(item_id)}/history"

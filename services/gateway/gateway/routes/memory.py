@@ -257,9 +257,15 @@ async def delete_memory(item_id: str, services: ServicesDep, principal: Principa
     return MemoryDeleted(id=item_id)
 
 
+@router.post("/{item_id}/recover", dependencies=[_WRITE])
+async def recover_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryItem:
+    """Take a soft deletion back, as long as history keeps it; the memory that holds the fact then."""
+    return await services.store.recover(item_id, tenant=principal.tenant)
+
+
 @router.get("/{item_id}/history", dependencies=[_READ])
 async def get_history(item_id: str, services: ServicesDep, principal: PrincipalDep) -> History:
-    """All versions of a memory, oldest first."""
+    """All versions of a memory, oldest first, each with the decisions that made it what it is."""
     return await services.store.history(item_id, tenant=principal.tenant)
 
 

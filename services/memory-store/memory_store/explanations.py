@@ -1,0 +1,65 @@
+"""Why the store did what it did to a version, in words that an item's history can show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from pydantic import JsonValue, TypeAdapter
+
+from memloop.wire.memory import VersionChange
+from memory_store.conflicts import Rule
+
+Cause: TypeAlias = Rule | Literal["overtaken", "edited", "deleted", "recovered"]
+
+
+_BECAUSE: Mapping[str, str] = {
+    "new fact": "no live version has the key {key!r}",
+    "same fact": "the version of {key!r} that held at that time says the same: it was confirmed",
+    "known later": "the next version of {key!r} says the same: it now holds from the earlier time on",
+    "changed fact": "the key {key!r} has another value, and this one was stated last: it supersedes the other",
+    "older news": "a later statement about {key!r} was known already: this one went into history",
+    "interlude": "the other value of {key!r} was stated before and after: this one went into history between them",
+    "near duplicate": "another key says nearly the same, with the same numbers and negations: it was confirmed",
+    "raw turn": "a turn as it was said, told apart by text, time and write event",
+    "overtaken": "another statement about {key!r} took over part of its time",
+    "edited": "a client edited it",
+    "deleted": "a client deleted it",
+    "recovered": "a client took its deletion back",
+}
+
+
+_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One thing that was done to a version, at an ingest time; the fields are those of ``VersionChange``."""
+
+    cause: str
+    at: datetime
+    other: str | None = None
+    similarity: float | None = None
+
+    def in_words(self, key: str) -> VersionChange:
+        """The decision as history shows it. ``key`` is the normalised one that was compared."""
+        because = _BECAUSE.get(self.cause, "").format(key=key)
+        return VersionChange(rule=self.cause, because=because, at=self.at, other=self.other, similarity=self.similarity)
+
+    def to_json(self) -> JsonValue:
+        """As a payload keeps it: without the words."""
+        return {"cause": self.cause, "at": self.at.isoformat(), "other": self.other, "similarity": self.similarity}
+
+
+def decisions_from(stored: JsonValue) -> tuple[Decision, ...]:
+    """What :meth:`Decision.to_json` gave, for each; none where nothing was stored."""
+    return _DECISIONS.validate_python(stored or ())
+
+
+_DECISIONS = TypeAdapter(tuple[Decision, ...])
+
+
+def with_one_more(decisions: tuple[Decision, ...], decision: Decision) -> tuple[Decision, ...]:
+    """The decisions and this one; of a long list the first and the newest are kept."""
+    more = (*decisions, decision)
+    return (*more[:1], *more[1:][-_KEPT:])

@@ -1,0 +1,63 @@
+"""Taking back a soft deletion."""
+
+from memloop.wire.errors import NotFound
+from memloop.wire.memory import MemoryItem
+from memory_store.batch import Batch, Context
+from memory_store.conflicts import Placement, Resolution, resolve
+from memory_store.documents import Clock, Record, now
+from memory_store.encoding import TextEncoding
+from memory_store.items import Owned, fact_of, stored
+from memory_store.lanes import Lanes
+from memory_store.vectors.port import VectorStore
+from memory_store.writing import commit, versions_of
+
+
+class Recovery:
+    """``POST /v1/items/{id}/recover``."""
+
+    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, lanes: Lanes, clock: Clock = now) -> None:
+        self._vectors = vectors
+        self._encoding = encoding
+        self._lanes = lanes
+        self._clock = clock
+
+    async def recover(self, owned: Owned) -> MemoryItem:
+        """The memory that holds the deleted item's fact again; an item that is not deleted is left as it is.
+
+        What was stated under its key since the deletion stands: the item returns to its place in event time, live if
+        nothing followed it, and as history otherwise. Where another version says the same by now, that one is
+        confirmed and answered. Raises ``NotFound``: unknown, of another tenant, expired, or removed for good.
+        """
+        namespace = (await stored(self._vectors, owned)).namespace
+        async with self._lanes.hold(namespace.lane()):
+            record = await stored(self._vectors, owned)
+            if record.item.status != "deleted":
+                return _unless_over(record, self._clock)
+            _unless_gone(record, self._clock)
+            batch = Batch(self._context(record), await fact_of(self._vectors, record))
+            restored = batch.restore(record, self._resolution(record, batch))
+            await commit(batch, self._vectors, self._encoding)
+            return restored.item
+
+    def _context(self, record: Record) -> Context:
+        return Context(namespace=record.namespace, stated_at=record.item.valid_from, written_at=self._clock())
+
+    def _resolution(self, record: Record, batch: Batch) -> Resolution:
+        stated_at = record.item.valid_from
+        if record.item.memory_type == "RawTurn":
+            return Resolution("inserted", "raw turn", placed=Placement(stated_at))
+        versions = versions_of(batch.fact(record.chain), batch.context.written_at)
+        return resolve(record.item.hash, stated_at, versions)
+
+
+def _unless_over(record: Record, clock: Clock) -> MemoryItem:
+    if record.is_over(clock()):
+        raise NotFound("there is no such memory", param="id")
+    return record.item
+
+
+def _unless_gone(record: Record, clock: Clock) -> None:
+    """Raises ``NotFound`` when the deletion cannot be taken back any more, or the item would have expired by now."""
+    ends = [end for end in (record.item.expires_at, record.ended_before) if end is not None]
+    if ends and min(ends) <= clock():
+        raise NotFound("there is no such memory", param="id")

@@ -1,0 +1,155 @@
+"""Taking a soft deletion back, and what history says about every version."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memory_store.settings import Settings
+from memory_store.vectors.qdrant_edge import QdrantEdge
+from tests.memory_store.api import StoreApi, day
+from tests.memory_store.conftest import app_over, serving
+
+
+class SetClock:
+    """Stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 6, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+    def pass_days(self, days: float) -> None:
+        self.time += timedelta(days=days)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+async def store(settings: Settings, clock: SetClock) -> AsyncIterator[StoreApi]:
+    async with serving(app_over(QdrantEdge(settings.data_dir, flush_s=60), settings, clock=clock)) as http:
+        yield StoreApi(http)
+
+
+async def test_a_deleted_memory_comes_back_as_it_was(store: StoreApi, clock: SetClock) -> None:
+    ends = clock.time + timedelta(days=90)
+    item = (await store.add("City", "Rome", timestamp=day(1), expires_at=ends, metadata={"a": 1})).item
+    await store.delete(item.id)
+    clock.pass_days(29)
+
+    back = await store.recover(item.id)
+
+    assert back == item.model_copy(update={"updated_at": clock.time})
+    assert await store.item(item.id) == back
+    assert await store.found("city") == ["Rome"]
+
+
+async def test_recovering_twice_changes_nothing(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+    await store.delete(item.id)
+
+    assert await store.recover(item.id) == await store.recover(item.id)
+
+
+async def test_what_was_said_since_the_deletion_stays_live(store: StoreApi) -> None:
+    rome = (await store.add("City", "Rome", timestamp=day(1))).item
+    await store.delete(rome.id)
+    oslo = (await store.add("City", "Oslo", timestamp=day(5))).item
+
+    back = await store.recover(rome.id)
+
+    assert (back.id, back.status, back.valid_to) == (rome.id, "archived", day(5))
+    assert await store.found("city") == ["Oslo"]
+    assert (await store.item(oslo.id)).supersedes == rome.id
+    assert await store.found("city", as_of=day(2)) == ["Rome"]
+
+
+async def test_an_older_statement_since_the_deletion_is_superseded_again(store: StoreApi) -> None:
+    rome = (await store.add("City", "Rome", timestamp=day(5))).item
+    await store.delete(rome.id)
+    await store.add("City", "Oslo", timestamp=day(1))
+
+    await store.recover(rome.id)
+
+    assert await store.found("city") == ["Rome"]
+    assert await store.found("city", as_of=day(2)) == ["Oslo"]
+
+
+async def test_where_the_same_was_said_again_that_memory_is_answered(store: StoreApi) -> None:
+    first = (await store.add("City", "Rome", timestamp=day(1))).item
+    await store.delete(first.id)
+    second = (await store.add("City", "Rome", timestamp=day(5))).item
+
+    back = await store.recover(first.id)
+
+    assert (back.id, back.valid_from) == (second.id, day(1))
+    assert await store.found("city") == ["Rome"]
+
+
+async def test_a_deleted_raw_turn_comes_back(store: StoreApi) -> None:
+    turn = (await store.add("turn", "hello", kind="RawTurn", timestamp=day(1))).item
+    await store.delete(turn.id)
+
+    await store.recover(turn.id)
+
+    assert await store.found("hello", include_raw=True) == ["hello"]
+
+
+@pytest.mark.parametrize("days", [30, 10], ids=["the deletion is final", "it would have expired"])
+async def test_too_late_is_not_found(store: StoreApi, clock: SetClock, days: float) -> None:
+    item = (await store.add("City", "Rome", expires_at=clock.time + timedelta(days=10))).item
+    await store.delete(item.id)
+    clock.pass_days(days)
+
+    response = await store.http.post(f"/v1/items/{item.id}/recover", headers=store.tenant)
+
+    assert response.status_code == 404
+
+
+async def test_an_expired_memory_takes_no_part_in_later_statements(store: StoreApi, clock: SetClock) -> None:
+    await store.add("City", "Rome", timestamp=day(5), expires_at=clock.time + timedelta(days=1))
+    clock.pass_days(2)
+
+    written = await store.add("City", "Oslo", timestamp=day(1))
+
+    assert (written.outcome, written.item.status) == ("inserted", "activated")
+    assert await store.found("city") == ["Oslo"]
+
+
+async def test_history_says_which_rule_made_each_version(store: StoreApi) -> None:
+    rome = (await store.add("The city", "Rome", timestamp=day(1))).item
+    await store.add("City", "Rome", timestamp=day(2))
+    oslo = (await store.add("City", "Oslo", timestamp=day(3))).item
+
+    past, live = await store.history(oslo.id)
+
+    assert [(change.rule, change.other) for change in past.changes] == [
+        ("new fact", None),
+        ("same fact", None),
+        ("overtaken", oslo.id),
+    ]
+    assert [(change.rule, change.other) for change in live.changes] == [("changed fact", rome.id)]
+    assert "'city'" in live.changes[0].because
+
+
+async def test_history_tells_of_edits_deletions_and_recoveries(store: StoreApi) -> None:
+    item = (await store.add("City", "Rome")).item
+    await store.patch(item.id, {"memory": "Oslo"})
+    await store.delete(item.id)
+    await store.recover(item.id)
+
+    *_, live = await store.history(item.id)
+
+    assert [change.rule for change in live.changes] == ["new fact", "edited", "deleted", "recovered"]
+
+
+async def test_history_keeps_the_first_and_the_newest_of_many_decisions(store: StoreApi) -> None:
+    written = [await store.add("City", "Rome", timestamp=day(number)) for number in range(1, 25)]
+
+    [live] = await store.history(written[0].item.id)
+
+    assert [change.rule for change in live.changes] == ["new fact", *["same fact"] * 16]
