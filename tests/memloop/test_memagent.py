@@ -1,6 +1,7 @@
 import pytest
 
 from memloop.loops.memagent import read_document, read_pass
+from memloop.loops.reader import Reader
 from memloop.loops.results import Slips
 from memloop.loops.steps import ChunkRead, ReadStep
 from memloop.profiles import load_profile
@@ -41,7 +42,7 @@ async def test_an_empty_reply_keeps_the_old_memory_and_says_so(silence: str) -> 
 
 
 async def test_silence_on_the_first_chunk_leaves_the_empty_memory_phrase() -> None:
-    read = await read_pass("q", chunks_of("a"), model=ScriptedModel([""]), profile=PROFILE)
+    (read,) = await read_pass(["q"], chunks_of("a"), reader=Reader(ScriptedModel([""]), PROFILE))
     assert read.memory == PROFILE.empty_memory
 
 

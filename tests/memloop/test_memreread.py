@@ -1,7 +1,8 @@
 import pytest
 
 from memloop.loops.cost import memreread_calls
-from memloop.loops.memreread import history_lines, reread_document
+from memloop.loops.memreread import reread_document
+from memloop.loops.reader import history_lines
 from memloop.loops.results import ReadResult, Slips
 from memloop.loops.steps import ChunkRead, Judged, ReadStep
 from memloop.ports import Prompt, Report, discard

@@ -25,13 +25,17 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request to a chat model. ``thinking`` switches the chat template's thinking mode."""
+    """One request to a chat model. ``thinking`` switches the chat template's thinking mode.
+
+    ``branch`` tells calls that run side by side apart (``s3/q0/``): a journal's keys hold it, no engine ever sees it.
+    """
 
     messages: tuple[ChatMessage, ...]
     sampling: Sampling
     tools: tuple[Json, ...] = ()
     tool_choice: ToolChoice = "auto"
     thinking: bool = False
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

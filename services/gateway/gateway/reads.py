@@ -20,8 +20,9 @@ from gateway.services import Services
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
 from memloop.loops.journal import Journaled
-from memloop.loops.memagent import answer, read_document
+from memloop.loops.memagent import read_document
 from memloop.loops.memreread import reread_document
+from memloop.loops.reader import answer
 from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered, ChunkRead, Integrated, ReadStep, RereadStarted, SubAnswered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter

@@ -1,6 +1,7 @@
 """Resume by replay: a loop that died is run again, and its journal answers the calls that were already paid for.
 
 The loops are deterministic in their replies, so the same calls come in the same order, up to where the last run ended.
+Calls that run side by side carry the name of their branch, so it does not matter which of them comes first.
 """
 
 import hashlib
@@ -45,7 +46,7 @@ class Journaled:
 
 
 def prompt_digest(prompt: Prompt) -> str:
-    """SHA-256 (hex) of all that shapes the reply: messages, decoding, tools, thinking."""
+    """SHA-256 (hex) of all that shapes the reply: messages, decoding, tools, thinking; and the branch."""
     sampling = prompt.sampling
     content = {
         "messages": [message.model_dump(exclude_none=True) for message in prompt.messages],
@@ -53,7 +54,7 @@ def prompt_digest(prompt: Prompt) -> str:
         "tools": prompt.tools,
         "tool_choice": prompt.tool_choice,
         "thinking": prompt.thinking,
-    }
+    } | ({"branch": prompt.branch} if prompt.branch else {})
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
 
 

@@ -8,15 +8,20 @@ and so on. Sub-questions are never decomposed further. N chunks, k rereads of at
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
-from memloop.loops.memagent import answer, read_pass, revise
-from memloop.loops.parsing import parse_query
-from memloop.loops.results import ReadResult, Slips
+from memloop.loops.memagent import read_pass
+from memloop.loops.reader import PLAIN, Reader, answer, judge, revise
+from memloop.loops.results import PassResult, ReadResult, Slips
+from memloop.loops.retrieval import best_positions
+from memloop.loops.selection import Selection
+from memloop.loops.side_by_side import branches
 from memloop.loops.steps import Answered, Integrated, Judged, ReadStep, RereadStarted, SubAnswered
 from memloop.ports import ChatModel, Chunks, Report, discard
-from memloop.profiles import Markup, Profile, neutralise
+from memloop.profiles import Profile
 from memloop.wire.long_read import SubQuestion
 from memloop.wire.memory import Usage
+from memloop.wire.reading import ReadingOptions
 
 
 async def reread_document(
@@ -26,76 +31,93 @@ async def reread_document(
     model: ChatModel,
     profile: Profile,
     max_rereads: int = 2,
+    options: ReadingOptions = PLAIN,
     report: Report[ReadStep] = discard,
 ) -> ReadResult:
     """Read, reread at most ``max_rereads`` times for what is missing, and answer. Raises as ``read_document`` does."""
-    reading = _Reading(question, chunks, model, profile, report)
-    await reading.read_root()
-    for _ in range(max_rereads):
-        query = await reading.judge()
-        if query is None:
-            break
-        await reading.reread(query)
-    return await reading.conclude()
+    reader = Reader(model, profile, report, options)
+    return (await reread_for_all([question], chunks, max_rereads=max_rereads, reader=reader))[0]
 
 
-class _Reading:
-    """One reread in progress: the root memory, the history of sub-questions, and what it cost so far."""
+async def reread_for_all(
+    questions: Sequence[str], chunks: Chunks, *, max_rereads: int, reader: Reader
+) -> list[ReadResult]:
+    """One root read for all questions; then each one's rereads, side by side. Raises as ``read_document`` does."""
+    roots = await read_pass(questions, chunks, reader=reader)
+    if len(questions) == 1:
+        return [await _Rereading(questions[0], chunks, roots[0], reader).run(max_rereads)]
 
-    def __init__(
-        self,
-        question: str,
-        chunks: Chunks,
-        model: ChatModel,
-        profile: Profile,
-        report: Report[ReadStep],
-    ) -> None:
+    async def one(number: int, report: Report[ReadStep]) -> ReadResult:
+        own = reader.for_question(number, report)
+        return await _Rereading(questions[number], chunks, roots[number], own).run(max_rereads)
+
+    return await branches([partial(one, number) for number in range(len(questions))], report=reader.report)
+
+
+class _Rereading:
+    """One question after its root read: the root memory, the history of sub-questions, and what it cost so far."""
+
+    def __init__(self, question: str, chunks: Chunks, root: PassResult, reader: Reader) -> None:
         self._question = question
         self._chunks = chunks
-        self._model = model
-        self._profile = profile
-        self._report = report
-        self._memory = profile.empty_memory
+        self._reader = reader
+        self._memory = root.memory
         self._history: tuple[SubQuestion, ...] = ()
-        self._usage = Usage()
-        self._slips = Slips()
+        self._usage = root.usage
+        self._slips = root.slips
 
-    async def read_root(self) -> None:
-        self._memory = await self._read(self._question, pass_number=1)
+    async def run(self, max_rereads: int) -> ReadResult:
+        for _ in range(max_rereads):
+            query = await self._judge()
+            if query is None:
+                break
+            await self._reread(query)
+        return await self._conclude()
 
-    async def judge(self) -> str | None:
+    async def _judge(self) -> str | None:
         """The sub-question to read for, or None when rereading is over: enough, nothing new, or no usable verdict."""
-        prompt = self._profile.prompt(
-            "judge",
-            question=self._question,
-            memory=self._memory,
-            query_history=history_lines(self._history, nothing=self._profile.no_history),
-        )
-        completion = await self._model.complete(prompt)
-        verdict, query = parse_query(completion)
-        if query is not None and self._was_asked(query):
+        verdict, query, usage = await judge(self._question, self._memory, self._history, reader=self._reader)
+        if query is not None and not self._reader.options.parity and self._was_asked(query):
             verdict, query = "repeated", None
-        self._spend(completion.usage, Slips(unusable=int(verdict == "unusable")))
-        await self._report(Judged(verdict, query, completion.usage))
+        self._spend(usage, Slips(unusable=int(verdict == "unusable")))
+        await self._reader.report(Judged(verdict, query, usage))
         return query
 
-    async def reread(self, query: str) -> None:
-        """Read all chunks for the sub-question alone, answer it, and merge the answer into the root memory."""
+    async def _reread(self, query: str) -> None:
+        """Read for the sub-question alone, answer it, and merge the answer into the root memory."""
         pass_number = len(self._history) + 2
-        await self._report(RereadStarted(pass_number, query))
-        sub_memory = await self._read(query, pass_number=pass_number)
-        reply = await answer(query, sub_memory, model=self._model, profile=self._profile)
+        chunks = await self._chosen(query)
+        await self._reader.report(RereadStarted(pass_number, query, len(chunks)))
+        (read,) = await read_pass([query], chunks, reader=self._reader, pass_number=pass_number)
+        self._spend(read.usage, read.slips)
+        reply = await answer(query, read.memory, model=self._reader.model, profile=self._reader.profile)
         self._spend(reply.usage, reply.slips)
         self._history += (SubQuestion(question=query, answer=reply.answer),)
-        await self._report(SubAnswered(query, reply.answer, reply.usage))
-        if reply.answer:
+        await self._reader.report(SubAnswered(query, reply.answer, reply.usage))
+        if reply.answer or self._reader.options.parity:
             await self._integrate(query, reply.answer)
 
-    async def conclude(self) -> ReadResult:
+    async def _chosen(self, query: str) -> Chunks:
+        retrieved = self._reader.options.retrieved
+        if retrieved is None:
+            return self._chunks
+        return Selection(self._chunks, await best_positions(query, self._chunks, top=retrieved.chunks))
+
+    async def _integrate(self, query: str, sub_answer: str) -> None:
+        prompt = self._reader.profile.prompt(
+            "integrate", question=self._question, memory=self._memory, subquestion=query, subanswer=sub_answer
+        )
+        revision = await revise(self._memory, prompt, reader=self._reader)
+        self._memory = revision.memory
+        self._spend(revision.usage, revision.slips)
+        step = Integrated(revision.memory, revision.kept, revision.truncated, revision.usage)
+        await self._reader.report(step)
+
+    async def _conclude(self) -> ReadResult:
         """The final answer, from the root memory."""
-        reply = await answer(self._question, self._memory, model=self._model, profile=self._profile)
+        reply = await answer(self._question, self._memory, model=self._reader.model, profile=self._reader.profile)
         self._spend(reply.usage, reply.slips)
-        await self._report(Answered(reply.answer, reply.boxed, reply.usage))
+        await self._reader.report(Answered(reply.answer, reply.boxed, reply.usage))
         return ReadResult(
             answer=reply.answer,
             boxed=reply.boxed,
@@ -106,27 +128,6 @@ class _Reading:
             slips=self._slips,
         )
 
-    async def _read(self, question: str, *, pass_number: int) -> str:
-        read = await read_pass(
-            question,
-            self._chunks,
-            model=self._model,
-            profile=self._profile,
-            report=self._report,
-            pass_number=pass_number,
-        )
-        self._spend(read.usage, read.slips)
-        return read.memory
-
-    async def _integrate(self, query: str, sub_answer: str) -> None:
-        prompt = self._profile.prompt(
-            "integrate", question=self._question, memory=self._memory, subquestion=query, subanswer=sub_answer
-        )
-        revision = await revise(self._memory, prompt, model=self._model)
-        self._memory = revision.memory
-        self._spend(revision.usage, revision.slips)
-        await self._report(Integrated(revision.memory, revision.kept, revision.truncated, revision.usage))
-
     def _was_asked(self, query: str) -> bool:
         earlier = (self._question, *(past.question for past in self._history))
         return _normal(query) in {_normal(past) for past in earlier}
@@ -134,14 +135,6 @@ class _Reading:
     def _spend(self, usage: Usage, slips: Slips) -> None:
         self._usage += usage
         self._slips += slips
-
-
-def history_lines(history: Sequence[SubQuestion], *, nothing: str) -> Markup:
-    """``<query>q</query> <result>a</result>`` for each sub-question, their texts made harmless."""
-    lines = (
-        f"<query>{neutralise(past.question)}</query> <result>{neutralise(past.answer)}</result>" for past in history
-    )
-    return Markup("\n".join(lines) or nothing)
 
 
 def _normal(query: str) -> str:

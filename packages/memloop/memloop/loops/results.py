@@ -22,13 +22,16 @@ class Slips:
         return Slips(self.kept + other.kept, self.truncated + other.truncated, self.unusable + other.unusable)
 
 
+NO_SLIPS = Slips()
+
+
 @dataclass(frozen=True, slots=True)
 class PassResult:
     """The memory after one pass over all chunks."""
 
     memory: str
     usage: Usage
-    slips: Slips = Slips()
+    slips: Slips = NO_SLIPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Reply:
     boxed: bool
     raw: str
     usage: Usage
-    slips: Slips = Slips()
+    slips: Slips = NO_SLIPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class ReadResult:
     memory: str
     usage: Usage
     subquestions: tuple[SubQuestion, ...] = ()
-    slips: Slips = Slips()
+    slips: Slips = NO_SLIPS
 
     @property
     def rereads(self) -> int:

@@ -17,18 +17,38 @@ Verdict: TypeAlias = Literal["ask", "sufficient", "repeated", "unusable"]
 class ChunkRead:
     """One chunk was read.
 
-    ``pass_number`` is 1 for the root read, ``chunk`` counts from 0. ``kept`` says that the reply was empty and the
-    old memory stands; ``truncated`` that the reply hit its token limit.
+    ``pass_number`` is 1 for the root read, ``chunk`` its number in the document, ``done`` how many chunks of the pass
+    are read. ``kept`` says that the reply was empty and the old memory stands; ``truncated`` that the reply hit its
+    token limit; ``skipped`` that the model left the memory as it is, and ``enough`` that it suffices. ``segment``
+    counts from 0 when segments are read side by side, ``asked`` is the number of the read's question.
     """
 
     pass_number: int
     chunk: int
+    tokens: int
+    done: int
     chunks_total: int
     question: str
     memory: str
     kept: bool
     truncated: bool
     usage: Usage
+    skipped: bool = False
+    enough: bool = False
+    segment: int | None = None
+    asked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Memories of segments were read into one (``kept``, ``truncated`` as in ``ChunkRead``)."""
+
+    pass_number: int
+    memory: str
+    kept: bool
+    truncated: bool
+    usage: Usage
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +58,17 @@ class Judged:
     verdict: Verdict
     query: str | None
     usage: Usage
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RereadStarted:
-    """All chunks are about to be read again, for ``question``, as pass ``pass_number`` (2 is the first reread)."""
+    """``chunks_total`` chunks are about to be read again for ``question``, as pass ``pass_number`` (2 is the first)."""
 
     pass_number: int
     question: str
+    chunks_total: int
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +78,7 @@ class SubAnswered:
     question: str
     answer: str
     usage: Usage
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +89,7 @@ class Integrated:
     kept: bool
     truncated: bool
     usage: Usage
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +99,7 @@ class Answered:
     answer: str
     boxed: bool
     usage: Usage
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +131,5 @@ class Decided:
     usage: Usage
 
 
-ReadStep: TypeAlias = ChunkRead | Judged | RereadStarted | SubAnswered | Integrated | Answered
+ReadStep: TypeAlias = ChunkRead | Merged | Judged | RereadStarted | SubAnswered | Integrated | Answered
 DecideStep: TypeAlias = MemorySearched | OutputRejected | Decided

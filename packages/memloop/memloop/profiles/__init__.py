@@ -1,9 +1,10 @@
 """Prompt profiles: the templates, tool schemas, budgets and decoding values that a checkpoint was made for."""
 
 from memloop.profiles.loader import load_profile, profile_files, profile_from_files
-from memloop.profiles.profile import Budget, Markup, Parser, Profile, PromptSpec, neutralise, well_formed
+from memloop.profiles.profile import REWRITES, Budget, Markup, Parser, Profile, PromptSpec, neutralise, well_formed
 
 __all__ = [
+    "REWRITES",
     "Budget",
     "Markup",
     "Parser",

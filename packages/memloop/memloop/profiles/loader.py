@@ -24,6 +24,7 @@ Files = Mapping[str, str]
 _TOOLS = TypeAdapter(list[Json])
 _SLOTS: dict[PromptName, set[str]] = {
     "read": {"problem", "memory", "section"},
+    "gate": {"problem", "memory", "section"},
     "answer": {"problem", "memory"},
     "judge": {"question", "memory", "query_history"},
     "integrate": {"question", "memory", "subquestion", "subanswer"},
@@ -33,6 +34,7 @@ _SLOTS: dict[PromptName, set[str]] = {
 """What the loops fill, for each prompt."""
 _PARSERS: dict[PromptName, set[Parser]] = {
     "read": {"text"},
+    "gate": {"gate"},
     "answer": {"boxed"},
     "judge": {"query"},
     "integrate": {"text"},
@@ -40,6 +42,7 @@ _PARSERS: dict[PromptName, set[Parser]] = {
     "recall": {"text"},
 }
 """How the loops can read a prompt's reply."""
+_OPTIONAL: set[PromptName] = {"gate"}
 
 
 class ProfileError(ValueError):
@@ -78,10 +81,17 @@ class _Manifest(BaseModel):
     no_results: str
     budget: _BudgetFile
     prompts: dict[PromptName, _PromptFile]
+    without: set[PromptName] = Field(default_factory=set[PromptName])
+    """Inherited prompts that the checkpoint cannot follow."""
+
+    @property
+    def followed(self) -> dict[PromptName, _PromptFile]:
+        """The prompts that the checkpoint can follow."""
+        return {name: spec for name, spec in self.prompts.items() if name not in self.without}
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        missing = sorted(_SLOTS.keys() - self.prompts.keys())
+        missing = sorted(_SLOTS.keys() - _OPTIONAL - self.followed.keys())
         if missing:
             raise ValueError(f"no prompts {missing}")
         return self
@@ -118,7 +128,9 @@ def profile_from_files(files: Files) -> Profile:
         name=manifest.name,
         version=manifest.version,
         budget=Budget(**manifest.budget.model_dump()),
-        prompts={name: _prompt(name, spec, files) for name, spec in manifest.prompts.items()},
+        prompts={
+            name: _prompt(name, spec, files) for name, spec in manifest.prompts.items() if name not in manifest.without
+        },
         empty_memory=manifest.empty_memory,
         no_history=manifest.no_history,
         no_results=manifest.no_results,

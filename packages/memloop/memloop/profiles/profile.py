@@ -6,6 +6,7 @@ open one, or end a turn. Source: docs/decisions, "Untrusted text in prompts".
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -13,12 +14,14 @@ from typing import Literal
 from memloop.ports import Prompt, Sampling, ToolChoice
 from memloop.wire.chat import ChatMessage, Json
 
-PromptName = Literal["read", "answer", "judge", "integrate", "memory", "recall"]
-Parser = Literal["text", "boxed", "query", "tool_call", "memory_list"]
+PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "recall"]
+Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list"]
 """How a reply is read. The memory writer either calls tools (``tool_call``) or lists memories as JSON."""
 
+REWRITES: tuple[PromptName, ...] = ("read", "gate", "integrate")
+"""The prompts whose reply is a memory."""
 _SLOT_TAGS = ("problem", "memory", "section", "question", "query_history", "query", "result", "reference")
-_MORE_TAGS = ("subquestion", "subanswer", "memories", "think", "tool_call", "tool_response", "tools")
+_MORE_TAGS = ("subquestion", "subanswer", "memories", "think", "tool_call", "tool_response", "tools", "keep", "enough")
 _MARKS_OF_MEMORY = ("confirmed",)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -126,13 +129,19 @@ class Profile:
         )
 
     def with_memory_tokens(self, memory_tokens: int) -> "Profile":
-        """The same profile with another limit on the memory: what ``read`` and ``integrate`` may write, in tokens."""
-        rewriting = {name: self.prompts[name].limited(memory_tokens) for name in ("read", "integrate")}
-        return replace(
-            self,
-            budget=replace(self.budget, memory_tokens=memory_tokens),
-            prompts={**self.prompts, **rewriting},
-        )
+        """The same profile with another limit on the memory, in tokens: what the prompts that rewrite it may write."""
+        return self._rewriting(lambda spec: memory_tokens, memory_tokens)
+
+    def with_share_of_memory(self, parts: int) -> "Profile":
+        """The same profile for one of ``parts`` equal parts of the memory; room for thinking stays as it is."""
+        share = max(1, self.budget.memory_tokens // parts)
+        less = self.budget.memory_tokens - share
+        return self._rewriting(lambda spec: max(1, spec.sampling.max_tokens - less), share)
+
+    def _rewriting(self, limit: Callable[[PromptSpec], int], memory_tokens: int) -> "Profile":
+        specs = {name: spec.limited(limit(spec)) for name, spec in self.prompts.items() if name in REWRITES}
+        budget = replace(self.budget, memory_tokens=memory_tokens)
+        return replace(self, budget=budget, prompts={**self.prompts, **specs})
 
     @cached_property
     def ref(self) -> str:

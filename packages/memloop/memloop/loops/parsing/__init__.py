@@ -1,6 +1,7 @@
 """One parser for each kind of reply. All of them read the model's reply, and nothing else: no document, no memory."""
 
 from memloop.loops.parsing.answer import Answer, parse_answer
+from memloop.loops.parsing.gate import Gate, parse_gate
 from memloop.loops.parsing.memory import parse_memory
 from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_list
 from memloop.loops.parsing.query import parse_query
@@ -11,6 +12,7 @@ __all__ = [
     "Answer",
     "FoundCall",
     "FoundList",
+    "Gate",
     "NoCall",
     "NoList",
     "Spoken",
@@ -18,6 +20,7 @@ __all__ = [
     "find_memory_list",
     "listen",
     "parse_answer",
+    "parse_gate",
     "parse_memory",
     "parse_query",
     "split_thinking",

@@ -8,14 +8,16 @@ from memloop.ports import Completion
 _END = re.compile(r"""[.!?](?:["')\]]|</\w+>)*(?=\s|$)|[。！？]|\n""")
 
 
-def parse_memory(completion: Completion) -> str:
-    """The new memory; empty when the model said nothing.
+def parse_memory(completion: Completion, *, whole: bool = False) -> str:
+    """The new memory; empty when the model said nothing, or a filter took part of what it said.
 
     A reply that hit its token limit is cut back to its last complete line or sentence, if it has one: half a fact
-    is worse than none.
+    is worse than none. ``whole`` takes it as it is, as published.
     """
-    spoken = listen(completion)
-    return spoken.text if completion.finish_reason != "length" else _complete_part(spoken.text)
+    if completion.finish_reason == "content_filter":
+        return ""
+    text = listen(completion).text
+    return _complete_part(text) if completion.finish_reason == "length" and not whole else text
 
 
 def _complete_part(text: str) -> str:

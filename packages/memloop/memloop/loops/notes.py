@@ -1,0 +1,49 @@
+"""The memory of one question in one pass: one text, or several heads of which the stalest is rewritten.
+
+Source of the heads: MHM-LRU. A rewrite that changes nothing is no update, so a head that holds a fact is left alone
+until every other head has changed since.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """``heads`` of memory, and their numbers with the least recently updated first."""
+
+    heads: tuple[str, ...]
+    stale_first: tuple[int, ...]
+
+    @classmethod
+    def blank(cls, empty: str, heads: int) -> Self:
+        """So many empty heads."""
+        return cls((empty,) * heads, tuple(range(heads)))
+
+    @property
+    def due(self) -> str:
+        """The head that the next chunk may rewrite."""
+        return self.heads[self.stale_first[0]]
+
+    def rewritten(self, text: str) -> "Notes":
+        """The notes with ``text`` in the place of the head that was due."""
+        if text == self.due:
+            return self
+        number, *later = self.stale_first
+        heads = (*self.heads[:number], text, *self.heads[number + 1 :])
+        return Notes(heads, (*later, number))
+
+    def text(self, empty: str) -> str:
+        """All heads that hold something, as one memory."""
+        return self.heads[0] if len(self.heads) == 1 else joined(self.heads, empty)
+
+
+def joined(memories: Iterable[str], empty: str) -> str:
+    """Different memories as one text, in order; ``empty`` when none holds anything."""
+    return "\n".join(told(memories, empty)) or empty
+
+
+def told(memories: Iterable[str], empty: str) -> list[str]:
+    """The different memories that hold something, in order."""
+    return [memory for memory in dict.fromkeys(memories) if memory != empty]

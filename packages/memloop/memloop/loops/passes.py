@@ -1,0 +1,138 @@
+"""The reading pass, the unit of every loop: all chunks, once, in order, for one question or for several.
+
+Source of the pass: MemAgent, arXiv 2507.02259. Questions that share a pass go through it chunk by chunk: their calls
+for a chunk go out together, so that the engine serves them as one batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memloop.loops.budget import BudgetSpent
+from memloop.loops.notes import Notes
+from memloop.loops.parsing import parse_gate
+from memloop.loops.reader import Reader, Revision, judge, revise
+from memloop.loops.results import NO_SLIPS, PassResult, Slips
+from memloop.loops.side_by_side import together
+from memloop.loops.steps import ChunkRead
+from memloop.ports import Chunk, Chunks, Prompt
+from memloop.wire.memory import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One chunk for one question: the notes after it, and what the call was like."""
+
+    notes: Notes
+    revision: Revision
+    skipped: bool = False
+    enough: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One question on its way through the pass."""
+
+    question: str
+    reader: Reader
+    notes: Notes
+    usage: Usage = Usage()
+    slips: Slips = NO_SLIPS
+    over: bool = False
+
+    def after(self, turn: _Turn) -> "_Line":
+        return replace(
+            self,
+            notes=turn.notes,
+            usage=self.usage + turn.revision.usage,
+            slips=self.slips + turn.revision.slips,
+            over=turn.enough,
+        )
+
+    def result(self) -> PassResult:
+        return PassResult(self.notes.text(self.reader.profile.empty_memory), self.usage, self.slips)
+
+
+async def read_in_order(
+    questions: Sequence[str], chunks: Chunks, *, reader: Reader, pass_number: int, segment: int | None = None
+) -> list[PassResult]:
+    """One pass for all questions, each from an empty memory. Reports a ``ChunkRead`` for each chunk and question."""
+    lines = _lines(questions, reader)
+    for position in range(len(chunks)):
+        at_work = [number for number, line in enumerate(lines) if not line.over]
+        if not at_work:
+            break
+        chunk = await chunks.chunk(position)
+        outcomes = await together([_take_in(lines[number], chunk) for number in at_work])
+        spent: BudgetSpent | None = None
+        for number, turn in zip(at_work, outcomes, strict=True):
+            if isinstance(turn, BudgetSpent):
+                spent = turn
+                continue
+            lines[number] = lines[number].after(turn)
+            step = _step(lines[number], turn, chunk, pass_number, position + 1, len(chunks))
+            await lines[number].reader.report(replace(step, segment=segment))
+        if spent is not None:
+            raise spent
+    return [line.result() for line in lines]
+
+
+def _lines(questions: Sequence[str], reader: Reader) -> list[_Line]:
+    heads = reader.options.mhm_lru.heads if reader.options.mhm_lru else 1
+    own = replace(reader, profile=reader.profile.with_share_of_memory(heads)) if heads > 1 else reader
+    blank = Notes.blank(reader.profile.empty_memory, heads)
+    if len(questions) == 1:
+        return [_Line(questions[0], own, blank)]
+    return [_Line(question, own.for_question(number), blank) for number, question in enumerate(questions)]
+
+
+async def _take_in(line: _Line, chunk: Chunk) -> _Turn:
+    """One chunk for one question, through the gates that are on."""
+    gated = line.reader.options.gated
+    if gated and gated.skip:
+        return await _through_gate(line, chunk, may_end=gated.exit)
+    revision = await revise(line.notes.due, _prompt(line, chunk), reader=line.reader)
+    turn = _Turn(line.notes.rewritten(revision.memory), revision)
+    if gated and gated.exit and turn.notes != line.notes:
+        return await _asked_whether_enough(line, turn)
+    return turn
+
+
+async def _through_gate(line: _Line, chunk: Chunk, *, may_end: bool) -> _Turn:
+    completion = await line.reader.model.complete(_prompt(line, chunk, gate=True))
+    said = parse_gate(completion)
+    silent = not said.memory and not said.keep
+    cut = completion.finish_reason == "length"
+    revision = Revision(said.memory or line.notes.due, kept=silent, truncated=cut, usage=completion.usage)
+    notes = line.notes.rewritten(revision.memory)
+    empty = line.reader.profile.empty_memory
+    enough = may_end and said.enough and notes.text(empty) != empty
+    return _Turn(notes, revision, skipped=said.keep, enough=enough)
+
+
+async def _asked_whether_enough(line: _Line, turn: _Turn) -> _Turn:
+    memory = turn.notes.text(line.reader.profile.empty_memory)
+    verdict, _, usage = await judge(line.question, memory, (), reader=line.reader)
+    revision = replace(turn.revision, usage=turn.revision.usage + usage)
+    return replace(turn, revision=revision, enough=verdict == "sufficient")
+
+
+def _prompt(line: _Line, chunk: Chunk, *, gate: bool = False) -> Prompt:
+    name = "gate" if gate else "read"
+    return line.reader.profile.prompt(name, problem=line.question, memory=line.notes.due, section=chunk.text)
+
+
+def _step(line: _Line, turn: _Turn, chunk: Chunk, pass_number: int, done: int, total: int) -> ChunkRead:
+    return ChunkRead(
+        pass_number=pass_number,
+        chunk=chunk.index,
+        tokens=chunk.tokens,
+        done=done,
+        chunks_total=total,
+        question=line.question,
+        memory=line.notes.text(line.reader.profile.empty_memory),
+        kept=turn.revision.kept,
+        truncated=turn.revision.truncated,
+        usage=turn.revision.usage,
+        skipped=turn.skipped,
+        enough=turn.enough,
+    )

@@ -1,0 +1,98 @@
+"""What every part of a read works with, and the smallest part: one prompt that rewrites the memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memloop.loops.parsing import listen, parse_answer, parse_memory, parse_query
+from memloop.loops.results import Reply, Slips
+from memloop.loops.side_by_side import Branch
+from memloop.loops.steps import ReadStep, Verdict
+from memloop.ports import ChatModel, Prompt, Report, discard
+from memloop.profiles import Markup, Profile, neutralise
+from memloop.wire.long_read import SubQuestion
+from memloop.wire.memory import Usage
+from memloop.wire.reading import ReadingOptions
+
+PLAIN = ReadingOptions()
+"""The loops without any improvement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A model with its prompts, where its steps go, and how it is to read."""
+
+    model: ChatModel
+    profile: Profile
+    report: Report[ReadStep] = discard
+    options: ReadingOptions = PLAIN
+
+    def branch(self, name: str, report: Report[ReadStep] | None = None) -> "Reader":
+        """The reader of one branch of calls that go side by side."""
+        return replace(self, model=Branch(self.model, name), report=report or self.report)
+
+    def for_question(self, number: int, report: Report[ReadStep] | None = None) -> "Reader":
+        """The reader whose steps belong to one of several questions."""
+        tell = report or self.report
+
+        async def numbered(step: ReadStep) -> None:
+            await tell(replace(step, asked=number))
+
+        return self.branch(f"q{number}", numbered)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The memory after a prompt that rewrites it; ``kept`` and ``truncated`` as in ``ChunkRead``."""
+
+    memory: str
+    kept: bool
+    truncated: bool
+    usage: Usage
+
+    @property
+    def slips(self) -> Slips:
+        """The same, as counts."""
+        return Slips(kept=int(self.kept), truncated=int(self.truncated))
+
+
+async def revise(memory: str, prompt: Prompt, *, reader: Reader) -> Revision:
+    """Let the model rewrite the memory; when it says nothing, the memory stays: none is ever lost to silence."""
+    completion = await reader.model.complete(prompt)
+    rewritten = parse_memory(completion, whole=reader.options.parity)
+    return Revision(
+        memory=rewritten or memory,
+        kept=not rewritten,
+        truncated=completion.finish_reason == "length",
+        usage=completion.usage,
+    )
+
+
+async def answer(question: str, memory: str, *, model: ChatModel, profile: Profile) -> Reply:
+    """The answer to the question from the memory alone."""
+    completion = await model.complete(profile.prompt("answer", problem=question, memory=memory))
+    found = parse_answer(completion)
+    slips = Slips(truncated=int(completion.finish_reason == "length"))
+    return Reply(found.text, found.boxed, listen(completion).text, completion.usage, slips)
+
+
+async def judge(
+    question: str, memory: str, history: Sequence[SubQuestion], *, reader: Reader
+) -> tuple[Verdict, str | None, Usage]:
+    """What the judge says of the memory, the sub-question when it asks one, and the cost."""
+    prompt = reader.profile.prompt(
+        "judge",
+        question=question,
+        memory=memory,
+        query_history=history_lines(history, nothing=reader.profile.no_history),
+    )
+    completion = await reader.model.complete(prompt)
+    verdict, query = parse_query(completion)
+    return verdict, query, completion.usage
+
+
+def history_lines(history: Sequence[SubQuestion], *, nothing: str) -> Markup:
+    """``<query>q</query> <result>a</result>`` for each sub-question, their texts made harmless."""
+    lines = (
+        f"<query>{neutralise(past.question)}</query> <result>{neutralise(past.answer)}</result>" for past in history
+    )
+    return Markup("\n".join(lines) or nothing)

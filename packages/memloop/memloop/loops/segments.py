@@ -1,0 +1,89 @@
+"""``parallel``: segments of the document are read side by side, and a last pass reads their memories, in order."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+from memloop.loops.notes import told
+from memloop.loops.passes import read_in_order
+from memloop.loops.reader import Reader, revise
+from memloop.loops.results import PassResult, Slips
+from memloop.loops.selection import Selection
+from memloop.loops.side_by_side import branches
+from memloop.loops.steps import ChunkRead, Merged, ReadStep
+from memloop.ports import Chunks, Report
+from memloop.profiles import Budget
+from memloop.wire.memory import Usage
+
+
+async def read_segments(
+    questions: Sequence[str], chunks: Chunks, *, segments: int, reader: Reader, pass_number: int
+) -> list[PassResult]:
+    """The pass in at most ``segments`` segments of equal length, then one memory for each question."""
+    works = [
+        partial(_read_segment, questions, segment, reader=reader, pass_number=pass_number, number=number)
+        for number, segment in enumerate(segments_of(chunks, segments))
+    ]
+    read = await branches(works, report=_counted(reader.report, len(chunks), len(questions)))
+    if len(questions) == 1:
+        return [await _merge(questions[0], [parts[0] for parts in read], reader, pass_number)]
+
+    async def merge_one(number: int, report: Report[ReadStep]) -> PassResult:
+        own = reader.for_question(number, report)
+        return await _merge(questions[number], [parts[number] for parts in read], own, pass_number)
+
+    return await branches([partial(merge_one, number) for number in range(len(questions))], report=reader.report)
+
+
+def segments_of(chunks: Chunks, segments: int) -> list[Selection]:
+    """The document in consecutive segments, whose lengths differ by one chunk at most; none is empty."""
+    count = min(segments, len(chunks))
+    bounds = [number * len(chunks) // count for number in range(count + 1)]
+    return [Selection(chunks, range(start, end)) for start, end in pairwise(bounds)]
+
+
+def memories_in_a_section(budget: Budget) -> int:
+    """How many memories of full length fit where a chunk goes."""
+    return max(1, budget.chunk_tokens // budget.memory_tokens)
+
+
+async def _read_segment(
+    questions: Sequence[str],
+    part: Selection,
+    report: Report[ReadStep],
+    *,
+    reader: Reader,
+    pass_number: int,
+    number: int,
+) -> list[PassResult]:
+    own = reader.branch(f"s{number}", report)
+    return await read_in_order(questions, part, reader=own, pass_number=pass_number, segment=number)
+
+
+def _counted(report: Report[ReadStep], chunks: int, questions: int) -> Report[ReadStep]:
+    """The report with ``done`` and ``chunks_total`` of the whole pass instead of one segment's."""
+    done = [0] * questions
+
+    async def tell(step: ReadStep) -> None:
+        if isinstance(step, ChunkRead):
+            done[step.asked] += 1
+            step = replace(step, done=done[step.asked], chunks_total=chunks)
+        await report(step)
+
+    return tell
+
+
+async def _merge(question: str, parts: Sequence[PassResult], reader: Reader, pass_number: int) -> PassResult:
+    """One memory: the first segment's, into which the others are read as sections, as many at once as fit."""
+    usage, slips = sum((part.usage for part in parts), Usage()), sum((part.slips for part in parts), Slips())
+    empty = reader.profile.empty_memory
+    memory, *others = told((part.memory for part in parts), empty) or [empty]
+    size = memories_in_a_section(reader.profile.budget)
+    for start in range(0, len(others), size):
+        section = "\n\n".join(others[start : start + size])
+        prompt = reader.profile.prompt("read", problem=question, memory=memory, section=section)
+        revision = await revise(memory, prompt, reader=reader)
+        memory, usage, slips = revision.memory, usage + revision.usage, slips + revision.slips
+        await reader.report(Merged(pass_number, memory, revision.kept, revision.truncated, revision.usage))
+    return PassResult(memory, usage, slips)

@@ -1,0 +1,127 @@
+"""Runs parts of a read side by side, so that what is seen of them does not depend on which is faster.
+
+Calls carry the name of their branch, so a journal finds them again in any order; reports of free branches are told in
+turns; and when the budget is spent, every branch still finishes the call that it has begun.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from memloop.loops.budget import BudgetSpent
+from memloop.ports import ChatModel, Completion, Prompt, Report
+
+Result = TypeVar("Result")
+Step = TypeVar("Step")
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A ChatModel whose calls carry the name of a branch, before the names of the branches inside it."""
+
+    model: ChatModel
+    name: str
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The model's reply."""
+        return await self.model.complete(replace(prompt, branch=f"{self.name}/{prompt.branch}"))
+
+
+class AtOnce:
+    """A ChatModel with a limit on the calls in flight."""
+
+    def __init__(self, model: ChatModel, limit: int) -> None:
+        self._model = model
+        self._room = asyncio.Semaphore(limit)
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The model's reply, once there is room."""
+        async with self._room:
+            return await self._model.complete(prompt)
+
+
+async def together(works: Sequence[Awaitable[Result]]) -> list[Result | BudgetSpent]:
+    """Every work's result, in order, or the BudgetSpent that ended it. Raises the first other failure, and cancels."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_outcome(work)) for work in works]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+async def _outcome(work: Awaitable[Result]) -> Result | BudgetSpent:
+    try:
+        return await work
+    except BudgetSpent as spent:
+        return spent
+
+
+def all_of(outcomes: Sequence[Result | BudgetSpent]) -> list[Result]:
+    """The results. Raises BudgetSpent when one of them is that."""
+    results: list[Result] = []
+    for outcome in outcomes:
+        if isinstance(outcome, BudgetSpent):
+            raise outcome
+        results.append(outcome)
+    return results
+
+
+async def branches(
+    works: Sequence[Callable[[Report[Step]], Awaitable[Result]]], *, report: Report[Step]
+) -> list[Result]:
+    """Run the works, each with a report of its own; all their results, in order.
+
+    Raises BudgetSpent after all have ended, when one of them had to end for it.
+    """
+    turns = InTurns(len(works), report)
+
+    async def run(number: int) -> Result:
+        try:
+            return await works[number](turns.of(number))
+        finally:
+            await turns.close(number)
+
+    return all_of(await together([run(number) for number in range(len(works))]))
+
+
+class InTurns(Generic[Step]):
+    """Tells the steps of free branches one from each in turn; a branch that is closed is passed over."""
+
+    def __init__(self, count: int, report: Report[Step]) -> None:
+        self._report = report
+        self._waiting: list[deque[Step]] = [deque() for _ in range(count)]
+        self._closed = [False] * count
+        self._turn = 0
+        self._telling = asyncio.Lock()
+
+    def of(self, branch: int) -> Report[Step]:
+        """The report of one branch."""
+
+        async def report(step: Step) -> None:
+            self._waiting[branch].append(step)
+            await self._tell()
+
+        return report
+
+    async def close(self, branch: int) -> None:
+        """The branch has nothing more to tell."""
+        self._closed[branch] = True
+        await self._tell()
+
+    async def _tell(self) -> None:
+        async with self._telling:
+            while (step := self._next()) is not None:
+                await self._report(step)
+
+    def _next(self) -> Step | None:
+        for _ in self._waiting:
+            branch = self._turn
+            if not self._waiting[branch] and not self._closed[branch]:
+                return None
+            self._turn = (branch + 1) % len(self._waiting)
+            if self._waiting[branch]:
+                return self._waiting[branch].popleft()
+        return None
