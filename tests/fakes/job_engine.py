@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,7 +31,10 @@ def add_memory(*values: str) -> Body:
 
 @dataclass
 class EngineServer:
-    """``answer`` makes the reply to a request; call number ``hang_at`` (from 1) waits until ``let_go`` is set."""
+    """``answer`` makes the reply to a request; call number ``hang_at`` (from 1) waits until ``let_go`` is set.
+
+    A reply takes a random time of up to ``latency_s``.
+    """
 
     answer: Callable[[Body], Reply]
     hang_at: int | None = None
@@ -39,6 +43,7 @@ class EngineServer:
     calls: list[Body] = field(default_factory=list[Body])
     active: int = 0
     url: str = ""
+    latency_s: float = 0.0
 
     async def complete(self, request: web.Request) -> web.Response:
         body: Body = await request.json()
@@ -48,6 +53,7 @@ class EngineServer:
             if len(self.calls) == self.hang_at:
                 self.hanging.set()
                 await self.let_go.wait()
+            await asyncio.sleep(random.uniform(0, self.latency_s))
             return _response(self.answer(body))
         finally:
             self.active -= 1
