@@ -69,7 +69,7 @@ def test_a_missing_or_unknown_slot_is_a_mistake() -> None:
         DEFAULT.render("answer", problem="p")
 
 
-@pytest.mark.parametrize("name", ["default", "tiny"])
+@pytest.mark.parametrize("name", ["default", "tiny", "extractor"])
 def test_a_profile_survives_its_way_over_http(name: str) -> None:
     served = json.loads(json.dumps(profile_files(name)))
     assert profile_from_files(served) == load_profile(name)
@@ -111,8 +111,23 @@ def test_a_users_folder_changes_one_template_and_keeps_the_rest(tmp_path: Path) 
         ({**profile_files("default"), "read.txt": "{problem} {memory}"}, "section"),
         ({key: value for key, value in profile_files("default").items() if key != "tools.json"}, "tools.json"),
         ({**profile_files("default"), "tools.json": "[{"}, "tools.json"),
+        (_default_manifest('parser = "tool_call"', 'parser = "boxed"'), "parser of memory"),
+        (_default_manifest("{text} (", "{texts} ("), "result_line"),
+        (_default_manifest("{text} (", "("), "no slot {text}"),
     ],
-    ids=["nothing", "no-toml", "incomplete", "no-prompt", "strange-slot", "slot-missing", "file-missing", "bad-tools"],
+    ids=[
+        "nothing",
+        "no-toml",
+        "incomplete",
+        "no-prompt",
+        "strange-slot",
+        "slot-missing",
+        "file-missing",
+        "bad-tools",
+        "strange-parser",
+        "strange-mark",
+        "no-text",
+    ],
 )
 def test_what_is_no_profile_says_which_file(files: dict[str, str], problem: str) -> None:
     with pytest.raises(ProfileError, match=problem):

@@ -8,6 +8,7 @@ from memloop.profiles import neutralise
 from memloop.wire.memory import Source
 
 _ROLE_MARK = re.compile(r"^(?=\[[^\]\n]*\]:)", re.MULTILINE)
+_ID_CHARS = 8
 _NOT_A_ROLE = re.compile(r"[^\w.-]+")
 
 
@@ -16,10 +17,16 @@ def conversation_lines(turns: Iterable[Source]) -> str:
     return "\n".join(f"[{_role(turn.role)}]: {_unforged(turn.content)}" for turn in turns)
 
 
-def memory_lines(memories: Sequence[Recalled], *, nothing: str) -> str:
-    """``1. text (2026-01-31)`` for each memory, one line each, tags made harmless; ``nothing`` when there is none."""
+def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{rank}. {text} ({date})") -> str:
+    """A line for each memory, tags in its text made harmless; ``nothing`` when there is none.
+
+    ``line`` may show ``{rank}`` (from 1), ``{text}``, ``{date}`` (``2026-01-31``) and ``{id}`` (8 characters).
+    """
     lines = [
-        f"{rank}. {_one_line(memory.text)} ({memory.valid_from:%Y-%m-%d})" for rank, memory in enumerate(memories, 1)
+        line.format(
+            rank=rank, text=_one_line(memory.text), date=f"{memory.valid_from:%Y-%m-%d}", id=memory.id[:_ID_CHARS]
+        )
+        for rank, memory in enumerate(memories, 1)
     ]
     return "\n".join(lines) or nothing
 

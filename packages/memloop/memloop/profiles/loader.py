@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from memloop.ports import Sampling, ToolChoice
 from memloop.profiles.profile import Budget, Parser, Profile, PromptName, PromptSpec
@@ -79,6 +79,7 @@ class _Manifest(BaseModel):
     empty_memory: str
     no_history: str
     no_results: str
+    result_line: str
     budget: _BudgetFile
     prompts: dict[PromptName, _PromptFile]
     without: set[PromptName] = Field(default_factory=set[PromptName])
@@ -88,6 +89,18 @@ class _Manifest(BaseModel):
     def followed(self) -> dict[PromptName, _PromptFile]:
         """The prompts that the checkpoint can follow."""
         return {name: spec for name, spec in self.prompts.items() if name not in self.without}
+
+    @field_validator("result_line")
+    @classmethod
+    def _fills(cls, line: str) -> str:
+        """A line that can be filled, and shows the text."""
+        try:
+            shown = line.format(rank=1, text="the text", date="2026-01-31", id="0a1b2c3d")
+        except (LookupError, ValueError, AttributeError) as error:
+            raise ValueError(f"slots are {{rank}}, {{text}}, {{date}} and {{id}}: {error}") from error
+        if "the text" not in shown:
+            raise ValueError("it has no slot {text}")
+        return line
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -134,6 +147,7 @@ def profile_from_files(files: Files) -> Profile:
         empty_memory=manifest.empty_memory,
         no_history=manifest.no_history,
         no_results=manifest.no_results,
+        result_line=manifest.result_line,
         content_hash=_hash(files),
     )
 

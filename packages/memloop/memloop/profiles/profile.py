@@ -103,6 +103,7 @@ class Profile:
     empty_memory: str
     no_history: str
     no_results: str
+    result_line: str
     content_hash: str
 
     def render(self, prompt: PromptName, **values: str) -> tuple[ChatMessage, ...]:
