@@ -18,6 +18,7 @@ from memloop.wire.memory import (
     History,
     ItemPage,
     ItemPatch,
+    ItemVersion,
     MemoryDraft,
     MemoryItem,
     Namespace,
@@ -95,7 +96,7 @@ async def test_search_through_the_index_is_bound_to_its_namespace() -> None:
     async with client_of(store) as client:
         found = await NamespaceIndex(client, SPACE).search("home", top_k=3)
     assert found == [Recalled("i/1", "Ann lives in Rome.", DAY)]
-    assert StoreSearch.model_validate(store.bodies[0]) == StoreSearch(namespace=SPACE, query="home", top_k=3)
+    assert store.bodies == [StoreSearch(namespace=SPACE, query="home", top_k=3).model_dump(mode="json")]
 
 
 async def test_listing_names_the_ids_that_are_set() -> None:
@@ -127,10 +128,11 @@ async def test_a_patch_can_clear_a_field() -> None:
 
 async def test_history_erasure_and_buffers() -> None:
     buffer = Buffer(namespace=SPACE, turns=(Source(role="user", content="hi"),), reason="later")
-    history, erased = Store(History(versions=(ITEM,))), Store(Erased(vectors=2, buffers=1))
+    version = ItemVersion.model_validate(ITEM.model_dump())
+    history, erased = Store(History(versions=(version,))), Store(Erased(vectors=2, buffers=1))
     page, put, cleared = Store(BufferPage(buffers=(buffer,))), Store(buffer), Store(status=204)
     async with client_of(history) as client:
-        assert (await client.history("i1", tenant="t")).versions == (ITEM,)
+        assert (await client.history("i1", tenant="t")).versions == (version,)
     async with client_of(erased) as client:
         assert (await client.erase(SPACE)).vectors == 2
     async with client_of(page) as client:
