@@ -5,7 +5,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Self, cast
 
-import aiohttp
 import orjson
 from pydantic import JsonValue, ValidationError
 from yarl import URL
@@ -53,7 +52,6 @@ class EngineClient:
         api_key: str | None = None,
         timeouts: Timeouts = _TIMEOUTS,
         dialect: Dialect = _DIALECT,
-        session: aiohttp.ClientSession | None = None,
     ) -> None:
         self._http = Http(
             with_api_version(base_url),
@@ -61,7 +59,6 @@ class EngineClient:
             error_of=engine_error,
             headers=auth_headers(base_url, api_key),
             timeouts=timeouts,
-            session=session,
         )
         self._model = model
         self._dialect = dialect
@@ -86,6 +83,10 @@ class EngineClient:
         raw = body if isinstance(body, bytes) else orjson.dumps(body)
         return self._http.open("POST", path, body=raw)
 
+    async def send_raw(self, body: bytes, *, path: str) -> RawResponse:
+        """An open response to a POST, whatever its status, that the caller closes."""
+        return await self._http.send("POST", path, body=body)
+
     async def post_json(self, path: str, body: Json) -> Json:
         """A call under the base URL. Raises EngineError, Unavailable or Timeout."""
         return _object(await self._http.json("POST", path, body=body))
@@ -99,7 +100,7 @@ class EngineClient:
         await self.get_json("models")
 
     async def close(self) -> None:
-        """Close the session, unless it was passed in."""
+        """Close the connections."""
         await self._http.close()
 
     async def __aenter__(self) -> Self:

@@ -1,21 +1,23 @@
-"""One peer behind HTTP: a base URL, a session, explicit timeouts, and typed errors for all that can go wrong."""
+"""One peer behind HTTP: a base URL, kept connections, explicit timeouts, and typed errors for all that can go wrong."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+import asyncio
+import base64
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from functools import lru_cache
+from typing import Final, Self, TypeAlias
 
-import aiohttp
 import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError, Timeout, Unavailable, Unreachable
+from memloop.clients.http1 import Answer, Connection, Pool
+from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
 
-# Shorter than the 5 s after which uvicorn, and so vLLM, hangs up: a request never goes into a closing connection.
-_KEEP_ALIVE_S = 4.0
-_NO_LIMIT = 0
-_RETRY_AFTER_S = 1.0
+_REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
+_PLAIN: Final = frozenset({"", "identity"})
+_JSON: Final = {"Content-Type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,37 +30,54 @@ class Timeouts:
 
 
 class RawResponse:
-    """An open response: its status and headers are there, its body is read as it comes."""
+    """An open response: its status and headers are there, its body is read as it comes.
 
-    def __init__(self, response: aiohttp.ClientResponse, peer: str, error_of: "ErrorOf") -> None:
-        self._response = response
-        self._peer = peer
+    ``close`` it in any case. Before the body's end that closes the connection, which tells the peer to stop.
+    """
+
+    def __init__(self, connection: Connection, answer: Answer, *, pool: Pool, error_of: "ErrorOf") -> None:
+        self._connection: Connection | None = connection
+        self._answer = answer
+        self._pool = pool
         self._error_of = error_of
+        self._read: list[bytes] = []
 
     @property
     def status(self) -> int:
         """The HTTP status."""
-        return self._response.status
+        return self._answer.status
 
     @property
     def headers(self) -> Mapping[str, str]:
         """The headers; names match in any case."""
-        return self._response.headers
+        return self._answer.headers
+
+    async def some(self) -> bytes:
+        """The next bytes of the body; none at its end. Raises Unavailable when the connection is lost, Timeout."""
+        return await self._connection.some(self._answer) if self._connection is not None else b""
 
     async def chunks(self) -> AsyncGenerator[bytes]:
-        """The body's bytes as they arrive. Raises DependencyError when the connection is lost or falls silent."""
-        with typed_failures(self._peer):
-            async for chunk in self._response.content.iter_any():
-                yield chunk
+        """The body's bytes as they arrive. Raises as ``some`` does."""
+        while chunk := await self.some():
+            yield chunk
 
     async def read(self) -> bytes:
-        """The whole rest of the body."""
-        with typed_failures(self._peer):
-            return await self._response.read()
+        """The whole body, or what ``chunks`` has left of it; again and again."""
+        while chunk := await self.some():
+            self._read.append(chunk)
+        if len(self._read) != 1:
+            self._read = [b"".join(self._read)]
+        return self._read[0]
 
     async def error(self) -> MemloopError:
         """What a status of 400 or more means."""
         return self._error_of(self.status, await self.read(), self.headers)
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        connection, self._connection = self._connection, None
+        if connection is not None and connection.finished(self._answer):
+            self._pool.keep(connection)
 
 
 ErrorOf: TypeAlias = Callable[[int, bytes, Mapping[str, str]], MemloopError]
@@ -66,34 +85,17 @@ ErrorOf: TypeAlias = Callable[[int, bytes, Mapping[str, str]], MemloopError]
 
 
 class Http:
-    """Requests to one peer. ``base_url`` may carry a query, which every request repeats.
-
-    The session is made on first use and closed by ``close``; one that was passed in belongs to the caller.
-    """
+    """Requests to one peer. ``base_url`` may carry a query, which every request repeats, and a user's name."""
 
     def __init__(
-        self,
-        base_url: str,
-        *,
-        peer: str,
-        error_of: ErrorOf,
-        headers: Mapping[str, str],
-        timeouts: Timeouts,
-        session: aiohttp.ClientSession | None = None,
+        self, base_url: str, *, peer: str, error_of: ErrorOf, headers: Mapping[str, str], timeouts: Timeouts
     ) -> None:
         self._base = URL(base_url)
         self._peer = peer
         self._error_of = error_of
-        self._headers = {"Accept-Encoding": "identity", **headers}
-        self._limits = _limits(timeouts, total_s=None)
-        self._limits_when_timed = _limits(timeouts, total_s=timeouts.total_s)
-        self._session = session
-        self._owned = session is None
-
-    def url_of(self, path: str) -> URL:
-        """The address of a path below the base URL."""
-        url = self._base / path
-        return url.with_query(self._base.query) if self._base.raw_query_string else url
+        self._total_s = timeouts.total_s
+        self._pool = Pool(self._base, peer=peer, connect_s=timeouts.connect_s, read_s=timeouts.read_s)
+        self._head = _lines({"Host": _host(self._base), **_constant_headers(self._base), **headers})
 
     async def json(
         self,
@@ -104,12 +106,18 @@ class Http:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
-        """The body of a success. Raises the peer's error for a status of 400 or more."""
+        """The body of a success, within the limit on a call. Raises the peer's error for a status of 400 or more."""
         raw = None if body is None else orjson.dumps(body)
-        async with self.open(method, path, body=raw, params=params, headers=headers, timed=True) as response:
-            if response.status >= 400:
-                raise await response.error()
-            return await response.read()
+        try:
+            async with (
+                asyncio.timeout(self._total_s),
+                self.open(method, path, body=raw, params=params, headers=headers) as response,
+            ):
+                if response.status >= 400:
+                    raise await response.error()
+                return await response.read()
+        except TimeoutError as error:
+            raise Timeout(f"the {self._peer} did not answer in time") from error
 
     @asynccontextmanager
     async def open(
@@ -120,33 +128,40 @@ class Http:
         body: bytes | None = None,
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-        timed: bool = False,
     ) -> AsyncGenerator[RawResponse]:
-        """An open response. To leave before its end closes the connection, which tells the peer to stop.
-
-        ``timed`` puts a limit on the whole call, not only on its silences.
-        """
-        kind = {} if body is None else {"Content-Type": "application/json"}
-        url = self.url_of(path)
-        with typed_failures(self._peer):
-            response = await self._open_session().request(
-                method,
-                url.update_query(params) if params else url,
-                data=body,
-                headers={**self._headers, **kind, **(headers or {})},
-                timeout=self._limits_when_timed if timed else self._limits,
-                allow_redirects=False,
-            )
+        """An open response, closed on leaving."""
+        response = await self.send(method, path, body=body, params=params, headers=headers)
         try:
-            yield RawResponse(response, self._peer, self._error_of)
+            yield response
         finally:
             response.close()
 
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> RawResponse:
+        """A response that the caller closes. Raises Unreachable, Unavailable, Timeout, DependencyError."""
+        more = {**(_JSON if body is not None else {}), **(headers or {})}
+        target = _target(self._base, path) if not params else _with(self._base, path, params)
+        size = f"Content-Length: {len(body or b'')}\r\n" if body is not None or method != "GET" else ""
+        head = f"{method} {target} HTTP/1.1\r\n{self._head}{_lines(more)}{size}\r\n".encode("latin-1")
+        kept = self._pool.kept()
+        if kept is not None:
+            try:
+                return await self._asked(kept, head, body)
+            except Unavailable:  # it was closed at the other end, perhaps just when this request left
+                if method not in _REPEATABLE:
+                    raise
+        return await self._asked(await self._pool.opened(), head, body)
+
     async def close(self) -> None:
-        """Close the session, unless it was passed in."""
-        if self._owned and self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Close the connections that nobody uses."""
+        self._pool.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -154,30 +169,47 @@ class Http:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=_NO_LIMIT, keepalive_timeout=_KEEP_ALIVE_S)
-            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        return self._session
+    async def _asked(self, connection: Connection, head: bytes, body: bytes | None) -> RawResponse:
+        try:
+            answer = await connection.ask(head, body or b"")
+        except BaseException:
+            connection.abort()
+            raise
+        response = RawResponse(connection, answer, pool=self._pool, error_of=self._error_of)
+        if answer.headers.get("content-encoding", "") not in _PLAIN:
+            response.close()
+            raise DependencyError(f"the {self._peer} answered compressed, which it was asked not to")
+        return response
 
 
-def _limits(timeouts: Timeouts, *, total_s: float | None) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=total_s, sock_connect=timeouts.connect_s, sock_read=timeouts.read_s)
+@lru_cache(maxsize=256)
+def _target(base: URL, path: str) -> str:
+    """What is asked for below the base URL, as it goes on the request line."""
+    url = base / path
+    return (url.with_query(base.query) if base.raw_query_string else url).raw_path_qs
 
 
-@contextmanager
-def typed_failures(peer: str) -> Generator[None]:
-    """What the network does, as errors of ours. The peer's address stays out of the message: clients see it."""
-    try:
-        yield
-    except aiohttp.ConnectionTimeoutError as error:
-        raise Unreachable(f"the {peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
-    except aiohttp.ClientConnectorError as error:
-        raise ConnectRefused(f"the {peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
-    except TimeoutError as error:
-        raise Timeout(f"the {peer} did not answer in time") from error
-    except aiohttp.ClientError as error:
-        raise Unavailable(f"the connection to the {peer} was lost", retry_after_s=_RETRY_AFTER_S) from error
+def _with(base: URL, path: str, params: Mapping[str, str]) -> str:
+    return (base / path).with_query(base.query).update_query(params).raw_path_qs
+
+
+def _host(url: URL) -> str:
+    return url.host_port_subcomponent or ""
+
+
+def _constant_headers(url: URL) -> dict[str, str]:
+    told = {"User-Agent": "memloop", "Accept": "*/*", "Accept-Encoding": "identity"}
+    if url.user is None:
+        return told
+    pair = f"{url.user}:{url.password or ''}"
+    return told | {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    for name, value in headers.items():
+        if "\r" in value or "\n" in value or "\0" in value:
+            raise ValueError(f"the header {name} must be one line")
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

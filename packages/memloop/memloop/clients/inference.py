@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Self
 
-import aiohttp
 from pydantic import Field, ValidationError
 
 from memloop.clients.http import Http, Timeouts, retry_after
@@ -37,11 +36,8 @@ class InferenceClient:
         base_url: str,
         *,
         timeouts: Timeouts = _TIMEOUTS,
-        session: aiohttp.ClientSession | None = None,
     ) -> None:
-        self._http = Http(
-            base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts, session=session
-        )
+        self._http = Http(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts)
 
     async def profile(self) -> Profile:
         """The served model's prompt profile. Raises ProfileError when its files are no profile."""
@@ -68,7 +64,7 @@ class InferenceClient:
         await self._http.json("GET", "readyz")
 
     async def close(self) -> None:
-        """Close the session, unless it was passed in."""
+        """Close the connections."""
         await self._http.close()
 
     async def __aenter__(self) -> Self:

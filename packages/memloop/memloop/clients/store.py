@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Self, TypeVar, cast
 
-import aiohttp
 from pydantic import BaseModel, ValidationError
 
 from memloop.clients.http import Http, Timeouts, retry_after
@@ -68,7 +67,6 @@ class StoreClient:
         *,
         key: str | None = None,
         timeouts: Timeouts = _TIMEOUTS,
-        session: aiohttp.ClientSession | None = None,
     ) -> None:
         self._http = Http(
             base_url,
@@ -76,7 +74,6 @@ class StoreClient:
             error_of=store_error,
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeouts=timeouts,
-            session=session,
         )
 
     async def add(self, request: StoreAdd) -> StoreAddResult:
@@ -152,7 +149,7 @@ class StoreClient:
         await self._http.json("GET", "readyz")
 
     async def close(self) -> None:
-        """Close the session, unless it was passed in."""
+        """Close the connections."""
         await self._http.close()
 
     async def __aenter__(self) -> Self:

@@ -1,0 +1,111 @@
+"""One answer as it comes in: llhttp fills it, the connection's reader empties it.
+
+Source of the rules: RFC 9112, "HTTP/1.1"; RFC 9110, section 15.2 (interim answers).
+"""
+
+from collections.abc import Iterator, Mapping
+
+import httptools
+
+_MOST_HEADER_BYTES = 64 * 1024
+_FIRST_FINAL_STATUS = 200
+
+
+class AnswerError(Exception):
+    """The peer speaks no HTTP that we can follow."""
+
+
+class AnswerHeaders(Mapping[str, str]):
+    """Headers by name, in any case; one that was sent twice has both values, with a comma between."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, bytes] = {}
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower().encode("latin-1")].decode("latin-1")
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.decode("latin-1") for name in self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def add(self, name: bytes, value: bytes) -> None:
+        """One more line."""
+        name = name.lower()
+        before = self._values.get(name)
+        self._values[name] = value if before is None else before + b", " + value
+
+
+class Answer:
+    """Status and headers once ``begun``; the body's bytes in ``parts`` until they are taken; ``complete`` at its end.
+
+    The ``on_…`` methods are called by the parser.
+    """
+
+    __slots__ = ("_header_bytes", "_parser", "begun", "complete", "headers", "keeps_alive", "parts", "size", "status")
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers = AnswerHeaders()
+        self.begun = False
+        self.complete = False
+        self.keeps_alive = False
+        """Whether the peer will answer another request on this connection."""
+        self.parts: list[bytes] = []
+        self.size = 0
+        """Of all parts, in bytes."""
+        self._header_bytes = 0
+        self._parser = httptools.HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        """Read what came. Raises AnswerError."""
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            raise AnswerError(str(error)) from error
+        if not self.begun:
+            self._header_bytes += len(data)
+            if self._header_bytes > _MOST_HEADER_BYTES:
+                raise AnswerError("endless headers")
+
+    def take(self) -> bytes:
+        """The bytes of the body that are here."""
+        data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+        self.parts.clear()
+        self.size = 0
+        return data
+
+    def ends_with_the_connection(self) -> bool:
+        """Whether the peer closes its connection to say that the body is whole."""
+        named = "content-length" in self.headers or "transfer-encoding" in self.headers
+        return self.begun and not named
+
+    def on_message_begin(self) -> None:
+        """The first byte of an answer."""
+        if self.complete:
+            raise AnswerError("a second answer to one request")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header line."""
+        self.headers.add(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The blank line."""
+        self.status = self._parser.get_status_code()
+        self.begun = self.status >= _FIRST_FINAL_STATUS
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self.parts.append(body)
+        self.size += len(body)
+
+    def on_message_complete(self) -> None:
+        """The last byte; of an interim answer (1xx), which is forgotten, or of the one that was asked for."""
+        if self.begun:
+            self.complete = True
+            self.keeps_alive = self._parser.should_keep_alive()
+        else:
+            self.headers = AnswerHeaders()

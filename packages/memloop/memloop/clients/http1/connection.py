@@ -1,0 +1,152 @@
+"""One connection to a peer, and one request on it at a time.
+
+Times are watched by one lazy timer: it looks how long a reader has been waiting, and is not touched while bytes come.
+A body that nobody takes is not read any further than ``_MOST_WAITING_BYTES``; the peer then has to wait.
+"""
+
+import asyncio
+from typing import Final, cast
+
+from memloop.clients.http1.answer import Answer, AnswerError
+from memloop.wire.errors import Timeout, Unavailable
+
+_MOST_WAITING_BYTES: Final = 256 * 1024
+_RETRY_AFTER_S: Final = 1.0
+
+
+class Connection(asyncio.Protocol):
+    """An open connection. Raises Unavailable when it is lost, Timeout when the peer is silent for ``read_s``."""
+
+    def __init__(self, peer: str, *, read_s: float) -> None:
+        self._peer = peer
+        self._read_s = read_s
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._answer: Answer | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._waiting_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._unsent = 0
+        self._paused = False
+        self._failure: Unavailable | Timeout | None = None
+        self.idle_since = 0.0
+        """On the loop's clock; for who keeps it."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether another request may be sent on it."""
+        open_ = self._transport is not None and not self._transport.is_closing()
+        return open_ and self._failure is None and not self._paused
+
+    async def ask(self, head: bytes, body: bytes) -> Answer:
+        """Send a request and wait for the answer's status and headers. A caller that is cancelled must ``abort``."""
+        if self._transport is None:
+            raise self._lost()
+        self._answer = answer = Answer()
+        self._transport.writelines((head, body) if body else (head,))
+        while not answer.begun:
+            await self._more()
+        return answer
+
+    async def some(self, answer: Answer) -> bytes:
+        """The next bytes of the answer's body, as many as are here; none at its end."""
+        while not answer.parts:
+            if answer.complete:
+                return b""
+            await self._more()
+        data = answer.take()
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    def finished(self, answer: Answer) -> bool:
+        """The exchange is over; whether the connection may be kept. If not, it is closed: the peer stops its work."""
+        self._answer = None
+        if self.usable and answer.keeps_alive and not self._unsent_bytes():
+            return True
+        self.abort()
+        return False
+
+    def abort(self) -> None:
+        """Hang up at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Of asyncio."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+
+    def data_received(self, data: bytes) -> None:
+        """Of asyncio."""
+        answer = self._answer
+        if answer is None:  # nothing was asked
+            self.abort()
+            return
+        try:
+            answer.feed(data)
+        except AnswerError as error:
+            self._fail(error)
+        if self._waiter is not None:
+            self._wake()
+        elif answer.size > _MOST_WAITING_BYTES and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Of asyncio."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._answer is not None and exc is None and self._answer.ends_with_the_connection():
+            self._answer.complete = True
+        self._fail(exc)
+
+    async def _more(self) -> None:
+        """Return when something has come. Raises what ended the connection."""
+        if self._failure is not None:
+            raise self._failure
+        self._waiter = self._loop.create_future()
+        self._waiting_since = self._loop.time()
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._read_s, self._look)
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _look(self) -> None:
+        """The timer: a reader that waits for too long gets a Timeout, unless a long request is still on its way."""
+        self._timer = None
+        if self._waiter is None:
+            return  # the next one who waits sets it again
+        if self._is_sending():
+            self._waiting_since = self._loop.time()
+        left_s = self._waiting_since + self._read_s - self._loop.time()
+        if left_s > 0:
+            self._timer = self._loop.call_later(left_s, self._look)
+            return
+        self._failure = Timeout(f"the {self._peer} did not answer in time")
+        self._wake()
+        self.abort()
+
+    def _is_sending(self) -> bool:
+        """Whether the peer has taken some of the request since this was asked last, and not yet all of it."""
+        before, self._unsent = self._unsent, self._unsent_bytes()
+        return self._unsent not in {0, before}
+
+    def _unsent_bytes(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def _fail(self, cause: Exception | None) -> None:
+        if self._failure is None:
+            self._failure = self._lost()
+            self._failure.__cause__ = cause
+        self._wake()
+        self.abort()
+
+    def _lost(self) -> Unavailable:
+        return Unavailable(f"the connection to the {self._peer} was lost", retry_after_s=_RETRY_AFTER_S)
