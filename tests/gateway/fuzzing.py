@@ -14,6 +14,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "empty_messages": "whether a text is blank is Unicode's to say, not a pattern's",
     "invalid_cursor": "a cursor is opaque: only a page can give one",
     "invalid_filter": "the grammar of filters is richer than its schema tells",
+    "option_not_applicable": "whether the served model can follow an option is its profile's to say",
     "number_out_of_range": "JSON Schema knows no 64-bit integer, and none is kept inexactly",
     "question_too_long": "a question is counted in the served model's tokens",
     "window_exceeded": "a chunk beside memory and question must fit the served model's window",

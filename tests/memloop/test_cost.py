@@ -1,6 +1,7 @@
 import pytest
 
 from memloop.loops.cost import max_calls, memagent_calls, memreread_calls
+from memloop.wire.long_read import LongReadRequest
 
 
 def test_memagent_costs_one_call_per_chunk_and_the_answer() -> None:
@@ -12,8 +13,28 @@ def test_memreread_follows_the_papers_formula(rereads: int, calls: int) -> None:
     assert memreread_calls(10, rereads=rereads, max_rereads=2) == calls
 
 
+def dearest(chunks: int, **fields: object) -> int:
+    """The most calls; two memories fit a chunk."""
+    request = LongReadRequest.model_validate({"model": "m", "document": {"text": "t"}, "question": "q", **fields})
+    return max_calls(request, chunks, memories_in_a_chunk=2)
+
+
 def test_the_estimate_is_the_dearest_read() -> None:
-    assert max_calls("memagent", 10, max_rereads=2) == 11
-    assert max_calls("memreread", 10, max_rereads=2) == max(
+    assert dearest(10) == 11
+    assert dearest(10, strategy="memreread") == max(
         memreread_calls(10, rereads=used, max_rereads=2) for used in range(3)
     )
+
+
+@pytest.mark.parametrize(
+    ("fields", "calls"),
+    [
+        ({"question": None, "questions": ["a", "b", "c"]}, 33),
+        ({"options": {"parallel": {"segments": 8}}}, 10 + 4 + 1),
+        ({"options": {"parallel": {"segments": 64}}}, 10 + 5 + 1),
+        ({"options": {"gated": {}}}, 21),
+        ({"options": {"gated": {"skip": True}}}, 11),
+    ],
+)
+def test_options_and_questions_count(fields: dict[str, object], calls: int) -> None:
+    assert dearest(10, **fields) == calls

@@ -56,6 +56,9 @@ class Metrics:
             "memory_dead_letters", "Jobs given up after their last attempt.", registry=registry
         )
         self.longread_chunks = Counter("longread_chunks", "Chunks read.", ("strategy",), registry=registry)
+        self.longread_slips = Counter(
+            "longread_slips", "Replies that fell short: empty, cut, or no verdict.", ("kind",), registry=registry
+        )
         self.longread_active = Gauge("longread_active", "Long reads that run now.", registry=registry)
         self.longread_resumed = Counter(
             "longread_resumed", "Long reads taken up again after a worker was lost.", registry=registry

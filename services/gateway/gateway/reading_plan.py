@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass, replace
 
+from gateway.reading_options import check_options
 from memloop.loops.cost import max_calls
 from memloop.ports import Chunks, HeldChunks, Splitter
-from memloop.profiles import Budget, Profile, PromptSpec
+from memloop.profiles import REWRITES, Budget, Profile, PromptSpec
 from memloop.wire.errors import NotSupported, TooLarge, Unprocessable
 from memloop.wire.long_read import Estimate, LongReadRequest
 
 _CHAT_TEMPLATE_TOKENS = 32
 """What a chat template puts around one user message, generously."""
 _LEAST_CHUNK_TOKENS = 16
-_REWRITES: tuple[str, ...] = ("read", "integrate")
-"""The prompts whose reply is a memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +33,12 @@ def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter,
     A chunk size that the request names must fit the window; one that it leaves open is made smaller when it must be.
     """
     _check_document(request, max_chars)
-    question_tokens = splitter.count(request.question)
+    check_options(request, profile)
+    question_tokens = max(map(splitter.count, request.asked))
     if question_tokens > profile.budget.question_tokens:
         raise Unprocessable(
             f"The question has {question_tokens} tokens; this model takes at most {profile.budget.question_tokens}.",
-            param="question",
+            param="question" if request.questions is None else "questions",
             code="question_too_long",
         )
     tuned = _with_memory(profile, request.memory_tokens or profile.budget.memory_tokens)
@@ -55,8 +55,8 @@ def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitt
     """The most that the read can cost: every reread used, every memory and reply as long as it may be."""
     rereads = request.max_rereads if request.strategy == "memreread" else 0
     document_tokens = sum(chunks.span(index).tokens for index in range(len(chunks)))
-    calls = max_calls(request.strategy, len(chunks), max_rereads=request.max_rereads)
-    readings = (1 + rereads) * len(chunks)
+    calls = max_calls(request, len(chunks), memories_in_a_chunk=plan.budget.memories_in_a_chunk)
+    readings = len(request.asked) * (1 + rereads) * len(chunks)
     prompts = plan.profile.prompts
     longest = max(spec.sampling.max_tokens for spec in prompts.values())
     around = max(map(splitter.count, (spec.template for spec in prompts.values()))) + _CHAT_TEMPLATE_TOKENS
@@ -67,7 +67,7 @@ def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitt
         chunks=len(chunks),
         document_tokens=document_tokens,
         max_llm_calls=calls,
-        max_input_tokens=asked + (1 + rereads) * document_tokens,
+        max_input_tokens=asked + len(request.asked) * (1 + rereads) * document_tokens,
         max_output_tokens=written,
     )
 
@@ -84,7 +84,7 @@ def _check_document(request: LongReadRequest, max_chars: int) -> None:
         )
     if not text.strip():
         raise Unprocessable("The document is empty.", param="document.text", code="empty_document")
-    if not request.question.strip():
+    if not all(question.strip() for question in request.asked):
         raise Unprocessable("The question is empty.", param="question", code="empty_question")
 
 
@@ -93,7 +93,7 @@ def _with_memory(profile: Profile, memory_tokens: int) -> Profile:
     more = memory_tokens - profile.budget.memory_tokens
     prompts = dict(profile.prompts)
     for name, spec in profile.prompts.items():
-        if name in _REWRITES:
+        if name in REWRITES:
             prompts[name] = _with_reply(spec, max(1, spec.sampling.max_tokens + more))
     return replace(profile, prompts=prompts, budget=replace(profile.budget, memory_tokens=memory_tokens))
 
@@ -104,10 +104,10 @@ def _with_reply(spec: PromptSpec, max_tokens: int) -> PromptSpec:
 
 def _room_for_chunk(profile: Profile, splitter: Splitter, question_tokens: int) -> int:
     """Tokens that the window leaves for a chunk beside template, question, memory and reply."""
-    spec = profile.prompts["read"]
-    fixed = splitter.count(f"{spec.system or ''}{spec.template}") + _CHAT_TEMPLATE_TOKENS
-    taken = fixed + question_tokens + profile.budget.memory_tokens + spec.sampling.max_tokens
-    return profile.budget.window_tokens - taken
+    specs = [profile.prompts[name] for name in ("read", "gate") if name in profile.prompts]
+    fixed = max(splitter.count(f"{spec.system or ''}{spec.template}") for spec in specs) + _CHAT_TEMPLATE_TOKENS
+    reply = max(spec.sampling.max_tokens for spec in specs)
+    return profile.budget.window_tokens - fixed - question_tokens - profile.budget.memory_tokens - reply
 
 
 def _with_chunk(profile: Profile, asked: int | None, room: int) -> Profile:

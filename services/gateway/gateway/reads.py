@@ -1,39 +1,36 @@
 """Runs one long read, for a request that waits and for the worker alike, and says every step as an event.
 
-The reading itself is :func:`memloop.loops.memagent.read_document` or
-:func:`memloop.loops.memreread.reread_document`, with a budget around a journal around the engine. A budget that is
-spent ends the read as ``incomplete``: one closing call answers from the memory as it stands.
+The reading itself is :func:`memloop.loops.reading.read_questions`, with a budget around a journal around the engine.
+A budget that is spent ends the read as ``incomplete``: a closing call for each question answers from the memory as it
+stands.
 """
 
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from gateway.jobs import Jobs
 from gateway.metrics import Metrics
-from gateway.read_records import ReadJob, terminal_event
+from gateway.read_account import Publish, ReadAccount
+from gateway.read_records import ReadJob
 from gateway.reading_plan import ReadingPlan, cut, plan_read
 from gateway.services import Services
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
 from memloop.loops.journal import Journaled
-from memloop.loops.memagent import read_document
-from memloop.loops.memreread import reread_document
-from memloop.loops.reader import answer
+from memloop.loops.reader import Reader, answer
+from memloop.loops.reading import read_questions
 from memloop.loops.results import ReadResult
-from memloop.loops.steps import Answered, ChunkRead, Integrated, ReadStep, RereadStarted, SubAnswered
+from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import DependencyError, MemloopError
-from memloop.wire.long_read import IncompleteDetails, LongRead, Progress, ReadEvent, ReadUsage, SubQuestion
-from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source, Usage
+from memloop.wire.long_read import LongRead, Progress, ReadOutput
+from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
 
 _CLOSING_ANSWER_S = 60.0
-Publish = Callable[[ReadEvent, LongRead], Awaitable[None]]
-"""Called with every event and the record as it stands with it, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +67,7 @@ def new_record(job: ReadJob) -> LongRead:
         model=request.model,
         strategy=request.strategy,
         progress=Progress(passes_max=_passes_max(job)),
+        outputs=tuple(ReadOutput(question=question) for question in request.questions or ()),
         metadata=request.metadata,
     )
 
@@ -93,60 +91,57 @@ async def run_read(
         plan_read, job.request, profile=tools.profile, splitter=tools.splitter, max_chars=tools.max_chars
     )
     chunks = await asyncio.to_thread(cut, job.request.document.text or "", plan, tools.splitter)
-    account = _Account(record, chunks, plan, tools, publish, first_sequence)
+    account = ReadAccount(record, job.request, plan.profile, tools.metrics, publish, first_sequence)
     with tools.metrics.longread_active.track_inprogress():
-        await account.begin()
+        await account.begin(len(chunks))
         journaled = Journaled(tools.model, checkpoints)
         try:
-            result = await _read(job, chunks, plan, _budgeted(journaled, job, len(chunks), started_at), account)
+            results = await _read(job, chunks, plan, _budgeted(journaled, job, plan, len(chunks), started_at), account)
         except BudgetSpent as spent:
             return await account.close(await _partial(job, plan, journaled, account, spent))
-    if job.request.save_to_memory is not None:
-        await save_memory(job, result.memory, tools.jobs)
-    return await account.close(account.completed(result))
+    for question, result in zip(job.request.asked, results, strict=True):
+        await save_memory(job, question, result.memory, tools.jobs)
+    return await account.close(account.completed(results))
 
 
-async def _read(job: ReadJob, chunks: Chunks, plan: ReadingPlan, model: ChatModel, account: "_Account") -> ReadResult:
+async def _read(
+    job: ReadJob, chunks: Chunks, plan: ReadingPlan, model: ChatModel, account: ReadAccount
+) -> list[ReadResult]:
     request = job.request
-    if request.strategy == "memagent":
-        return await read_document(request.question, chunks, model=model, profile=plan.profile, report=account.report)
-    return await reread_document(
-        request.question,
+    return await read_questions(
+        request.asked,
         chunks,
-        model=model,
-        profile=plan.profile,
+        strategy=request.strategy,
         max_rereads=request.max_rereads,
-        report=account.report,
+        reader=Reader(model, plan.profile, account.report, request.options),
     )
 
 
-def _budgeted(model: ChatModel, job: ReadJob, chunks: int, started_at: float) -> Budgeted:
-    """The read's limits. When the calls may not suffice, one of them is kept back for the closing answer."""
+def _budgeted(model: ChatModel, job: ReadJob, plan: ReadingPlan, chunks: int, started_at: float) -> Budgeted:
+    """The read's limits. When the calls may not suffice, one for each question is kept back for a closing answer."""
     request = job.request
     calls = request.max_llm_calls
-    if calls is not None and calls < max_calls(request.strategy, chunks, max_rereads=request.max_rereads):
-        calls -= 1
+    if calls is not None and calls < max_calls(request, chunks, memories_in_a_chunk=plan.budget.memories_in_a_chunk):
+        calls = max(0, calls - len(request.asked))
     left_s = None if request.deadline_s is None else max(0.0, request.deadline_s - (time.time() - started_at))
     return Budgeted(model, max_llm_calls=calls, deadline_s=left_s)
 
 
 async def _partial(
-    job: ReadJob, plan: ReadingPlan, model: ChatModel, account: "_Account", spent: BudgetSpent
+    job: ReadJob, plan: ReadingPlan, model: ChatModel, account: ReadAccount, spent: BudgetSpent
 ) -> LongRead:
-    """The incomplete record, with the answer that the memory gives so far (none when nothing was read)."""
-    if account.memory == plan.profile.empty_memory:
-        return account.incomplete("", spent)
-    try:
+    """The incomplete record, with the answers that the memories give so far (none where nothing was read)."""
+    with suppress(DependencyError, TimeoutError):
         async with asyncio.timeout(_CLOSING_ANSWER_S):
-            reply = await answer(job.request.question, account.memory, model=model, profile=plan.profile)
-    except (DependencyError, TimeoutError):
-        return account.incomplete("", spent)
-    await account.report(Answered(reply.answer, reply.boxed, reply.usage))
-    return account.incomplete(reply.answer, spent)
+            for number in account.unanswered:
+                question, memory = job.request.asked[number], account.memory(number)
+                reply = await answer(question, memory, model=model, profile=plan.profile)
+                await account.report(Answered(reply.answer, reply.boxed, reply.usage, reply.truncated, number))
+    return account.incomplete(spent)
 
 
-async def save_memory(job: ReadJob, memory: str, jobs: Jobs) -> None:
-    """Queue the read's memory as a write of its own, once for one read."""
+async def save_memory(job: ReadJob, question: str, memory: str, jobs: Jobs) -> None:
+    """Queue a question's memory as a write of its own, once for one read, when the request wants it kept."""
     save = job.request.save_to_memory
     if save is None or not memory.strip():
         return
@@ -155,9 +150,9 @@ async def save_memory(job: ReadJob, memory: str, jobs: Jobs) -> None:
         Namespace(tenant=job.tenant, **save.model_dump()),
         [Source(role="assistant", content=part) for part in parts],
         infer=False,
-        key=job.request.question,
+        key=question,
         metadata={"long_read_id": job.read_id},
-        event_id=f"evt_{hashlib.sha256(job.read_id.encode()).hexdigest()[:32]}",
+        event_id=_event_id(job, question),
     )
 
 
@@ -172,105 +167,9 @@ def cancelled(record: LongRead) -> LongRead:
     return record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
 
 
-class _Account:
-    """Turns the loop's steps into events, and keeps the record as it stands."""
-
-    def __init__(
-        self,
-        record: LongRead,
-        chunks: Chunks,
-        plan: ReadingPlan,
-        tools: ReadingTools,
-        publish: Publish,
-        first_sequence: int,
-    ) -> None:
-        self._record = record
-        self._chunks = chunks
-        self._metrics = tools.metrics
-        self._publish = publish
-        self._next = first_sequence
-        self._usage = Usage()
-        self._last_step = time.monotonic()
-        self.memory = plan.profile.empty_memory
-        """The root memory."""
-
-    async def begin(self) -> None:
-        progress = self._record.progress.model_copy(update={"chunks_total": len(self._chunks), "chunks_done": 0})
-        self._record = self._record.model_copy(update={"status": "in_progress", "progress": progress})
-        await self._say(type="long_read.in_progress", read=self._record)
-
-    async def report(self, step: ReadStep) -> None:
-        """The loop's callback."""
-        if not isinstance(step, RereadStarted):
-            self._usage += step.usage
-            self._keep(usage=ReadUsage.of(self._usage))
-        match step:
-            case ChunkRead():
-                await self._chunk_read(step)
-            case RereadStarted(pass_number=number, question=question):
-                self._progress(number, 0)
-                await self._say(type="long_read.reread.started", question=question, progress=self._record.progress)
-            case SubAnswered(question=question, answer=sub_answer):
-                found = SubQuestion(question=question, answer=sub_answer)
-                self._keep(subquestions=(*self._record.subquestions, found))
-            case Integrated(memory=memory):
-                self._root(memory)
-            case Answered(answer=text):
-                await self._say(type="long_read.output_text.delta", delta=text)
-            case _:
-                pass
-
-    def completed(self, result: ReadResult) -> LongRead:
-        """The record of a read that came to its end."""
-        self._keep(memory=result.memory, usage=ReadUsage.of(result.usage), subquestions=result.subquestions)
-        return self._ended("completed", result.answer)
-
-    def incomplete(self, text: str, spent: BudgetSpent) -> LongRead:
-        """The record of a read whose budget is spent."""
-        self._keep(memory=self.memory, incomplete_details=IncompleteDetails(reason=spent.reason))
-        return self._ended("incomplete", text)
-
-    async def close(self, record: LongRead) -> LongRead:
-        """Publish the terminal event; the record again."""
-        await self._publish(terminal_event(record, self._next), record)
-        return record
-
-    async def _chunk_read(self, step: ChunkRead) -> None:
-        if step.pass_number == 1:
-            self._root(step.memory)
-        self._progress(step.pass_number, step.chunk + 1)
-        now = time.monotonic()
-        self._metrics.longread_chunks.labels(self._record.strategy).inc()
-        self._metrics.longread_chunk_seconds.observe(now - self._last_step)
-        self._last_step = now
-        await self._say(
-            type="long_read.chunk.completed",
-            progress=self._record.progress,
-            chunk=step.chunk,
-            memory=step.memory,
-            tokens=self._chunks.span(step.chunk).tokens,
-            question=step.question if step.pass_number > 1 else None,
-        )
-
-    def _root(self, memory: str) -> None:
-        self.memory = memory
-        self._keep(memory=memory)
-
-    def _progress(self, pass_number: int, done: int) -> None:
-        progress = self._record.progress.model_copy(update={"pass_": pass_number, "chunks_done": done})
-        self._keep(progress=progress)
-
-    def _keep(self, **values: object) -> None:
-        self._record = self._record.model_copy(update=values)
-
-    def _ended(self, status: str, text: str) -> LongRead:
-        self._keep(status=status, output_text=text, completed_at=int(time.time()))
-        return self._record
-
-    async def _say(self, **values: object) -> None:
-        event = ReadEvent.model_validate({**values, "sequence_number": self._next, "at": datetime.now(UTC)})
-        self._next += 1
-        await self._publish(event, self._record)
+def _event_id(job: ReadJob, question: str) -> str:
+    name = job.read_id if job.request.questions is None else f"{job.read_id}\0{question}"
+    return f"evt_{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
 def _passes_max(job: ReadJob) -> int:

@@ -1,6 +1,9 @@
 """How many calls a read costs, for estimates and admission."""
 
-from memloop.wire.long_read import Strategy
+from math import ceil
+
+from memloop.wire.long_read import LongReadRequest
+from memloop.wire.reading import ReadingOptions
 
 
 def memagent_calls(chunks: int) -> int:
@@ -14,8 +17,17 @@ def memreread_calls(chunks: int, *, rereads: int, max_rereads: int) -> int:
     return (1 + rereads) * chunks + judged + 2 * rereads + 1
 
 
-def max_calls(strategy: Strategy, chunks: int, *, max_rereads: int) -> int:
-    """The most that a read can cost."""
-    if strategy == "memagent":
-        return memagent_calls(chunks)
-    return memreread_calls(chunks, rereads=max_rereads, max_rereads=max_rereads)
+def pass_calls(chunks: int, *, options: ReadingOptions, memories_in_a_chunk: int) -> int:
+    """The most that one pass can cost: a judge after each chunk that it may end at, and the merges of segments."""
+    judged = options.gated is not None and options.gated.exit and not options.gated.skip
+    segments = min(options.parallel.segments, chunks) if options.parallel else 1
+    return chunks * (2 if judged else 1) + ceil((segments - 1) / memories_in_a_chunk)
+
+
+def max_calls(request: LongReadRequest, chunks: int, *, memories_in_a_chunk: int) -> int:
+    """The most that a read can cost. A reread counts all chunks: it visits them when retrieval finds nothing."""
+    calls = pass_calls(chunks, options=request.options, memories_in_a_chunk=memories_in_a_chunk)
+    if request.strategy == "memagent":
+        return len(request.asked) * memagent_calls(calls)
+    rereads = request.max_rereads
+    return len(request.asked) * memreread_calls(calls, rereads=rereads, max_rereads=rereads)

@@ -61,7 +61,7 @@ async def read_pass(
 
 async def _conclude(question: str, read: PassResult, reader: Reader) -> ReadResult:
     reply = await answer(question, read.memory, model=reader.model, profile=reader.profile)
-    await reader.report(Answered(reply.answer, reply.boxed, reply.usage))
+    await reader.report(Answered(reply.answer, reply.boxed, reply.usage, truncated=reply.truncated))
     return ReadResult(
         answer=reply.answer,
         boxed=reply.boxed,

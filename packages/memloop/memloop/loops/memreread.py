@@ -93,7 +93,7 @@ class _Rereading:
         reply = await answer(query, read.memory, model=self._reader.model, profile=self._reader.profile)
         self._spend(reply.usage, reply.slips)
         self._history += (SubQuestion(question=query, answer=reply.answer),)
-        await self._reader.report(SubAnswered(query, reply.answer, reply.usage))
+        await self._reader.report(SubAnswered(query, reply.answer, reply.usage, truncated=reply.truncated))
         if reply.answer or self._reader.options.parity:
             await self._integrate(query, reply.answer)
 
@@ -117,7 +117,7 @@ class _Rereading:
         """The final answer, from the root memory."""
         reply = await answer(self._question, self._memory, model=self._reader.model, profile=self._reader.profile)
         self._spend(reply.usage, reply.slips)
-        await self._reader.report(Answered(reply.answer, reply.boxed, reply.usage))
+        await self._reader.report(Answered(reply.answer, reply.boxed, reply.usage, truncated=reply.truncated))
         return ReadResult(
             answer=reply.answer,
             boxed=reply.boxed,

@@ -18,6 +18,11 @@ class Slips:
     truncated: int = 0
     unusable: int = 0
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Each kind with how often it happened."""
+        return {"kept": self.kept, "truncated": self.truncated, "unusable": self.unusable}
+
     def __add__(self, other: "Slips") -> "Slips":
         return Slips(self.kept + other.kept, self.truncated + other.truncated, self.unusable + other.unusable)
 
@@ -43,6 +48,11 @@ class Reply:
     raw: str
     usage: Usage
     slips: Slips = NO_SLIPS
+
+    @property
+    def truncated(self) -> bool:
+        """Whether it hit its token limit."""
+        return self.slips.truncated > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from memloop.loops.selection import Selection
 from memloop.loops.side_by_side import branches
 from memloop.loops.steps import ChunkRead, Merged, ReadStep
 from memloop.ports import Chunks, Report
-from memloop.profiles import Budget
 from memloop.wire.memory import Usage
 
 
@@ -41,11 +40,6 @@ def segments_of(chunks: Chunks, segments: int) -> list[Selection]:
     count = min(segments, len(chunks))
     bounds = [number * len(chunks) // count for number in range(count + 1)]
     return [Selection(chunks, range(start, end)) for start, end in pairwise(bounds)]
-
-
-def memories_in_a_section(budget: Budget) -> int:
-    """How many memories of full length fit where a chunk goes."""
-    return max(1, budget.chunk_tokens // budget.memory_tokens)
 
 
 async def _read_segment(
@@ -79,11 +73,12 @@ async def _merge(question: str, parts: Sequence[PassResult], reader: Reader, pas
     usage, slips = sum((part.usage for part in parts), Usage()), sum((part.slips for part in parts), Slips())
     empty = reader.profile.empty_memory
     memory, *others = told((part.memory for part in parts), empty) or [empty]
-    size = memories_in_a_section(reader.profile.budget)
+    size = reader.profile.budget.memories_in_a_chunk
     for start in range(0, len(others), size):
         section = "\n\n".join(others[start : start + size])
         prompt = reader.profile.prompt("read", problem=question, memory=memory, section=section)
         revision = await revise(memory, prompt, reader=reader)
         memory, usage, slips = revision.memory, usage + revision.usage, slips + revision.slips
-        await reader.report(Merged(pass_number, memory, revision.kept, revision.truncated, revision.usage))
+        left = max(0, len(others) - start - size)
+        await reader.report(Merged(pass_number, memory, left, revision.kept, revision.truncated, revision.usage))
     return PassResult(memory, usage, slips)

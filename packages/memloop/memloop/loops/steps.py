@@ -41,10 +41,11 @@ class ChunkRead:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Memories of segments were read into one (``kept``, ``truncated`` as in ``ChunkRead``)."""
+    """Memories of segments were read into one, ``left`` wait (``kept``, ``truncated`` as in ``ChunkRead``)."""
 
     pass_number: int
     memory: str
+    left: int
     kept: bool
     truncated: bool
     usage: Usage
@@ -78,6 +79,7 @@ class SubAnswered:
     question: str
     answer: str
     usage: Usage
+    truncated: bool = False
     asked: int = 0
 
 
@@ -99,6 +101,7 @@ class Answered:
     answer: str
     boxed: bool
     usage: Usage
+    truncated: bool = False
     asked: int = 0
 
 

@@ -66,6 +66,11 @@ class Budget:
     chunk_tokens: int
     memory_tokens: int
 
+    @property
+    def memories_in_a_chunk(self) -> int:
+        """How many memories of full length fit where a chunk goes, at least one."""
+        return max(1, self.chunk_tokens // self.memory_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:

@@ -13,6 +13,10 @@ from memloop.wire.base import Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.errors import ErrorBody
 from memloop.wire.memory import Usage
+from memloop.wire.reading import ReadingOptions
+
+MAX_QUESTIONS = 32
+"""Of one read."""
 
 Strategy: TypeAlias = Literal["memagent", "memreread"]
 ReadStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
@@ -47,13 +51,30 @@ class SaveTo(Wire):
     run_id: str | None = Field(default=None, min_length=1, max_length=256)
 
 
+def _asks(name: str) -> JsonDict:
+    """The JSON schema of a request that asks in this one of both ways."""
+    one: JsonDict = {"type": "string", "pattern": r"\S"}
+    given: dict[str, JsonDict] = {"question": one, "questions": {"type": "array", "items": one}}
+    other = {"question": "questions", "questions": "question"}[name]
+    return {"required": [name], "properties": {name: given[name], other: {"type": "null"}}}
+
+
 class LongReadRequest(Wire):
-    """``POST /v1/long-read``. Token numbers left out come from the served model's profile."""
+    """``POST /v1/long-read``. Token numbers left out come from the served model's profile.
+
+    ``questions`` share one reading of the document and are answered each.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_asks("question"), _asks("questions")]})
 
     model: str
-    question: str = Field(min_length=1, json_schema_extra={"pattern": r"\S"})
+    question: str | None = Field(default=None, min_length=1)
+    questions: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
+        default=None, min_length=1, max_length=MAX_QUESTIONS
+    )
     document: Document
     strategy: Strategy = "memagent"
+    options: ReadingOptions = ReadingOptions()
     chunk_tokens: Annotated[int, Field(ge=16, le=1_000_000), Integral] | None = None
     memory_tokens: Annotated[int, Field(ge=16, le=100_000), Integral] | None = None
     max_rereads: Annotated[int, Integral] = Field(default=2, ge=0, le=16)
@@ -63,6 +84,17 @@ class LongReadRequest(Wire):
     stream: bool = False
     save_to_memory: SaveTo | None = None
     metadata: Metadata = Field(default_factory=dict[str, str])
+
+    @model_validator(mode="after")
+    def _asks_in_one_way(self) -> Self:
+        if (self.question is None) == (self.questions is None):
+            raise ValueError("give exactly one of question and questions")
+        return self
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """All questions, in order."""
+        return self.questions or (self.question or "",)
 
 
 class Progress(Wire):
@@ -79,6 +111,23 @@ class SubQuestion(Wire):
 
     question: str
     answer: str
+
+
+class ReadOutput(Wire):
+    """What became of one of several questions."""
+
+    question: str
+    output_text: str = ""
+    memory: str = ""
+    subquestions: tuple[SubQuestion, ...] = ()
+
+
+class ReadSlips(Wire):
+    """How often the model fell short: empty replies (the memory was kept), cut replies, unusable verdicts."""
+
+    kept: int = 0
+    truncated: int = 0
+    unusable: int = 0
 
 
 class IncompleteDetails(Wire):
@@ -107,7 +156,7 @@ class ReadUsage(Wire):
 
 
 class LongRead(Wire):
-    """The state of one read."""
+    """The state of one read. A read of ``questions`` tells answers and memories in ``outputs``, one for each."""
 
     id: str
     object: Literal["long_read"] = "long_read"
@@ -120,7 +169,9 @@ class LongRead(Wire):
     output_text: str = ""
     memory: str = ""
     subquestions: tuple[SubQuestion, ...] = ()
+    outputs: tuple[ReadOutput, ...] = ()
     usage: ReadUsage = ReadUsage()
+    slips: ReadSlips = ReadSlips()
     error: ErrorBody | None = None
     incomplete_details: IncompleteDetails | None = None
     metadata: dict[str, str] = Field(default_factory=dict[str, str])
@@ -150,7 +201,10 @@ EventType: TypeAlias = Literal[
 
 
 class ReadEvent(Wire):
-    """One server-sent event; ``sequence_number`` counts from 0 without gaps."""
+    """One server-sent event; ``sequence_number`` counts from 0 without gaps.
+
+    ``question_index`` is set in reads of several questions, ``segment`` where segments are read side by side.
+    """
 
     type: EventType
     sequence_number: int
@@ -160,5 +214,7 @@ class ReadEvent(Wire):
     memory: str | None = None
     tokens: int | None = None
     question: str | None = None
+    question_index: int | None = None
+    segment: int | None = None
     delta: str | None = None
     at: datetime | None = None

@@ -3,17 +3,17 @@
 Sources: GRU-Mem and InfMem (gates), MHM-LRU (memory heads); ``parallel``, ``retrieved`` and ``questions`` are ours.
 """
 
-from typing import Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from memloop.wire.base import Wire
+from memloop.wire.base import Integral, Wire
 
 
 class Parallel(Wire):
     """Segments of the document are read side by side; a last pass reads their memories, in order."""
 
-    segments: int = Field(default=8, ge=2, le=64)
+    segments: Annotated[int, Integral] = Field(default=8, ge=2, le=64)
 
 
 class Gated(Wire):
@@ -26,23 +26,17 @@ class Gated(Wire):
     exit: bool = True
     skip: bool = False
 
-    @model_validator(mode="after")
-    def _does_something(self) -> Self:
-        if not (self.exit or self.skip):
-            raise ValueError("gated without exit and skip does nothing")
-        return self
-
 
 class Retrieved(Wire):
     """A reread visits only the ``chunks`` best for its sub-question (BM25), in document order."""
 
-    chunks: int = Field(default=8, ge=1, le=1000)
+    chunks: Annotated[int, Integral] = Field(default=8, ge=1, le=1000)
 
 
 class MhmLru(Wire):
     """The memory is split into ``heads``; a chunk rewrites only the least recently updated; the answer sees all."""
 
-    heads: int = Field(default=4, ge=2, le=16)
+    heads: Annotated[int, Integral] = Field(default=4, ge=2, le=16)
 
 
 class ReadingOptions(Wire):
@@ -53,9 +47,3 @@ class ReadingOptions(Wire):
     retrieved: Retrieved | None = None
     mhm_lru: MhmLru | None = None
     parity: bool = False
-
-    @model_validator(mode="after")
-    def _parity_stands_alone(self) -> Self:
-        if self.parity and (self.parallel or self.gated or self.retrieved or self.mhm_lru):
-            raise ValueError("parity reads as published: it goes with no other option")
-        return self

@@ -49,7 +49,7 @@ async def create_read(
     job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked)
 
     async def read(attempt: Attempt) -> Response:
-        await allowance.admit(asked.question, asked.document.text)
+        await allowance.admit(*asked.asked, asked.document.text)
         if asked.background:
             return await _queued(job.model_copy(update={"read_id": f"lr_{attempt.id_of()}"}), services)
         return await _read_now(job, request.receive, services, allowance)

@@ -1,0 +1,92 @@
+"""Options and many questions through the gateway's reads: records, events, budgets, refusals."""
+
+import pytest
+
+from gateway.reading_options import check_options
+from memloop.profiles import load_profile
+from memloop.wire.errors import Unprocessable
+from memloop.wire.long_read import Document, SaveTo
+from tests.fakes.model import ScriptedModel, says
+from tests.gateway.redis_view import connected, keys
+from tests.gateway.test_reading_plan import asked as request_of
+from tests.gateway.test_reads import job, read
+
+BOTH = ["Where?", "Who?"]
+
+
+def by_question(prompt: object) -> str:
+    text = str(prompt)
+    who = "Who?" in text
+    if "boxed" in text:
+        return r"\boxed{Ann}" if who else r"\boxed{Rome}"
+    return "who memory" if who else "where memory"
+
+
+async def test_each_question_has_an_output_and_its_events_carry_its_index(redis_url: str) -> None:
+    asked = job(question=None, questions=BOTH)
+    record, events = await read(redis_url, asked, ScriptedModel(by_question))
+    assert [(each.question, each.output_text, each.memory) for each in record.outputs] == [
+        ("Where?", "Rome", "where memory"),
+        ("Who?", "Ann", "who memory"),
+    ]
+    assert (record.output_text, record.memory, record.usage.llm_calls) == ("", "", 6)
+    chunks = [(event.question_index, event.chunk) for event in events if event.type == "long_read.chunk.completed"]
+    assert chunks == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    deltas = [(event.question_index, event.delta) for event in events if event.delta]
+    assert deltas == [(0, "Rome"), (1, "Ann")]
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+
+
+async def test_a_spent_budget_answers_every_question_that_has_a_memory(redis_url: str) -> None:
+    asked = job(question=None, questions=BOTH, max_llm_calls=4)
+    record, _ = await read(redis_url, asked, ScriptedModel(by_question))
+    assert (record.status, record.usage.llm_calls) == ("incomplete", 4)
+    assert [each.output_text for each in record.outputs] == ["Rome", "Ann"]
+
+
+async def test_segments_are_told_and_a_budget_spent_among_them_answers_from_all_their_memories(redis_url: str) -> None:
+    seen: list[str] = []
+
+    def script(prompt: object) -> str:
+        seen.append(str(prompt))
+        return r"\boxed{x}" if "boxed" in str(prompt) else f"memory {len(seen)}"
+
+    asked = job(
+        document=Document(text="one two three four. " * 24), options={"parallel": {"segments": 2}}, max_llm_calls=5
+    )
+    record, events = await read(redis_url, asked, ScriptedModel(script))
+    told = [(event.segment, event.chunk) for event in events if event.type == "long_read.chunk.completed"]
+    assert told == [(0, 0), (1, 2), (0, 1), (1, 3)]
+    assert record.status == "incomplete"
+    assert record.memory == "memory 3\nmemory 4"
+    assert "memory 3\\nmemory 4" in seen[-1]
+    assert record.output_text == "x"
+
+
+async def test_slips_are_in_the_record(redis_url: str) -> None:
+    script = ["", says("One. Tw", finish_reason="length"), "done"]
+    record, _ = await read(redis_url, job(), script)
+    assert (record.slips.kept, record.slips.truncated, record.slips.unusable) == (1, 1, 0)
+    assert record.memory == "One."
+
+
+async def test_each_questions_memory_is_saved_under_its_question(redis_url: str) -> None:
+    asked = job(question=None, questions=BOTH, save_to_memory=SaveTo(user_id="alice"))
+    for _ in range(2):
+        await read(redis_url, asked, ScriptedModel(by_question))
+    async with connected(redis_url) as redis:
+        assert len(await keys(redis, "memloop:job:evt_*")) == 2
+
+
+@pytest.mark.parametrize(
+    ("profile", "options", "param"),
+    [
+        ("default", {"retrieved": {}}, "options.retrieved"),
+        ("tiny", {"gated": {"skip": True}}, "options.gated.skip"),
+        ("tiny", {"mhm_lru": {"heads": 8}}, "options.mhm_lru.heads"),
+    ],
+)
+def test_an_option_that_cannot_work_is_refused_by_name(profile: str, options: dict[str, object], param: str) -> None:
+    with pytest.raises(Unprocessable) as refused:
+        check_options(request_of(options=options), load_profile(profile))
+    assert (refused.value.code, refused.value.param) == ("option_not_applicable", param)
