@@ -26,6 +26,7 @@ from memloop.wire.memory import (
     MemoryDraft,
     MemoryItem,
     Namespace,
+    Scope,
     SearchHit,
     SearchResult,
     StoreAdd,
@@ -247,9 +248,10 @@ def _namespace(request: web.Request) -> Namespace:
     return Namespace.model_validate({name: request.query[name] for name in names if name in request.query})
 
 
-def _inside(namespace: Namespace, wanted: Namespace) -> bool:
+def _inside(namespace: Namespace, wanted: Scope) -> bool:
     return (
-        namespace.lane() == wanted.lane()
+        namespace.tenant == wanted.tenant
+        and wanted.user_id in (None, namespace.user_id)
         and wanted.agent_id in (None, namespace.agent_id)
         and wanted.run_id in (None, namespace.run_id)
     )

@@ -13,7 +13,7 @@ from gateway.document import describe
 from gateway.metrics import Metrics
 from gateway.rate_headers import RateHeaders
 from gateway.request_times import RequestTimes
-from gateway.routes import chat, long_read, memory, models
+from gateway.routes import chat, long_read, mem0, memory, models
 from gateway.services import Services, open_services
 from gateway.settings import GatewaySettings
 from memloop.service import create_app, new_registry, refuse_open_listen, run
@@ -44,7 +44,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app = create_app(
         "gateway",
         settings=settings,
-        routers=(chat.router, models.router, long_read.router, memory.router),
+        routers=(chat.router, models.router, long_read.router, memory.router, mem0.router),
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
         registry=registry,
         lifespan=lifespan,

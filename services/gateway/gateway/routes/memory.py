@@ -9,12 +9,12 @@ from pydantic import Field
 from gateway.bodies import read_ours
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.document import body_of
-from gateway.erasure import erase
 from gateway.idempotency import Attempt, subject_of_user
+from gateway.memory_calls import check_has_text, erase_everywhere, search, write
 from gateway.principal import Principal
 from gateway.services import Services
 from memloop.wire.base import Wire
-from memloop.wire.errors import ErrorEnvelope, NotSupported, Unprocessable
+from memloop.wire.errors import ErrorEnvelope, NotSupported
 from memloop.wire.memory import (
     BufferPage,
     Erased,
@@ -86,30 +86,20 @@ async def add_memory(
 ) -> Response:
     """Queue a write: 202. With ``sync``, or with ``infer`` false, answer its event once it ended: 200."""
     add = await read_ours(request, MemoryAdd)
-    if not any(message.content.strip() for message in add.messages):
-        raise Unprocessable("No message has any text.", param="messages", code="empty_messages")
+    check_has_text(add)
 
-    async def write(attempt: Attempt) -> Response:
+    async def work(attempt: Attempt) -> Response:
         await allowance.admit()
         return await added(add, services, principal, event_id=f"evt_{attempt.id_of()}")
 
-    return await services.idempotency.once(request, principal.tenant, write, subject=subject_of_user(add.user_id))
+    return await services.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
 
 
 async def added(add: MemoryAdd, services: Services, principal: Principal, *, event_id: str) -> Response:
     """The answer to an add, once it is queued or, if it was asked to wait, done."""
-    await services.jobs.enqueue_memory_write(
-        Namespace(tenant=principal.tenant, **add.model_dump(include=_NAME_FIELDS)),
-        add.messages,
-        infer=add.infer,
-        metadata=add.metadata,
-        timestamp=add.timestamp,
-        expires_at=add.expires_at,
-        event_id=event_id,
-    )
-    if add.infer and not add.sync:
+    event = await write(add, services, principal, event_id=event_id)
+    if event is None:
         return _json(Accepted(event_id=event_id), 202)
-    event = await services.jobs.events.wait(principal.tenant, event_id, timeout_s=services.settings.sync_wait_s)
     told = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
     return _json(told, 200 if event.status in _ENDED else 202)
 
@@ -119,11 +109,10 @@ async def search_memory(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> SearchResult:
     """The best memories for a query."""
-    search = await read_ours(request, MemorySearch)
+    asked = await read_ours(request, MemorySearch)
     await allowance.admit()
-    namespace = Namespace(tenant=principal.tenant, **search.model_dump(include=_NAME_FIELDS))
-    with services.metrics.memory_search_seconds.labels("api").time():
-        return await services.store.search(StoreSearch(namespace=namespace, **search.model_dump(exclude=_NAME_FIELDS)))
+    namespace = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
+    return await search(StoreSearch(namespace=namespace, **asked.model_dump(exclude=_NAME_FIELDS)), services)
 
 
 @router.get("/events", dependencies=[_READ])
@@ -226,9 +215,7 @@ async def erase_memories(
 ) -> Erased:
     """Erase a namespace everywhere: items, buffers, waiting writes, events, answers kept for an idempotency key."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
-    erased = await erase(namespace, jobs=services.jobs, store=services.store)
-    await services.idempotency.forget(principal.tenant, subject_of_user(user_id))
-    return erased
+    return await erase_everywhere(namespace, services)
 
 
 @router.get("/{item_id}", dependencies=[_READ])

@@ -1,0 +1,143 @@
+"""What the mem0 client reads: our memories, versions and events in its shapes."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from pydantic import JsonValue
+
+from memloop.wire.errors import DependencyError
+from memloop.wire.listing import Entity
+from memloop.wire.memory import EventStatus, MemoryEvent, MemoryItem, Outcome, SearchHit, Written
+
+Answer: TypeAlias = dict[str, JsonValue]
+
+_STATUS: Final[dict[EventStatus, str]] = {
+    "queued": "PENDING",
+    "in_progress": "RUNNING",
+    "completed": "SUCCEEDED",
+    "failed": "FAILED",
+}
+_CHANGE: Final[dict[Outcome, str]] = {"inserted": "ADD", "superseded": "UPDATE", "touched": "NONE"}
+
+
+def memory(item: MemoryItem) -> Answer:
+    """A memory; ``categories`` are our tags."""
+    return {
+        "id": item.id,
+        "memory": item.memory,
+        "user_id": item.user_id,
+        "agent_id": item.agent_id,
+        "app_id": None,
+        "run_id": item.run_id,
+        "hash": item.hash,
+        "metadata": item.metadata,
+        "categories": [*item.tags],
+        "created_at": _time(item.created_at),
+        "updated_at": _time(item.updated_at),
+        "expiration_date": _last_day(item.expires_at),
+    }
+
+
+def hit(found: SearchHit) -> Answer:
+    """A memory that a search found."""
+    return memory(found.item) | {"score": found.score}
+
+
+def only(fields: Sequence[str] | None, answers: Iterable[Answer]) -> list[JsonValue]:
+    """The answers, cut down to the fields that were asked for; the id always stays."""
+    if fields is None:
+        return [*answers]
+    kept = {"id", *fields}
+    return [{name: value for name, value in answer.items() if name in kept} for answer in answers]
+
+
+def history(item_id: str, versions: Sequence[MemoryItem]) -> list[Answer]:
+    """Each version as a step from the one before it, oldest first; a deleted memory ends with its deletion."""
+    before = (None, *versions[:-1])
+    steps = [_step(item_id, old, new) for old, new in zip(before, versions, strict=True)]
+    if versions and versions[-1].status == "deleted":
+        last = versions[-1]
+        text = {"old_memory": last.memory, "new_memory": None, "event": "DELETE", "id": f"{last.id}:deleted"}
+        steps.append(_step(item_id, None, last) | text)
+    return steps
+
+
+def page(results: Sequence[JsonValue], *, total: int, path: str, number: int, size: int) -> Answer:
+    """One page, with where the pages beside it are."""
+
+    def place(other: int) -> str:
+        return f"{path}?page={other}&page_size={size}"
+
+    return {
+        "count": total,
+        "next": place(number + 1) if number * size < total else None,
+        "previous": place(number - 1) if number > 1 else None,
+        "results": [*results],
+    }
+
+
+def accepted(event_id: str) -> Answer:
+    """An add that waits for the memory writer."""
+    return {"message": "Memory processing has been queued.", "status": "PENDING", "event_id": event_id}
+
+
+def added(done: MemoryEvent, *, shown: bool) -> Answer:
+    """An add that ended, or was waited for long enough; its memories if they may be ``shown``.
+
+    Raises DependencyError when it failed.
+    """
+    if done.status == "failed":
+        raise DependencyError(f"The write failed: {done.error}", code="write_failed")
+    results: list[JsonValue] = [_written(written) for written in done.memories if shown]
+    return {"results": results, "status": _STATUS[done.status], "event_id": done.event_id}
+
+
+def event(known: MemoryEvent) -> Answer:
+    """A write as a job."""
+    took = known.completed_at - known.created_at if known.completed_at else None
+    return {
+        "id": known.event_id,
+        "event_type": "ADD",
+        "status": _STATUS[known.status],
+        "results": [_written(written) for written in known.memories],
+        "error": known.error,
+        "created_at": _time(known.created_at),
+        "completed_at": _time(known.completed_at) if known.completed_at else None,
+        "latency": took.total_seconds() * 1000 if took else None,
+    }
+
+
+def entity(one: Entity) -> Answer:
+    """A user, an agent or a run."""
+    return {"id": one.id, "name": one.id, "type": one.type, "total_memories": one.memories}
+
+
+def _written(written: Written) -> Answer:
+    item = written.item
+    return {"id": item.id, "memory": item.memory, "event": _CHANGE[written.outcome], "metadata": item.metadata}
+
+
+def _step(item_id: str, old: MemoryItem | None, new: MemoryItem) -> Answer:
+    said: list[JsonValue] = [{"role": source.role, "content": source.content} for source in new.sources]
+    return {
+        "id": new.id,
+        "memory_id": item_id,
+        "input": said,
+        "old_memory": old.memory if old else None,
+        "new_memory": new.memory,
+        "event": "UPDATE" if old else "ADD",
+        "user_id": new.user_id,
+        "metadata": new.metadata,
+        "created_at": _time(new.created_at),
+        "updated_at": _time(new.updated_at),
+    }
+
+
+def _time(moment: datetime) -> str:
+    return moment.isoformat()
+
+
+def _last_day(expires_at: datetime | None) -> str | None:
+    """The day whose end is ``expires_at``, or that it falls into."""
+    return (expires_at - timedelta(microseconds=1)).date().isoformat() if expires_at else None

@@ -1,0 +1,130 @@
+"""mem0's filter grammar in ours: the same ``AND``, ``OR``, ``NOT`` and ``"*"``, other names for a few fields."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from pydantic import JsonValue
+
+from memloop.wire.errors import NotSupported, Unprocessable
+
+Filter: TypeAlias = dict[str, JsonValue]
+
+ENTITIES: Final = ("user_id", "agent_id", "run_id")
+_MAX_DEPTH: Final = 8
+_GROUPS: Final = ("AND", "OR", "NOT")
+_OURS: Final[Mapping[str, str]] = {
+    "categories": "tags",
+    "keywords": "memory",
+    "memory_ids": "id",
+    "timestamp": "valid_from",
+    "expiration_date": "expires_at",
+}
+_TIMES: Final = ("valid_from", "expires_at", "created_at", "updated_at")
+_NOT_SERVED: Final = ("app_id", "feedback", "feedback_reason")
+
+
+def translated(filters: Mapping[str, JsonValue]) -> Filter:
+    """The filter as the store takes it.
+
+    Raises NotSupported for fields and operators that nothing here stands for, Unprocessable for no filter at all.
+    The store judges the rest.
+    """
+    return _group(dict(filters), depth=1)
+
+
+def check_names_entity(filters: Mapping[str, JsonValue]) -> None:
+    """Raises Unprocessable unless a user, an agent or a run stands somewhere in the filter; ``"*"`` is any."""
+    if not any(name in ENTITIES for name in _names(dict(filters))):
+        raise Unprocessable(
+            "filters must name a user_id, an agent_id or a run_id ('*' for any of them).", param="filters"
+        )
+
+
+def refuse_app(app_id: object) -> None:
+    """Raises NotSupported when there is an app id."""
+    if app_id is not None:
+        raise _app_id()
+
+
+def all_of(*filters: Filter | None) -> Filter | None:
+    """Every filter that is there and says something."""
+    given: list[JsonValue] = [one for one in filters if one]
+    return {"AND": given} if given else None
+
+
+def _group(filters: JsonValue, *, depth: int) -> Filter:
+    if not isinstance(filters, dict) or depth > _MAX_DEPTH:
+        raise Unprocessable(f"filters are objects, at most {_MAX_DEPTH} levels deep", param="filters")
+    entries = [entry for name, value in filters.items() for entry in _entries(name, value, depth)]
+    names = [name for name, _ in entries]
+    if len(names) == len(set(names)):
+        return dict(entries)
+    return {"AND": [{name: value} for name, value in entries]}
+
+
+def _entries(name: str, value: JsonValue, depth: int) -> Iterator[tuple[str, JsonValue]]:
+    if name in _GROUPS:
+        inner = value if isinstance(value, list) else [value]
+        yield name, [_group(one, depth=depth + 1) for one in inner]
+    elif name == "metadata" and isinstance(value, dict):
+        for key, one in value.items():
+            yield from _conditions(f"metadata.{key}", one)
+    else:
+        yield from _conditions(_field(name), value)
+
+
+def _field(name: str) -> str:
+    if name == "app_id":
+        raise _app_id()
+    if name in _NOT_SERVED:
+        raise NotSupported(f"Memories have no {name} here.", param="filters")
+    return _OURS.get(name, name)
+
+
+def _conditions(field: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    if not isinstance(value, dict):
+        yield field, value
+        return
+    kept: Filter = {}
+    for operator, operand in value.items():
+        if operator == "nin":
+            yield "NOT", [{field: {"in": operand}}]
+        elif operator == "icontains":
+            raise NotSupported(
+                "icontains is not served; contains is, and tells upper from lower case.", param="filters"
+            )
+        else:
+            kept[operator] = _operand(field, operand)
+    if kept or not value:
+        yield field, kept
+
+
+def _operand(field: str, operand: JsonValue) -> JsonValue:
+    """mem0 takes times as seconds too."""
+    if field in _TIMES and isinstance(operand, int | float) and not isinstance(operand, bool):
+        return moment(operand, param="filters").isoformat()
+    return operand
+
+
+def moment(seconds: float, *, param: str) -> datetime:
+    """Unix seconds as a time. Raises Unprocessable."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise Unprocessable(f"{seconds} is no time in seconds", param=param) from None
+
+
+def _names(filters: JsonValue) -> Iterator[str]:
+    if isinstance(filters, dict):
+        for name, value in filters.items():
+            yield name
+            if name in _GROUPS:
+                yield from _names(value)
+    elif isinstance(filters, list):
+        for one in filters:
+            yield from _names(one)
+
+
+def _app_id() -> NotSupported:
+    return NotSupported("app_id is not served: use agent_id or run_id, or put the app into metadata.", param="app_id")

@@ -1,0 +1,239 @@
+"""What the drop-in makes of a mem0 client's calls, beyond that they answer."""
+
+from typing import Any
+
+import pytest
+from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, GetAllMemoryOptions, UpdateMemoryOptions  # pyright: ignore[reportMissingTypeStubs]
+from mem0.exceptions import MemoryError as Mem0Error  # pyright: ignore[reportMissingTypeStubs]
+from mem0.exceptions import MemoryNotFoundError, ValidationError  # pyright: ignore[reportMissingTypeStubs]
+
+from tests.gateway.mem0_client.drop_in import Client, DropIn
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.fixture
+async def client(it: DropIn) -> Client:
+    return await it.alice("async")
+
+
+async def refusal(client: Client, method: str, *args: Any, **kwargs: Any) -> Mem0Error:
+    """The error that a call ends with."""
+    with pytest.raises(Mem0Error) as caught:
+        await client.call(method, *args, **kwargs)
+    return caught.value
+
+
+async def test_an_add_is_queued_and_the_memory_writer_decides(it: DropIn, client: Client) -> None:
+    answer = await client.call("add", "I like green tea.", user_id="ann", metadata={"app": "x"})
+    assert answer["status"] == "PENDING"
+    event = await it.event(answer["event_id"])
+    (kept,) = event["results"]
+    assert (event["status"], kept["memory"], kept["event"]) == ("SUCCEEDED", "Ann drinks green tea.", "ADD")
+    page = await client.call("get_all", filters={"user_id": "ann"})
+    assert [(one["id"], one["metadata"]) for one in page["results"]] == [(kept["id"], {"app": "x"})]
+
+
+async def test_an_add_that_asks_to_wait_answers_its_results(client: Client) -> None:
+    answer = await client.call("add", "I like green tea.", user_id="ann", async_mode=False)
+    assert [one["memory"] for one in answer["results"]] == ["Ann drinks green tea."]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        "Tea.",
+        {"role": "user", "content": "Tea.", "name": "ann"},
+        [{"role": "user", "content": [{"type": "text", "text": "Tea."}]}],
+    ],
+    ids=["text", "message", "parts"],
+)
+async def test_messages_come_in_every_form_of_the_clients(client: Client, messages: object) -> None:
+    answer = await client.call("add", messages, user_id="ann", infer=False)
+    assert [one["memory"] for one in answer["results"]] == ["Tea."]
+
+
+async def test_ids_may_stand_in_filters_and_come_back_with_the_memory(client: Client) -> None:
+    ids = {"user_id": "ann", "agent_id": "home", "run_id": "r1"}
+    options = AddMemoryOptions(filters=ids, infer=False, expiration_date="2999-01-31", timestamp=1_700_000_000)
+    answer = await client.call("add", "Tea.", options)
+    memory = await client.call("get", answer["results"][0]["id"])
+    assert {name: memory[name] for name in ids} == ids
+    assert (memory["expiration_date"], memory["app_id"]) == ("2999-01-31", None)
+    before = await client.listed(AND=[{"user_id": "ann"}, {"timestamp": {"lte": 1_700_000_001}}])
+    assert (before, await client.listed(user_id="ann", timestamp={"lt": 1_700_000_000})) == (["Tea."], [])
+
+
+async def test_a_memory_past_its_expiration_date_is_gone(client: Client) -> None:
+    await client.added("Tea.", expiration_date="2020-01-01")
+    assert await client.listed(user_id="ann") == []
+
+
+FILTERS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "a user": ({"user_id": "ann"}, ["Ann at home.", "Ann at work.", "Ann."]),
+    "a user's agent": ({"user_id": "ann", "agent_id": "home"}, ["Ann at home."]),
+    "an agent of anybody": ({"agent_id": "work"}, ["Ann at work.", "Bob at work."]),
+    "any user": ({"user_id": "*"}, ["Ann at home.", "Ann at work.", "Ann.", "Bob at work."]),
+    "any agent": (
+        {"AND": [{"user_id": "ann"}, {"agent_id": "*"}]},
+        ["Ann at home.", "Ann at work."],
+    ),
+    "one or the other": (
+        {"OR": [{"user_id": "bob"}, {"AND": [{"user_id": "ann"}, {"agent_id": "home"}]}]},
+        ["Ann at home.", "Bob at work."],
+    ),
+    "several users": ({"user_id": {"in": ["ann", "bob"]}, "agent_id": "work"}, ["Ann at work.", "Bob at work."]),
+    "not an agent": ({"AND": [{"user_id": "ann"}, {"NOT": [{"agent_id": "home"}]}]}, ["Ann at work.", "Ann."]),
+    "another agent": ({"user_id": "ann", "agent_id": {"ne": "home"}}, ["Ann at work.", "Ann."]),
+    "none of these": ({"user_id": "ann", "agent_id": {"nin": ["home", "work"]}}, ["Ann."]),
+    "metadata": ({"user_id": "ann", "metadata": {"rank": 2}}, ["Ann at work."]),
+    "metadata in a range": ({"user_id": "ann", "metadata": {"rank": {"gt": 1, "lte": 3}}}, ["Ann at work."]),
+    "words": ({"user_id": "*", "keywords": {"contains": "work"}}, ["Ann at work.", "Bob at work."]),
+    "time": (
+        {"user_id": "ann", "created_at": {"gte": "2020-01-01", "lt": "2999-01-01T00:00:00Z"}, "rank": 1},
+        ["Ann."],
+    ),
+    "no match": ({"user_id": "ann", "created_at": {"lt": "2020-01-01"}}, []),
+}
+
+
+async def test_the_filter_grammar(client: Client) -> None:
+    await client.added("Ann.", metadata={"rank": 1})
+    await client.added("Ann at work.", agent_id="work", metadata={"rank": 2})
+    await client.added("Ann at home.", agent_id="home")
+    await client.added("Bob at work.", user_id="bob", agent_id="work")
+    listed = {name: sorted(await client.listed(**filters)) for name, (filters, _) in FILTERS.items()}
+    assert listed == {name: texts for name, (_, texts) in FILTERS.items()}
+    for name, (filters, texts) in FILTERS.items():
+        found = (await client.call("search", "Ann at work", filters=filters))["results"]
+        assert (name, sorted(one["memory"] for one in found)) == (name, texts)
+
+
+async def test_options_of_a_search(client: Client) -> None:
+    for number in range(3):
+        await client.added(f"Tea number {number}.", metadata={"rank": number})
+    of_ann = {"user_id": "ann"}
+    few = await client.call("search", "tea", filters=of_ann, top_k=2, rerank=True, keyword_search=True)
+    assert len(few["results"]) == 2
+    ranked = await client.call("search", "tea", filters=of_ann, metadata={"rank": 1}, fields=["memory"])
+    assert [set(one) for one in ranked["results"]] == [{"id", "memory"}]
+    assert (await client.call("search", "tea", filters=of_ann, threshold=5.0))["results"] == []
+
+
+async def test_pages(client: Client) -> None:
+    for number in range(5):
+        await client.added(f"{number}")
+    pages = [
+        await client.call("get_all", GetAllMemoryOptions(filters={"user_id": "ann"}, page=page, page_size=2))
+        for page in (1, 2, 3, 4)
+    ]
+    texts = [[one["memory"] for one in page["results"]] for page in pages]
+    assert texts == [["4", "3"], ["2", "1"], ["0"], []]
+    assert {page["count"] for page in pages} == {5}
+    assert [page["next"] for page in pages][1:] == ["/v3/memories/?page=3&page_size=2", None, None]
+    assert [page["previous"] for page in pages][:2] == [None, "/v3/memories/?page=1&page_size=2"]
+
+
+async def test_an_update_is_a_step_in_the_history(client: Client) -> None:
+    item_id = await client.added("Tea at five.", metadata={"n": 1}, expiration_date="2999-01-31")
+    await client.call("update", item_id, UpdateMemoryOptions(text="Tea at six."))
+    cleared = await client.call("update", item_id, expiration_date=None)
+    assert (cleared["memory"], cleared["expiration_date"], cleared["metadata"]) == ("Tea at six.", None, {"n": 1})
+    await client.call("delete", item_id)
+    steps = await client.call("history", item_id)
+    assert [(step["event"], step["old_memory"], step["new_memory"]) for step in steps] == [
+        ("ADD", None, "Tea at five."),
+        ("UPDATE", "Tea at five.", "Tea at six."),
+        ("UPDATE", "Tea at six.", "Tea at six."),
+        ("DELETE", "Tea at six.", None),
+    ]
+    assert steps[0]["input"] == [{"role": "user", "content": "Tea at five."}]
+
+
+@pytest.mark.parametrize(("linked", "left"), [(False, 1), (True, 0)])
+async def test_deleting_with_what_it_superseded(client: Client, linked: bool, left: int) -> None:
+    item_id = await client.added("Tea at five.")
+    await client.call("update", item_id, text="Tea at six.")
+    await client.call("delete", item_id, delete_linked=linked)
+    page = await client.call("get_all", filters={"user_id": "ann"}, latest_only=False)
+    assert page["count"] == left
+
+
+async def test_a_batch_with_an_unknown_memory_changes_nothing(client: Client) -> None:
+    item_id = await client.added("Tea.")
+    edits = [{"memory_id": item_id, "text": "Milk."}, {"memory_id": NOBODY, "text": "Milk."}]
+    assert isinstance(await refusal(client, "batch_update", edits), MemoryNotFoundError)
+    assert isinstance(await refusal(client, "batch_delete", edits[1:] + edits[:1]), ValidationError)
+    ids = [{"memory_id": one["memory_id"]} for one in edits]
+    assert isinstance(await refusal(client, "batch_delete", ids), MemoryNotFoundError)
+    assert await client.listed(user_id="ann") == ["Tea."]
+
+
+async def test_deleting_all_takes_exactly_whom_it_names(client: Client) -> None:
+    for user, agent in (("ann", "home"), ("ann", "work"), ("bob", "work"), ("cem", "home")):
+        await client.added(f"{user} {agent}", user_id=user, agent_id=agent)
+    assert isinstance(await refusal(client, "delete_all"), ValidationError)
+    await client.call("delete_all", user_id="ann", agent_id="home")
+    assert sorted(await client.listed(user_id="*")) == ["ann work", "bob work", "cem home"]
+    await client.call("delete_users", agent_id="work")
+    assert await client.listed(user_id="*") == ["cem home"]
+    await client.added("ann again")
+    await client.call("delete_all", DeleteAllMemoryOptions(filters={"user_id": "ann"}))
+    assert await client.listed(user_id="*") == ["cem home"]
+    await client.call("delete_all", user_id="*")
+    assert (await client.call("users"))["results"] == []
+
+
+async def test_deleting_a_user_takes_writes_that_still_wait_too(it: DropIn, client: Client) -> None:
+    answer = await client.call("add", "I like green tea.", user_id="a/b")
+    await client.call("delete_users", user_id="a/b")
+    gone = await it.gateway.get(f"/v1/event/{answer['event_id']}", headers={"X-API-Key": "alice-key"})
+    assert (gone.status, await client.listed(user_id="a/b")) == (404, [])
+
+
+REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
+    "nobody to remember for": ("add", ("Tea.",), {}, "HTTP_422"),
+    "an agent without a user": ("add", ("Tea.",), {"agent_id": "home"}, "HTTP_501"),
+    "an app": ("add", ("Tea.",), {"user_id": "ann", "app_id": "x"}, "HTTP_501"),
+    "nothing said": ("add", (" ",), {"user_id": "ann"}, "HTTP_422"),
+    "two users": ("add", ("Tea.",), {"user_id": "ann", "filters": {"user_id": "bob"}}, "HTTP_422"),
+    "instructions": ("add", ("Tea.",), {"user_id": "ann", "custom_instructions": "Be brief."}, "HTTP_501"),
+    "an unknown option": ("add", ("Tea.",), {"user_id": "ann", "colour": "red"}, "HTTP_422"),
+    "a picture": ("add", ([{"role": "user", "content": [{"type": "image_url"}]}],), {"user_id": "ann"}, "HTTP_501"),
+    "a strange date": ("add", ("Tea.",), {"user_id": "ann", "expiration_date": "soon"}, "HTTP_422"),
+    "a strange time": ("add", ("Tea.",), {"user_id": "ann", "timestamp": 1e300}, "HTTP_422"),
+    "a search of nobody": ("search", ("tea",), {}, "HTTP_422"),
+    "a search of no entity": ("search", ("tea",), {"filters": {"rank": 1}}, "HTTP_422"),
+    "a search in an app": ("search", ("tea",), {"filters": {"OR": [{"app_id": "x"}, {"user_id": "a"}]}}, "HTTP_501"),
+    "an operator not served": (
+        "search",
+        ("tea",),
+        {"filters": {"user_id": "ann", "keywords": {"icontains": "x"}}},
+        "HTTP_501",
+    ),
+    "an unknown operator": ("get_all", (), {"filters": {"user_id": {"like": "x"}}}, "HTTP_422"),
+    "expired memories": ("get_all", (), {"filters": {"user_id": "ann"}, "show_expired": True}, "HTTP_501"),
+    "a page beyond reach": ("get_all", (), {"filters": {"user_id": "ann"}, "page": 10**6}, "HTTP_422"),
+    "a page of no number": ("get_all", (), {"filters": {"user_id": "ann"}, "page": "x"}, "HTTP_422"),
+    "an unknown memory": ("get", (NOBODY,), {}, "HTTP_404"),
+    "a strange id": ("get", ("no-uuid",), {}, "HTTP_404"),
+    "another time": ("update", (NOBODY,), {"timestamp": 1}, "HTTP_501"),
+    "all of an app": ("delete_all", (), {"app_id": "x"}, "HTTP_501"),
+    "all of any agent": ("delete_all", (), {"agent_id": "*"}, "HTTP_501"),
+    "all of a condition": ("delete_all", (), {"filters": {"user_id": {"ne": "ann"}}}, "HTTP_422"),
+    "all of a program": ("delete_all", (), {"filters": "__import__('os')"}, "HTTP_422"),
+    "an app's entity": ("delete_users", (), {"app_id": "x"}, "HTTP_501"),
+}
+
+
+async def test_what_cannot_be_done_is_refused_with_its_reason(client: Client) -> None:
+    for name, (method, args, kwargs, code) in REFUSED.items():
+        error = await refusal(client, method, *args, **kwargs)
+        assert (name, error.error_code) == (name, code)
+        assert error.message == error.details["error"]["message"], name
+    assert await client.listed(user_id="*") == []
+
+
+async def test_a_wrong_key_says_so_when_the_client_is_made(it: DropIn) -> None:
+    with pytest.raises(ValueError, match="This API key is not known"):
+        await it.client("sync", "wrong")
