@@ -1,18 +1,20 @@
 """An engine that refuses connections: one retry, and a circuit that opens and closes again."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
 from yarl import URL
 
-from gateway.engine_guard import Breaker, CircuitOpen, EngineGuard, RetryBudget
+from gateway.engine_guard import Breaker, CircuitOpen, EngineGuard
+from gateway.engines import Engines, RetryBudget
 from gateway.settings import GatewaySettings
-from memloop.clients import RawResponse
+from memloop.clients import EngineBusy, RawResponse
+from memloop.ports import Completion, Prompt, Sampling
+from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, EngineError, MemloopError, Timeout, Unavailable, Unreachable
-from tests.fakes.streaming_engine import MODEL, FakeEngine
+from tests.fakes.streaming_engine import MODEL, FakeEngine, fake_engine
 from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway, running_gateway
 
@@ -29,18 +31,29 @@ class Engine:
     calls: int = 0
     checks: int = 0
 
-    @asynccontextmanager
-    async def stream_raw(self, body: bytes, *, path: str) -> AsyncGenerator[RawResponse]:
+    async def send_raw(self, body: bytes, *, path: str) -> RawResponse:
         del body, path
-        self.calls += 1
-        if self.failures:
-            raise self.failures.pop(0)
-        yield ANSWER
+        self._call()
+        return ANSWER
+
+    async def ask(self, prompt: Prompt, *, model: str) -> Completion:
+        del prompt
+        self._call()
+        return Completion(content=model)
+
+    async def get_json(self, path: str) -> Json:
+        self._call()
+        return {"path": path}
 
     async def check(self) -> None:
         self.checks += 1
         if self.health is not None:
             raise self.health
+
+    def _call(self) -> None:
+        self.calls += 1
+        if self.failures:
+            raise self.failures.pop(0)
 
 
 @dataclass
@@ -51,17 +64,19 @@ class Clock:
         return self.now
 
 
-def guard(engine: Engine, clock: Clock | None = None, *, failures: int = 100) -> EngineGuard:
-    return EngineGuard(engine, Breaker(failures=failures, open_s=5.0, clock=clock or Clock()))
+def guard(*engines: Engine, clock: Clock | None = None, failures: int = 100) -> Engines:
+    clock = clock or Clock()
+    return Engines(
+        [EngineGuard(engine, Breaker(failures=failures, open_s=5.0, clock=clock)) for engine in engines], model="m"
+    )
 
 
-async def outcomes(guarded: EngineGuard, count: int) -> Sequence[type[object]]:
+async def outcomes(guarded: Engines, count: int) -> Sequence[type[object]]:
     """What each of some calls came to."""
 
     async def outcome() -> type[object]:
         try:
-            async with guarded.open(b"{}", path="chat/completions") as response:
-                return type(response)
+            return type(await guarded.send(b"{}", path="chat/completions"))
         except MemloopError as error:
             return type(error)
 
@@ -103,13 +118,23 @@ async def test_the_circuit_opens_after_failures_in_a_row_and_the_engine_is_left_
 
 
 async def test_an_answer_in_between_starts_the_count_again() -> None:
-    engine = Engine([Unreachable("u"), EngineError("500"), Unreachable("u")])
+    engine = Engine([Unreachable("u"), EngineError("500"), Unreachable("u")])  # "500" is an answer of its own
     assert await outcomes(guard(engine, failures=2), 4) == [Unreachable, EngineError, Unreachable, object]
+
+
+@pytest.mark.parametrize("error", [Timeout("silence"), Unavailable("lost")], ids=repr)
+async def test_silence_and_lost_connections_open_the_circuit_too(error: MemloopError) -> None:
+    assert await outcomes(guard(Engine([error] * 9), failures=2), 3) == [type(error), type(error), CircuitOpen]
+
+
+async def test_an_engine_that_takes_no_work_now_is_there() -> None:
+    engine = Engine([EngineBusy("503")] * 3)
+    assert await outcomes(guard(engine, failures=1), 4) == [EngineBusy, EngineBusy, EngineBusy, object]
 
 
 async def test_a_probe_that_is_answered_closes_the_circuit() -> None:
     engine, clock = Engine([Unreachable("u")], health=EngineError("no such route", engine_status=404)), Clock()
-    guarded = guard(engine, clock, failures=1)
+    guarded = guard(engine, clock=clock, failures=1)
     before = await outcomes(guarded, 2)
     clock.now = 5.0
     assert [*before, *await outcomes(guarded, 2)] == [Unreachable, CircuitOpen, object, object]
@@ -118,11 +143,80 @@ async def test_a_probe_that_is_answered_closes_the_circuit() -> None:
 
 async def test_a_probe_that_fails_keeps_the_circuit_open() -> None:
     engine, clock = Engine([Unreachable("u")], health=Unreachable("u")), Clock()
-    guarded = guard(engine, clock, failures=1)
+    guarded = guard(engine, clock=clock, failures=1)
     before = await outcomes(guarded, 1)
     clock.now = 5.0
     assert [*before, *await outcomes(guarded, 2)] == [Unreachable, Unreachable, CircuitOpen]
     assert (engine.calls, engine.checks) == (1, 1)
+
+
+@pytest.mark.parametrize("error", [REFUSED, Unreachable("u"), EngineBusy("503")], ids=repr)
+async def test_the_next_engine_gets_what_the_one_before_cannot_have_begun(error: MemloopError) -> None:
+    first, second = Engine([error]), Engine()
+    assert await outcomes(guard(first, second), 2) == [object, object]
+    assert (first.calls, second.calls) == (2, 1)
+
+
+@pytest.mark.parametrize("error", [Timeout("t"), Unavailable("lost"), EngineError("e")], ids=repr)
+async def test_what_may_have_broken_an_engine_is_not_sent_to_the_next(error: MemloopError) -> None:
+    first, second = Engine([error]), Engine()
+    assert await outcomes(guard(first, second), 1) == [type(error)]
+    assert second.calls == 0
+
+
+async def test_an_engine_with_an_open_circuit_is_passed_over_until_it_is_back() -> None:
+    first, second, clock = Engine([Unreachable("u")]), Engine(), Clock()
+    guarded = guard(first, second, clock=clock, failures=1)
+    assert await outcomes(guarded, 3) == [object] * 3
+    assert (first.calls, second.calls) == (1, 3)
+    clock.now = 5.0
+    await outcomes(guarded, 2)
+    assert (first.calls, second.calls) == (3, 3)
+
+
+async def test_when_all_engines_refuse_all_are_tried_once_more() -> None:
+    first, second = Engine([REFUSED] * 2), Engine([REFUSED])
+    assert await outcomes(guard(first, second), 1) == [object]
+    assert (first.calls, second.calls) == (2, 2)
+
+
+async def test_the_loops_fall_back_and_leave_retries_to_their_hosts() -> None:
+    prompt = Prompt((), Sampling(max_tokens=1))
+    first, second = Engine([REFUSED] * 2), Engine([REFUSED])
+    guarded = guard(first, second)
+    with pytest.raises(ConnectRefused):
+        await guarded.complete(prompt)
+    assert (await guarded.of_model("other").complete(prompt)).content == "other"
+    assert (first.calls, second.calls) == (2, 2)
+
+
+async def test_engines_are_there_when_one_of_them_is() -> None:
+    gone = Engine(health=Unreachable("u"))
+    await guard(gone, Engine()).check()
+    with pytest.raises(Unreachable):
+        await guard(gone, gone).check()
+
+
+async def test_chats_go_to_the_fallback_while_the_first_engine_is_down(
+    settings: GatewaySettings, engine: FakeEngine
+) -> None:
+    async with fake_engine() as other:
+        changes = {"model": MODEL, "engine_breaker_open_s": 0.1, "engine_fallback_urls": f" {other.url} ,"}
+        port = URL(engine.url).port
+        async with running_gateway(settings.model_copy(update=changes)) as gateway:
+            await engine.stop()
+            answers = [await gateway.chat(), await gateway.chat(stream=True), await gateway.get("/v1/models")]
+            assert [answer.status for answer in answers] == [200] * 3
+            assert (await gateway.get("/readyz")).json["dependencies"]["engine"] == "ok"
+            assert await gateway.metric("upstream_fallback_total") == 3
+            assert port is not None
+            await engine.start(port=port)
+
+            async def first_again() -> bool:
+                await gateway.chat()
+                return bool(engine.received)
+
+            await eventually(first_again)
 
 
 async def test_clients_are_told_at_once_while_the_engine_is_gone_and_served_when_it_is_back(

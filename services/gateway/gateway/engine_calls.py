@@ -55,7 +55,8 @@ class EngineCall:
     ) -> Response:
         async with AsyncExitStack() as opened:
             async with stop_when_gone(self._request.receive):
-                upstream = await opened.enter_async_context(self._services.guarded.open(body, path=path))
+                upstream = await self._services.engine.send(body, path=path)
+                opened.callback(upstream.close)
                 streams = upstream.status < 400 and is_event_stream(upstream)
                 raw = b"" if streams else await upstream.read()
             if upstream.status >= 400:

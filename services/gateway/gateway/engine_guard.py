@@ -1,27 +1,23 @@
-"""Opens requests at one engine: one retry where nothing can have been sent, and no queue before an engine that is gone.
+"""One engine, and the circuit breaker that leaves it alone while it is gone.
 
-A connection that the engine refused carried nothing, so the request is tried once more, after a pause with jitter; the
-client has seen nothing yet. No timeout is retried: the engine may be at work. Retries are a tenth of all calls at most,
-after the first ten, so that they never double the load on an engine that comes up again.
-
-After some connection failures in a row the circuit is open: requests are refused at once for a while. Then one of
-them asks the engine for its models, while the others are still refused; if it answers, the circuit is closed.
+After some failures in a row the circuit is open: requests are refused at once for a while. Then one of them asks the
+engine for its models, while the others are still refused; if it answers, the circuit is closed. A failure is a
+connection that does not come about or is lost before the answer begins, or a silence longer than the read timeout.
 """
 
 import asyncio
-import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import Final, Protocol, TypeVar
 
-from memloop.clients import RawResponse
-from memloop.wire.errors import ConnectRefused, MemloopError, Unavailable, Unreachable
+from memloop.clients import EngineBusy, RawResponse
+from memloop.ports import Completion, Prompt
+from memloop.wire.chat import Json
+from memloop.wire.errors import MemloopError, Timeout, Unavailable, Unreachable
 
-_PAUSE_S: Final = (0.05, 0.25)
 _PROBE_S: Final = 3.0
-_MOST_RETRIES: Final = 10.0
-_RETRIES_PER_CALL: Final = 0.1
+Answer = TypeVar("Answer")
 
 
 class CircuitOpen(Unavailable):
@@ -31,10 +27,18 @@ class CircuitOpen(Unavailable):
 
 
 class Engine(Protocol):
-    """What is guarded."""
+    """What is guarded: an engine's client."""
 
-    def stream_raw(self, body: bytes, *, path: str) -> AbstractAsyncContextManager[RawResponse]:
-        """An open response."""
+    async def send_raw(self, body: bytes, *, path: str) -> RawResponse:
+        """An open response, which the caller closes."""
+        ...
+
+    async def ask(self, prompt: Prompt, *, model: str) -> Completion:
+        """A model's reply."""
+        ...
+
+    async def get_json(self, path: str) -> Json:
+        """A read, such as ``models``."""
         ...
 
     async def check(self) -> None:
@@ -42,26 +46,8 @@ class Engine(Protocol):
         ...
 
 
-class RetryBudget:
-    """How many retries may be made: each call earns a tenth of one."""
-
-    def __init__(self) -> None:
-        self._left = _MOST_RETRIES
-
-    def earn(self) -> None:
-        """A call is made."""
-        self._left = min(_MOST_RETRIES, self._left + _RETRIES_PER_CALL)
-
-    def spend(self) -> bool:
-        """Take one retry, if there is one."""
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
-
-
 class Breaker:
-    """Opens after ``failures`` connection failures in a row, for ``open_s`` seconds; then one probe decides."""
+    """Opens after ``failures`` failures in a row, for ``open_s`` seconds; then one probe decides."""
 
     def __init__(self, *, failures: int, open_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = failures
@@ -87,55 +73,44 @@ class Breaker:
 
     @contextmanager
     def watched(self) -> Generator[None]:
-        """Learn from an attempt whether the engine can be reached. Any answer of its own means that it can."""
+        """Learn from an attempt whether the engine is there. Any answer of its own means that it is."""
         try:
             yield
-        except Unreachable:
-            self._failures += 1
-            if self._failures >= self._most:
-                self._opened_at = self._clock()
-            raise
-        except MemloopError:
-            self._closed()
+        except MemloopError as error:
+            self._failed() if _is_gone(error) else self._closed()
             raise
         else:
             self._closed()
+
+    def _failed(self) -> None:
+        self._failures += 1
+        if self._failures >= self._most:
+            self._opened_at = self._clock()
 
     def _closed(self) -> None:
         self._failures = 0
         self._opened_at = None
 
 
-class EngineGuard:
-    """One engine behind its breaker and its retry budget."""
+def _is_gone(error: MemloopError) -> bool:
+    return isinstance(error, Unavailable | Timeout) and not isinstance(error, EngineBusy)
 
-    def __init__(self, engine: Engine, breaker: Breaker, budget: RetryBudget | None = None) -> None:
+
+class EngineGuard:
+    """One engine behind its breaker."""
+
+    def __init__(self, engine: Engine, breaker: Breaker) -> None:
         self._engine = engine
         self._breaker = breaker
-        self._budget = budget or RetryBudget()
 
-    @asynccontextmanager
-    async def open(self, body: bytes, *, path: str) -> AsyncGenerator[RawResponse]:
-        """An open response. Raises CircuitOpen, and what the engine's client raises."""
-        async with AsyncExitStack() as opened:
-            yield await self._answered(opened, body, path)
-
-    async def _answered(self, opened: AsyncExitStack, body: bytes, path: str) -> RawResponse:
-        self._budget.earn()
-        try:
-            return await self._tried(opened, body, path)
-        except ConnectRefused:
-            if not self._budget.spend():
-                raise
-        await asyncio.sleep(random.uniform(*_PAUSE_S))
-        return await self._tried(opened, body, path)
-
-    async def _tried(self, opened: AsyncExitStack, body: bytes, path: str) -> RawResponse:
-        await self._breaker.admit(self._probe)
+    async def call(self, ask: Callable[[Engine], Awaitable[Answer]]) -> Answer:
+        """What the engine gives to ``ask``. Raises CircuitOpen, and what the engine's client raises."""
+        await self._breaker.admit(self.check)
         with self._breaker.watched():
-            return await opened.enter_async_context(self._engine.stream_raw(body, path=path))
+            return await ask(self._engine)
 
-    async def _probe(self) -> None:
+    async def check(self) -> None:
+        """Raise Unreachable unless the engine is there, whatever it answers."""
         try:
             async with asyncio.timeout(_PROBE_S):
                 await self._engine.check()
@@ -144,4 +119,4 @@ class EngineGuard:
         except TimeoutError as error:
             raise Unreachable("the engine does not answer") from error
         except MemloopError:
-            return  # it is there, whatever it answers
+            return

@@ -69,6 +69,11 @@ class Metrics:
         self.upstream_abort = Counter(
             "upstream_abort", "Engine requests aborted because the client left.", registry=registry
         )
+        self.upstream_fallback = Counter(
+            "upstream_fallback",
+            "Times that an engine could not take a request and the next one was asked.",
+            registry=registry,
+        )
         self.rate_limit_skipped = Counter(
             "rate_limit_skipped", "Requests that Redis could not count, let in all the same.", registry=registry
         )

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from gateway.engines import Engines
 from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
-from memloop.clients import EngineClient, InferenceClient
+from memloop.clients import InferenceClient
 from memloop.ports import Splitter
 from memloop.profiles import Profile, load_profile
 from memloop.wire.chat import Json
@@ -31,7 +32,7 @@ class LoopModel:
     splitter: Splitter
 
 
-async def loop_model(settings: GatewaySettings, engine: EngineClient, inference: InferenceClient | None) -> LoopModel:
+async def loop_model(settings: GatewaySettings, engine: Engines, inference: InferenceClient | None) -> LoopModel:
     """The loops' model. Waits up to ``startup_wait_s`` for whoever must be asked.
 
     Raises DependencyError when nobody answers by then, ProfileError and OSError on wrong settings.
@@ -44,7 +45,7 @@ async def loop_model(settings: GatewaySettings, engine: EngineClient, inference:
     )
 
 
-async def _model_id(engine: EngineClient, inference: InferenceClient | None) -> str:
+async def _model_id(engine: Engines, inference: InferenceClient | None) -> str:
     if inference is not None:
         return (await inference.model()).id
     return _first_id(await engine.get_json("models"))

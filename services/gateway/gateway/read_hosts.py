@@ -9,11 +9,11 @@ from dataclasses import replace
 from redis.asyncio import Redis
 
 from gateway.checkpoints import Journal, JournalCheckpoints, NoCheckpoints
+from gateway.engines import Engines
 from gateway.lanes import JobCancelled, JobGone, Lease
 from gateway.read_records import ReadJob, ReadRecords, terminal_event
 from gateway.reads import ReadingTools, cancelled, failed, new_record, run_read
 from gateway.runner import Ending, Hold, is_outage
-from memloop.clients import EngineClient
 from memloop.wire.errors import DependencyError, EngineError, InvalidRequest, MemloopError, NotFound, NotSupported
 from memloop.wire.long_read import LongRead, ReadEvent
 
@@ -95,7 +95,7 @@ class ForegroundRead:
 class ReadHandler:
     """The worker's side of the queue of background reads."""
 
-    def __init__(self, redis: Redis, tools: ReadingTools, engine: EngineClient) -> None:
+    def __init__(self, redis: Redis, tools: ReadingTools, engine: Engines) -> None:
         self._redis = redis
         self._tools = tools
         self._engine = engine

@@ -3,7 +3,7 @@
 What a client sees when the engine is lost in mid-stream is an ``error`` event, and then the end.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from gateway.answers import object_in, objects_in, parsed_object
@@ -21,11 +21,13 @@ _HEAD = ("id", "created", "model", "system_fingerprint")
 
 
 async def relay(services: Services, upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
-    """The engine's events, untouched; unread too, and together as they came, unless their tokens are counted."""
+    """The engine's events, untouched and together as they came; unread too, unless their tokens are counted."""
+    cutter = EventCutter()
     try:
-        async with aclosing((_events if meter.counts_tokens else _pieces)(upstream, meter)) as pieces:
-            async for piece in pieces:
-                yield piece
+        while data := await upstream.some():
+            meter.first_byte()
+            if events := _counted(cutter.feed(data), meter) if meter.counts_tokens else cutter.whole(data):
+                yield events
     except DependencyError as error:
         count_error(services, error)
         yield error_event(soon(error))
@@ -61,12 +63,10 @@ async def _events(upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, 
             yield event
 
 
-async def _pieces(upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
-    cutter = EventCutter()
-    async for data in upstream.chunks():
-        meter.first_byte()
-        if events := cutter.whole(data):
-            yield events
+def _counted(events: Sequence[bytes], meter: Meter) -> bytes:
+    for event in events:
+        meter.streamed(event)
+    return b"".join(events)
 
 
 class _ChatStream:

@@ -11,6 +11,7 @@ from redis.backoff import NoBackoff
 
 from gateway.auth import KeyRing, load_keys
 from gateway.engine_guard import Breaker, EngineGuard
+from gateway.engines import Engines
 from gateway.idempotency import Idempotency
 from gateway.jobs import Jobs
 from gateway.limits import Capacity, Lanes
@@ -32,10 +33,8 @@ class Services:
     metrics: Metrics
     redis: Redis
     store: StoreClient
-    engine: EngineClient
+    engine: Engines
     """Its ``complete`` asks ``model``, which the loops use; a chat names its own in its body."""
-    guarded: EngineGuard
-    """The same engine, for requests that pass through to it."""
     inference: InferenceClient | None
     profile: Profile
     splitter: Splitter
@@ -57,17 +56,18 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
         redis = await stack.enter_async_context(_redis(settings))
         store = await stack.enter_async_context(StoreClient(settings.store_url, key=_secret(settings.store_key)))
         inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
-        async with _engine(settings, model="") as unnamed:
-            served = await loop_model(settings, unnamed, inference)
-        engine = await stack.enter_async_context(_engine(settings, model=served.id))
+        clients = [await stack.enter_async_context(_engine(settings, url)) for url in settings.engines]
+        engines = Engines(
+            [EngineGuard(client, _breaker(settings)) for client in clients], on_fallback=metrics.upstream_fallback.inc
+        )
+        served = await loop_model(settings, engines, inference)
         yield Services(
             settings=settings,
             keys=keys,
             metrics=metrics,
             redis=redis,
             store=store,
-            engine=engine,
-            guarded=EngineGuard(engine, _breaker(settings)),
+            engine=engines.of_model(served.id),
             inference=inference,
             profile=served.profile,
             splitter=served.splitter,
@@ -97,10 +97,10 @@ def _redis(settings: GatewaySettings) -> Redis:
     )
 
 
-def _engine(settings: GatewaySettings, *, model: str) -> EngineClient:
+def _engine(settings: GatewaySettings, url: str) -> EngineClient:
     return EngineClient(
-        settings.engine_url,
-        model=model,
+        url,
+        model="",
         api_key=_secret(settings.engine_api_key),
         timeouts=Timeouts(
             connect_s=settings.engine_connect_timeout_s,

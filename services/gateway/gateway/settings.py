@@ -28,6 +28,9 @@ class GatewaySettings(ServiceSettings):
     enqueue_timeout_s: float = Field(default=1.0, gt=0)
 
     engine_url: str = "http://127.0.0.1:7803/v1"
+    engine_fallback_urls: str = ""
+    """More engines, with commas between, asked in this order while those before them are gone. Key and models are the
+    same on all."""
     engine_api_key: SecretStr | None = None
     engine_connect_timeout_s: float = Field(default=5.0, gt=0)
     engine_read_timeout_s: float = Field(default=600.0, gt=0)
@@ -64,6 +67,11 @@ class GatewaySettings(ServiceSettings):
     """The longest document of a long read."""
     sync_wait_s: float = Field(default=60.0, gt=0)
     """How long a memory add with ``sync`` waits for its event before it answers 202."""
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The base URLs of all engines, the first one first."""
+        return (self.engine_url, *(url for url in map(str.strip, self.engine_fallback_urls.split(",")) if url))
 
     @model_validator(mode="after")
     def _key_sources(self) -> Self:

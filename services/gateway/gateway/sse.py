@@ -5,7 +5,6 @@ Source of the format: WHATWG HTML, "Server-sent events".
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 
@@ -13,7 +12,7 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.disconnect import wait_until_gone
+from gateway.disconnect import ClientGone, stop_when_gone
 from memloop.wire.errors import MemloopError
 
 DONE = b"data: [DONE]\n\n"
@@ -92,38 +91,52 @@ class EventStream(Response):
         self._last_sent = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pulse = _Pulse(send, every_s=self._heartbeat_s)
         async with self._owns, aclosing(self._source):
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            if await self._send_all(receive, send):
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-            elif self._on_abandoned is not None:
-                self._on_abandoned()
-
-    async def _send_all(self, receive: Receive, send: Send) -> bool:
-        """Whether the stream was sent to its end (False: the client left)."""
-        self._last_sent = time.monotonic()
-        async with asyncio.TaskGroup() as group:
-            body = group.create_task(self._send_body(send))
-            beats = group.create_task(self._keep_alive(send))
-            watch = group.create_task(self._cancel_when_gone(receive, body))
-            body.add_done_callback(lambda _: (beats.cancel(), watch.cancel()))
-        return not body.cancelled()
-
-    async def _send_body(self, send: Send) -> None:
-        async for events in self._source:
-            await send({"type": "http.response.body", "body": events, "more_body": True})
-            self._last_sent = time.monotonic()
-
-    async def _keep_alive(self, send: Send) -> None:
-        while True:
-            quiet_s = time.monotonic() - self._last_sent
-            if quiet_s >= self._heartbeat_s:
-                await send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
-                self._last_sent = time.monotonic()
+            try:
+                async with stop_when_gone(receive), pulse:
+                    async for events in self._source:
+                        await send({"type": "http.response.body", "body": events, "more_body": True})
+                        pulse.sent()
+            except ClientGone:
+                if self._on_abandoned is not None:
+                    self._on_abandoned()
             else:
-                await asyncio.sleep(self._heartbeat_s - quiet_s)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    @staticmethod
-    async def _cancel_when_gone(receive: Receive, body: "asyncio.Task[None]") -> None:
-        await wait_until_gone(receive)
-        body.cancel()
+
+class _Pulse:
+    """Sends a comment whenever nothing was sent for ``every_s`` seconds. What is sent only moves a mark in time."""
+
+    def __init__(self, send: Send, *, every_s: float) -> None:
+        self._send = send
+        self._every_s = every_s
+        self._loop = asyncio.get_running_loop()
+        self._last_sent = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self._beat: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        self._timer = self._loop.call_later(self._every_s, self._look)
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._beat is not None:
+            self._beat.cancel()
+            await asyncio.wait({self._beat})
+
+    def sent(self) -> None:
+        """Something else went out."""
+        self._last_sent = self._loop.time()
+
+    def _look(self) -> None:
+        if self._loop.time() - self._last_sent >= self._every_s:
+            if self._beat is None or self._beat.done():  # one that the client has not taken yet is enough
+                self._beat = self._loop.create_task(self._send_beat())
+            self.sent()
+        self._timer = self._loop.call_at(self._last_sent + self._every_s, self._look)
+
+    async def _send_beat(self) -> None:
+        await self._send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})

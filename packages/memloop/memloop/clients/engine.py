@@ -37,6 +37,10 @@ _TIMEOUTS = Timeouts()
 _DIALECT = Dialect()
 
 
+class EngineBusy(Unavailable):
+    """The engine answered 503: it is there, and takes no work now."""
+
+
 class EngineClient:
     """A ChatModel behind HTTP, and the raw calls that a gateway passes through.
 
@@ -160,7 +164,7 @@ def engine_error(status: int, raw: bytes, headers: Mapping[str, str]) -> Memloop
     message = f"the engine answered {status}: {fault.message[:_MESSAGE_CHARS]}"
     wait_s = retry_after(headers)
     if status == 503:
-        return Unavailable(message, retry_after_s=wait_s)
+        return EngineBusy(message, retry_after_s=wait_s)
     if status == 504:
         return Timeout(message)
     return EngineError(message, engine_status=status, param=fault.param, code=fault.code, retry_after_s=wait_s)
