@@ -54,7 +54,7 @@ class EngineServer:
                 self.hanging.set()
                 await self.let_go.wait()
             await asyncio.sleep(random.uniform(0, self.latency_s))
-            return _response(self.answer(body))
+            return _response(self.answer(body), streams=body.get("stream") is True)
         finally:
             self.active -= 1
 
@@ -87,11 +87,17 @@ async def engine_server(answer: Callable[[Body], Reply], *, hang_at: int | None 
         await runner.cleanup()
 
 
-def _response(reply: Reply) -> web.Response:
+def _response(reply: Reply, *, streams: bool = False) -> web.Response:
     if isinstance(reply, int):
         error = {"message": f"scripted {reply}", "type": "invalid_request_error", "param": None, "code": None}
         return web.json_response({"error": error}, status=reply)
     message: Body = {"role": "assistant", "content": reply} if isinstance(reply, str) else reply
+    if streams:
+        chunk = {
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": message, "finish_reason": "stop"}],
+        }
+        return web.Response(text=f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n", content_type="text/event-stream")
     reason = "tool_calls" if message.get("tool_calls") else "stop"
     choice = {"index": 0, "message": message, "finish_reason": reason}
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 
 from fastapi import Request, Response
 
+from gateway.call_spans import open_call
 from gateway.disconnect import ClientGone, stop_when_gone
 from gateway.meter import Meter
 from gateway.services import Services
@@ -55,8 +56,7 @@ class EngineCall:
     ) -> Response:
         async with AsyncExitStack() as opened:
             async with stop_when_gone(self._request.receive):
-                upstream = await self._services.engine.send(body, path=path)
-                opened.callback(upstream.close)
+                upstream = await self._opened(opened, body, path)
                 streams = upstream.status < 400 and is_event_stream(upstream)
                 raw = b"" if streams else await upstream.read()
             if upstream.status >= 400:
@@ -66,6 +66,13 @@ class EngineCall:
             answer = await whole(raw)
             self._meter.finish()
             return self._json(answer, upstream)
+
+    async def _opened(self, opened: AsyncExitStack, body: bytes, path: str) -> RawResponse:
+        call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._meter.model))
+        with call.outgoing():
+            upstream = await self._services.engine.send(body, path=path)
+        opened.callback(upstream.close)
+        return upstream
 
     def _event_stream(self, events: AsyncGenerator[bytes, None], owns: AsyncExitStack) -> Response:
         return EventStream(

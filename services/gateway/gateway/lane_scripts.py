@@ -85,8 +85,8 @@ redis.call('ZREM', delayed, lane)
 local job = 'memloop:job:' .. head
 redis.call('HINCRBY', job, 'starts', 1)
 redis.call('HSET', job, 'status', 'in_progress')
-local counts = redis.call('HMGET', job, 'starts', 'failures', 'outages')
-return {'run', token, head, counts[1], counts[2] or 0, counts[3] or 0}
+local told = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'request_id', 'traceparent')
+return {'run', token, head, told[1], told[2] or 0, told[3] or 0, told[4] or '', told[5] or ''}
 """
 )
 

@@ -18,7 +18,7 @@ live in one Redis primary (in a cluster: one slot).
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from redis import exceptions
@@ -26,6 +26,7 @@ from redis.asyncio import Redis
 
 from gateway import lane_scripts
 from gateway.lua import Script, entries, entry_list, redis_errors
+from memloop.wire.correlation import Origin
 from memloop.wire.errors import Unavailable
 
 GROUP = "workers"
@@ -77,6 +78,7 @@ class Lease:
     starts: int
     failures: int
     outages: int
+    origin: Origin = field(default_factory=Origin)
 
     @property
     def mine(self) -> str:
@@ -144,7 +146,8 @@ class LaneQueue:
     async def submit(self, job: Submission) -> bool:
         """Queue the job; True when it is durable, False when a job of that id exists already."""
         keys = [*self._keys(job.lane), job_key(job.job_id), job.index, job.events_key]
-        pairs = [part for pair in job.fields.items() for part in pair]
+        fields = {**job.fields, **Origin.here().model_dump()}
+        pairs = [part for pair in fields.items() for part in pair]
         args = [job.job_id, job.lane, job.created_ms, job.first_event, *pairs]
         return await self._submit.number(keys, args) == 1
 
@@ -175,9 +178,9 @@ class LaneQueue:
         reply = await self._begin.rows(keys, [GROUP, ticket.id, ticket.lane, lease_ms])
         if reply[0] != "run":
             return None
-        token, job_id, *counts = reply[1:]
-        starts, failures, outages = map(int, counts)
-        return Lease(ticket, int(token), job_id, starts, failures, outages)
+        token, job_id, starts, failures, outages, request_id, traceparent = reply[1:]
+        origin = Origin(request_id=request_id, traceparent=traceparent)
+        return Lease(ticket, int(token), job_id, int(starts), int(failures), int(outages), origin)
 
     async def beat(self, lease: Lease, *, consumer: str, lease_ms: int) -> Beat:
         """Renew the lock and keep the ticket from looking stale; tells whether the job is still to be done."""

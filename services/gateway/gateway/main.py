@@ -16,7 +16,7 @@ from gateway.request_times import RequestTimes
 from gateway.routes import chat, long_read, mem0, memory, models
 from gateway.services import Services, open_services
 from gateway.settings import GatewaySettings
-from memloop.service import create_app, new_registry, refuse_open_listen, run
+from memloop.service import create_app, new_registry, refuse_open_listen, run, start_tracing
 
 CLIENT_CLOSED_REQUEST = 499
 
@@ -66,6 +66,7 @@ def main() -> None:
     """Serve until a signal. Exits with a message when the settings are wrong or would serve memories unguarded."""
     settings = GatewaySettings()
     refuse_open_listen(settings.host, has_keys=load_keys(settings).has_keys)
+    start_tracing("gateway")
     run(build_app(settings), settings)
 
 

@@ -3,10 +3,19 @@
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Final
 
 from gateway.allowance import Allowance
 from gateway.answers import object_in
+from gateway.call_spans import note_usage
 from gateway.metrics import Metrics
+from memloop.service.spans import Span
+from memloop.service.tracing import NO_SPAN
+from memloop.wire.chat import Json
+
+_INPUT: Final = ("prompt_tokens", "input_tokens")
+_OUTPUT: Final = ("completion_tokens", "output_tokens")
+"""As chat completions name them, and as responses do."""
 
 
 class Meter:
@@ -16,7 +25,11 @@ class Meter:
         self._allowance = allowance
         self._metrics = metrics
         self._route = route
-        self._operation = operation
+        self.operation: Final = operation
+        self.model: object = None
+        """What the client asks for."""
+        self.call: Span = NO_SPAN
+        """The engine's part in the trace."""
         self._started = time.perf_counter()
         self._ours_s = 0.0
         self._saw_byte = False
@@ -49,11 +62,19 @@ class Meter:
         """The usage that the engine gave, if it gave one."""
         self._allowance.usage(usage)
         given = object_in(usage)
-        for kind, name in (("input", "prompt_tokens"), ("output", "completion_tokens")):
-            count = given.get(name)
-            if isinstance(count, int):
-                self._metrics.token_usage.labels(kind, self._operation).observe(count)
+        asked, replied = _count(given, _INPUT), _count(given, _OUTPUT)
+        if asked is not None:
+            self._metrics.count_tokens("input", self.operation, asked)
+        if replied is not None:
+            self._metrics.count_tokens("output", self.operation, replied)
+        if self.call is not NO_SPAN:
+            note_usage(self.call, input_tokens=asked, output_tokens=replied)
 
     def finish(self) -> None:
         """The answer is complete."""
         self._metrics.overhead_seconds.labels(self._route).observe(self._ours_s)
+
+
+def _count(usage: Json, names: tuple[str, str]) -> int | None:
+    count = usage.get(names[0], usage.get(names[1]))
+    return count if isinstance(count, int) else None

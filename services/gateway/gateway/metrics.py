@@ -1,6 +1,10 @@
 """Every metric of the gateway and its worker, made in this one place. No label holds a user's id or text."""
 
+from typing import Literal
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from memloop.wire.errors import MemloopError
 
 _LATENCY_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
@@ -78,3 +82,11 @@ class Metrics:
             "rate_limit_skipped", "Requests that Redis could not count, let in all the same.", registry=registry
         )
         self.upstream_errors = Counter("upstream_errors", "Engine requests that failed.", ("kind",), registry=registry)
+
+    def count_error(self, error: MemloopError) -> None:
+        """Count a failed engine call by its kind."""
+        self.upstream_errors.labels(type(error).__name__.lower()).inc()
+
+    def count_tokens(self, kind: Literal["input", "output"], operation: str, tokens: int) -> None:
+        """Count the tokens of one engine call."""
+        self.token_usage.labels(kind, operation).observe(tokens)

@@ -11,6 +11,7 @@ from memloop.loops.results import ReadResult, Slips
 from memloop.loops.so_far import MemorySoFar, slips_of
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadStep, RereadStarted, SubAnswered
 from memloop.profiles import Profile
+from memloop.service.tracing import past_span
 from memloop.wire.long_read import (
     IncompleteDetails,
     LongRead,
@@ -113,6 +114,8 @@ class ReadAccount:
         now = time.monotonic()
         self._metrics.longread_chunks.labels(self._record.strategy).inc()
         self._metrics.longread_chunk_seconds.observe(now - self._last_step)
+        told = {"memloop.pass": step.pass_number, "memloop.chunk": step.chunk}
+        past_span("long_read.chunk", told, seconds=now - self._last_step)
         self._last_step = now
         await self._say(
             type="long_read.chunk.completed",

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.jobs import Jobs
+from gateway.loop_calls import WatchedModel
 from gateway.metrics import Metrics
 from gateway.read_account import Publish, ReadAccount
 from gateway.read_records import ReadJob
@@ -26,6 +27,7 @@ from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
+from memloop.service.tracing import span
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.long_read import LongRead, Progress, ReadOutput
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
@@ -92,9 +94,11 @@ async def run_read(
     )
     chunks = await asyncio.to_thread(cut, job.request.document.text or "", plan, tools.splitter)
     account = ReadAccount(record, job.request, plan.profile, tools.metrics, publish, first_sequence)
-    with tools.metrics.longread_active.track_inprogress():
+    told = {"memloop.strategy": job.request.strategy, "memloop.chunks": len(chunks)}
+    with tools.metrics.longread_active.track_inprogress(), span("long_read", told):
         await account.begin(len(chunks))
-        journaled = Journaled(tools.model, checkpoints)
+        watched = WatchedModel(tools.model, tools.metrics, model_id=job.request.model, operation="long_read")
+        journaled = Journaled(watched, checkpoints)
         try:
             results = await _read(job, chunks, plan, _budgeted(journaled, job, plan, len(chunks), started_at), account)
         except BudgetSpent as spent:

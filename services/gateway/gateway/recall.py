@@ -14,6 +14,7 @@ from gateway.services import Services
 from memloop.loops.rendering import memory_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
+from memloop.service.tracing import span
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, StoreSearch
@@ -50,8 +51,10 @@ async def _search(services: Services, namespace: Namespace, query: str, options:
     started = time.perf_counter()
     search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k)
     try:
-        async with asyncio.timeout(services.settings.recall_timeout_s):
-            result = await services.store.search(search)
+        with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
+            async with asyncio.timeout(services.settings.recall_timeout_s):
+                result = await services.store.search(search)
+            work.note({"memloop.memories": len(result.results)})
     finally:
         services.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
     return tuple(

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gateway.lanes import KEEP_MS, Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease, Ticket
+from memloop.service.tracing import span
+from memloop.wire.correlation import request_id
 from memloop.wire.errors import (
     Conflict,
     DependencyError,
@@ -192,11 +194,19 @@ class Runner:
         try:
             lease = await self._queue.begin(ticket, lease_ms=self._lease_ms)
             if lease is not None:
-                await self._do(lease)
+                await self._traced(lease)
         except DependencyError as error:
             _LOG.warning("queue %s, ticket %s: %s", self._queue.name, ticket.id, error.message)
         except Exception:  # noqa: BLE001 - one job's fault must never end the worker
             _LOG.exception("queue %s, ticket %s: left pending", self._queue.name, ticket.id)
+
+    async def _traced(self, lease: Lease) -> None:
+        """The job, in the logs and the trace of the request that queued it."""
+        request_id.set(lease.origin.request_id)
+        parent = {"traceparent": lease.origin.traceparent}
+        told = {"memloop.job": lease.job_id, "memloop.start": lease.starts}
+        with span(f"job {self._queue.name}", told, kind="consumer", parent=parent):
+            await self._do(lease)
 
     async def _do(self, lease: Lease) -> None:
         try:

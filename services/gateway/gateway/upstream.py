@@ -55,7 +55,7 @@ def is_event_stream(upstream: RawResponse) -> bool:
 
 def count_error(services: Services, error: MemloopError) -> None:
     """Count a failed engine call by its kind."""
-    services.metrics.upstream_errors.labels(type(error).__name__.lower()).inc()
+    services.metrics.count_error(error)
 
 
 def _words(raw: bytes) -> Mapping[str, object]:

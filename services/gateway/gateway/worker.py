@@ -18,6 +18,7 @@ from fastapi import FastAPI
 
 from gateway.idle_buffers import flush_for_ever
 from gateway.jobs import Jobs
+from gateway.loop_calls import WatchedModel
 from gateway.lua import redis_errors
 from gateway.memory_jobs import MemoryHandler
 from gateway.memory_writer import WriterTools
@@ -28,7 +29,7 @@ from gateway.runner import Runner, RunnerOptions
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
 from gateway.turn_batches import BufferLimits
-from memloop.service import Check, create_app, new_registry, run
+from memloop.service import Check, create_app, new_registry, run, start_tracing
 from memloop.wire.errors import DependencyError
 
 _LOG = logging.getLogger(__name__)
@@ -131,7 +132,7 @@ def _writer_tools(services: Services, limits: BufferLimits) -> WriterTools:
     return WriterTools(
         redis=services.redis,
         store=services.store,
-        model=services.engine,
+        model=WatchedModel(services.engine, services.metrics, model_id=services.model, operation="memory_write"),
         profile=services.profile,
         splitter=services.splitter,
         metrics=services.metrics,
@@ -162,6 +163,7 @@ def _end_process_on_fault(work: "asyncio.Task[None]") -> None:
 def main() -> None:
     """Run until a signal."""
     settings = WorkerSettings()
+    start_tracing("memloop-worker")
     run(build_app(settings), settings)
 
 

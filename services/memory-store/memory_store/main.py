@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from qdrant_client import AsyncQdrantClient
 
-from memloop.service import create_app, new_registry, refuse_open_listen, run
+from memloop.service import create_app, new_registry, refuse_open_listen, run, start_tracing
 from memloop.wire.errors import MemloopError
 from memory_store.buffers import Buffers
 from memory_store.documents import Clock, now
@@ -97,6 +97,7 @@ def build(
         readiness={"redis": buffers.ping, "vectors": adapters.vectors.ping},
         registry=registry,
         lifespan=lifespan,
+        adopts_ids=True,
     )
 
 
@@ -161,6 +162,7 @@ def main() -> None:
     refuse_open_listen(settings.host, has_keys=settings.store_key is not None)
     registry = new_registry()
     metrics = Metrics(registry)
+    start_tracing("memory-store")
     run(build(settings, adapters_of(settings, metrics), registry, metrics), settings)
 
 

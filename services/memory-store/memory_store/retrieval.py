@@ -57,7 +57,7 @@ class Retrieval:
     def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, metrics: Metrics, clock: Clock = now) -> None:
         self._vectors = vectors
         self._encoding = encoding
-        self._seconds = metrics.search_seconds
+        self._stage = metrics.search_stage
         self._splitter = EstimatingSplitter()
         self._clock = clock
 
@@ -68,9 +68,9 @@ class Retrieval:
         ``threshold`` applies to it. ``max_tokens`` is spent best first, by a conservative estimate; a memory that
         does not fit is left out. Raises ``Unprocessable`` for a filter that cannot be understood.
         """
-        with self._seconds.labels(stage="total").time():
+        with self._stage("total"):
             query = await self._query(request)
-            with self._seconds.labels(stage="vectors").time():
+            with self._stage("vectors"):
                 found = await self._vectors.search(query)
                 breakdown = await self._breakdown(query) if request.explain else {}
         hits = [_hit(one, breakdown.get(one.id, {})) for one in found]
@@ -79,7 +79,7 @@ class Retrieval:
     async def _query(self, request: StoreSearch) -> Hybrid:
         user_filter = parse_filters(request.filters) if request.filters else None
         view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
-        with self._seconds.labels(stage="embed").time():
+        with self._stage("embed"):
             dense, sparse = await self._encoding.query(request.query)
         return Hybrid(
             where=all_of([within(request.namespace), view.condition(self._clock()), user_filter]),

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from yarl import URL
 
 from memloop.clients.http1 import Answer, Connection, Pool
+from memloop.wire.correlation import outgoing
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
 
 _REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
@@ -146,7 +147,7 @@ class Http:
         headers: Mapping[str, str] | None = None,
     ) -> RawResponse:
         """A response that the caller closes. Raises Unreachable, Unavailable, Timeout, DependencyError."""
-        more = {**(_JSON if body is not None else {}), **(headers or {})}
+        more = {**(_JSON if body is not None else {}), **outgoing(), **(headers or {})}
         target = _target(self._base, path) if not params else _with(self._base, path, params)
         size = f"Content-Length: {len(body or b'')}\r\n" if body is not None or method != "GET" else ""
         head = f"{method} {target} HTTP/1.1\r\n{self._head}{_lines(more)}{size}\r\n".encode("latin-1")

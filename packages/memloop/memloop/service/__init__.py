@@ -7,6 +7,7 @@ from memloop.service.logs import configure_logging
 from memloop.service.metrics import new_registry
 from memloop.service.run import refuse_open_listen, run
 from memloop.service.settings import ServiceSettings
+from memloop.service.tracing import start_tracing
 
 __all__ = [
     "Check",
@@ -17,4 +18,5 @@ __all__ = [
     "new_registry",
     "refuse_open_listen",
     "run",
+    "start_tracing",
 ]

@@ -15,6 +15,8 @@ from memloop.service.errors import handle
 from memloop.service.health import Check, health_routes
 from memloop.service.metrics import metrics_route, new_registry, watch_loop
 from memloop.service.settings import ServiceSettings
+from memloop.service.spans import Tracer
+from memloop.service.tracing import tracer
 from memloop.wire.errors import ErrorEnvelope, MemloopError
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -34,28 +36,33 @@ def create_app(
     readiness: Mapping[str, Check] | None = None,
     registry: CollectorRegistry | None = None,
     lifespan: Lifespan = _nothing,
+    adopts_ids: bool = False,
 ) -> FastAPI:
     """An app with the process's routers, and all that every process has.
 
     ``readiness`` names the dependencies that ``/readyz`` checks. ``registry`` holds the process's metrics; without one
-    the app gets its own. ``lifespan`` opens and closes what the process owns.
+    the app gets its own. ``lifespan`` opens and closes what the process owns. ``adopts_ids`` is for a process that
+    only other processes of ours call. A process that traces has started that before.
     """
     registry = registry or new_registry()
+    spans = tracer()
     app = FastAPI(
         title=title,
-        lifespan=_watched(lifespan, registry),
+        lifespan=_watched(lifespan, registry, spans),
         redirect_slashes=False,
         responses={"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}},
     )
     for failure in (MemloopError, RequestValidationError, HTTPException):
         app.add_exception_handler(failure, handle)
-    app.add_middleware(Edge, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(Edge, max_body_bytes=settings.max_body_bytes, adopts_ids=adopts_ids)
+    if spans is not None:
+        app.add_middleware(spans.around)
     for router in (*routers, health_routes(readiness or {}), metrics_route(registry)):  # searched in this order
         app.include_router(router)
     return app
 
 
-def _watched(lifespan: Lifespan, registry: CollectorRegistry) -> Lifespan:
+def _watched(lifespan: Lifespan, registry: CollectorRegistry, spans: Tracer | None) -> Lifespan:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncGenerator[None]:
         watch = asyncio.create_task(watch_loop(registry))
@@ -66,5 +73,7 @@ def _watched(lifespan: Lifespan, registry: CollectorRegistry) -> Lifespan:
             watch.cancel()
             with suppress(asyncio.CancelledError):
                 await watch
+            if spans is not None:
+                await asyncio.to_thread(spans.flush)
 
     return run

@@ -1,9 +1,9 @@
 """The outermost layer of an app, as plain ASGI: request id, timing, body limit, slashes, the last net for errors."""
 
 import logging
+import re
 import secrets
 import time
-from contextvars import ContextVar
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -11,30 +11,32 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memloop.service.errors import as_error, error_response
 from memloop.service.surrogates import without_lone_surrogates
+from memloop.wire.correlation import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, TooLarge
 
-request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The id of the request that is being answered; empty outside of one."""
-
-_CLIENT_ID = "x-client-request-id"
 _CLIENT_ID_CHARS = 512
+_OUR_ID = re.compile(r"req_[0-9a-f]{32}")
 
 log = logging.getLogger(__name__)
 
 
 class Edge:
-    """Wraps an app. Routes are declared without a trailing slash and answer with one too."""
+    """Wraps an app. Routes are declared without a trailing slash and answer with one too.
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+    ``adopts_ids``: the caller is a process of ours, and its request id is ours too.
+    """
+
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int, adopts_ids: bool = False) -> None:
         self._app = app
         self._max_body_bytes = max_body_bytes
+        self._adopts_ids = adopts_ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, self._max_body_bytes)
+        exchange = _Exchange(scope, receive, send, self._max_body_bytes, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
         try:
             exchange.refuse_announced_size()
@@ -48,8 +50,7 @@ class Edge:
 class _Exchange:
     """One request and its response."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, max_body_bytes: int) -> None:
-        self.id = f"req_{secrets.token_hex(16)}"
+    def __init__(self, scope: Scope, receive: Receive, send: Send, max_body_bytes: int, *, adopts_id: bool) -> None:
         self.started = False
         self._scope = scope
         self._receive = receive
@@ -59,6 +60,8 @@ class _Exchange:
         self._began = time.perf_counter()
         headers = Headers(scope=scope)
         self._client_id = _client_id(headers)
+        known = adopts_id and _OUR_ID.fullmatch(self._client_id)
+        self.id = self._client_id if known else f"req_{secrets.token_hex(16)}"
         self._is_json = "json" in headers.get("content-type", "")
 
     def refuse_announced_size(self) -> None:
@@ -94,7 +97,7 @@ class _Exchange:
             headers["x-request-id"] = self.id
             headers["openai-processing-ms"] = str(round((time.perf_counter() - self._began) * 1000))
             if self._client_id:
-                headers[_CLIENT_ID] = self._client_id
+                headers[CALLERS_ID] = self._client_id
         await self._send(message)
 
     async def fail(self, failure: Exception) -> None:
@@ -118,5 +121,5 @@ def _without_slash(scope: Scope) -> Scope:
 
 
 def _client_id(headers: Headers) -> str:
-    given = headers.get(_CLIENT_ID, "")
+    given = headers.get(CALLERS_ID, "")
     return given if given.isascii() and given.isprintable() and len(given) <= _CLIENT_ID_CHARS else ""

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import orjson
 
 from memloop.profiles import well_formed
-from memloop.service.edge import request_id
+from memloop.wire.correlation import request_id, trace_id
 
 
 class JsonLines(logging.Formatter):
-    """``time`` (UTC), ``level``, ``service``, ``logger``, ``message``; ``request_id`` and ``error`` if any."""
+    """``time`` (UTC), ``level``, ``service``, ``logger``, ``message``; and ``request_id``, ``trace_id``, ``error``."""
 
     def __init__(self, service: str) -> None:
         super().__init__()
@@ -28,6 +28,8 @@ class JsonLines(logging.Formatter):
         }
         if request_id.get():
             fields["request_id"] = request_id.get()
+        if trace_id():
+            fields["trace_id"] = trace_id()
         if record.exc_info:
             fields["error"] = well_formed(self.formatException(record.exc_info))
         return orjson.dumps(fields).decode()

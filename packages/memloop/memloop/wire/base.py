@@ -1,4 +1,7 @@
-"""The two bases of all wire models: ours refuse unknown fields, OpenAI's keep them."""
+"""The two bases of all wire models: ours refuse unknown fields, OpenAI's keep them.
+
+Neither quotes in an error what it was given: errors are logged, users' texts are not.
+"""
 
 from typing import Final
 
@@ -16,10 +19,12 @@ Integral: Final = BeforeValidator(_integral)
 class Wire(BaseModel):
     """A frozen model of our own; an unknown field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True, hide_input_in_errors=True
+    )
 
 
 class OpenWire(BaseModel):
     """A frozen model of the OpenAI API; unknown fields pass through untouched."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)

@@ -42,6 +42,7 @@ async def create_chat_completion(
     with meter.ours():
         body = await read_json(request)
         chat = validated(ChatRequest, body.fields)
+        meter.model = chat.model
         namespace = namespace_of(principal, chat, request.headers)
 
     async def answer(attempt: Attempt) -> Response:

@@ -84,6 +84,7 @@ async def _pass_through(
     meter = Meter(services.metrics, f"/v1/{operation}", operation, allowance)
     with meter.ours():
         body = await read_json(request)
+        meter.model = body.fields.get("model")
     for field in unserved:
         if body.fields.get(field) is not None:
             raise NotSupported(f"{field} is not served.", param=field)

@@ -1,0 +1,83 @@
+"""Logs: one JSON object a line, the request's id through all processes, and no word of a user."""
+
+import json
+import logging
+from collections.abc import Generator
+from contextlib import AsyncExitStack
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.worker import working
+from memloop.service.logs import JsonLines
+from tests.fakes.real_store import real_store
+from tests.fakes.streaming_engine import MODEL, FakeEngine, Refuses, Says
+from tests.gateway.long_reads import asked
+from tests.gateway.rig import eventually, settings_for
+from tests.gateway.running import Gateway, running_gateway
+
+SECRET = "the violet lighthouse"
+
+
+@pytest.fixture
+def written() -> Generator[StringIO]:
+    """What all loggers write, at the lowest level, in the format of our processes."""
+    stream = StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines("test"))
+    root, before = logging.getLogger(), logging.getLogger().level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield stream
+    root.removeHandler(handler)
+    root.setLevel(before)
+
+
+def _lines(written: StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in written.getvalue().splitlines()]
+
+
+def _of(written: StringIO, logger: str) -> list[dict[str, Any]]:
+    return [line for line in _lines(written) if line["logger"].startswith(logger)]
+
+
+async def _use(gateway: Gateway, engine: FakeEngine) -> str:
+    """A secret goes every way there is, good and bad; the request id of the chat whose write fails."""
+    engine.will(Says(SECRET), Says(SECRET), Says(SECRET))
+    answer = await gateway.chat(SECRET, memory={"user_id": SECRET})
+    await gateway.chat(SECRET, stream=True, memory={"user_id": SECRET})
+    await gateway.post("/v1/long-read", asked(model=MODEL, question=SECRET, document={"text": SECRET * 40}))
+    await gateway.post("/v1/memory/search", {"query": SECRET, "user_id": SECRET, "filters": {"x": {SECRET: 1}}})
+    await gateway.post("/v1/memory/add", {"messages": SECRET, "user_id": SECRET})
+    await gateway.chat(SECRET, messages=SECRET)
+    engine.will(Refuses(500, {"error": {"message": SECRET}}))
+    await gateway.chat(SECRET)
+    return answer.headers["x-request-id"]
+
+
+async def test_no_process_logs_a_users_words_and_the_request_id_goes_through_all(
+    written: StringIO, redis_url: str, tmp_path: Path, engine: FakeEngine
+) -> None:
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(real_store(redis_url, tmp_path))
+        settings = settings_for(redis_url, engine_url=engine.url, store_url=store, model=MODEL, job_attempts=2)
+        gateway = await stack.enter_async_context(running_gateway(settings))
+        await stack.enter_async_context(working(gateway.services, settings))
+        request_id = await _use(gateway, engine)
+        await eventually(lambda: any("failures 2 of 2" in line["message"] for line in _lines(written)))
+    assert SECRET not in written.getvalue()
+    jobs = [line for line in _of(written, "gateway.runner") if line.get("request_id") == request_id]
+    assert [line["level"] for line in jobs] == ["warning", "warning"]
+
+
+async def test_store_and_engine_are_told_the_request_id_and_the_store_takes_it_over(
+    redis_url: str, tmp_path: Path, engine: FakeEngine, gateway: Gateway
+) -> None:
+    request_id = (await gateway.chat("Hi.")).headers["x-request-id"]
+    assert engine.last.headers["x-client-request-id"] == request_id
+    async with real_store(redis_url, tmp_path) as store:
+        told = {"X-Client-Request-Id": request_id}
+        async with gateway.http.get(f"{store}/v1/buffers?tenant=local", headers=told) as answer:
+            assert answer.headers["x-request-id"] == request_id

@@ -1,0 +1,131 @@
+"""Every metric that the reference names is served by the process that feeds it, and is fed."""
+
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from gateway.worker import build_app as build_worker
+from tests.fakes.asgi_server import running
+from tests.fakes.job_engine import Body, Reply, add_memory, engine_server, last_text
+from tests.fakes.real_store import real_store
+from tests.gateway.long_reads import asked
+from tests.gateway.rig import eventually, settings_for
+from tests.gateway.running import Gateway, question, running_gateway
+
+GATEWAY = (
+    'gateway_request_seconds_count{code="200",route="/v1/chat/completions"}',
+    'gateway_overhead_seconds_count{route="/v1/chat/completions"}',
+    "gateway_time_to_first_token_seconds_count",
+    'gen_ai_client_token_usage_count{operation="chat",type="input"}',
+    'gen_ai_client_token_usage_count{operation="chat",type="output"}',
+    'gen_ai_client_token_usage_count{operation="long_read",type="output"}',
+    'memory_search_seconds_count{stage="chat"}',
+    'longread_chunks_total{strategy="memagent"}',
+    "longread_chunk_seconds_count",
+    'upstream_errors_total{kind="engineerror"}',
+    "event_loop_lag_seconds_count",
+)
+WORKER = (
+    'gen_ai_client_token_usage_count{operation="memory_write",type="input"}',
+    'gen_ai_client_token_usage_count{operation="long_read",type="output"}',
+    'memory_action_total{action="add"}',
+    'memory_tool_parse_total{path="native"}',
+    'longread_chunks_total{strategy="memagent"}',
+    "longread_chunk_seconds_count",
+    'upstream_errors_total{kind="engineerror"}',
+    "event_loop_lag_seconds_count",
+)
+AT_REST = (
+    "longread_active",
+    "longread_resumed_total",
+    "memory_queue_depth",
+    "memory_oldest_job_seconds",
+    "memory_dead_letters_total",
+    "upstream_abort_total",
+)
+"""Served from the start; other tests feed them."""
+STORE = (
+    'memory_search_seconds_count{stage="total"}',
+    'memory_search_seconds_count{stage="embed"}',
+    'memory_search_seconds_count{stage="vectors"}',
+    "event_loop_lag_seconds_count",
+)
+BREAKS = "break"
+
+
+def _answer(body: Body) -> Reply:
+    if BREAKS in str(body["messages"]):
+        return 500
+    if body.get("tools"):
+        return add_memory("Likes tea.")
+    return r"\boxed{In Rome.}" if "boxed" in last_text(body) else "a memory"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Gateway, worker and store, each on its own port."""
+
+    gateway: Gateway
+    worker_url: str
+    store_url: str
+
+    async def samples(self, url: str) -> Mapping[str, float]:
+        """The samples that a process serves."""
+        async with self.gateway.http.get(f"{url}/metrics") as response:
+            lines = (await response.text()).splitlines()
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+
+
+@pytest.fixture
+async def stack(redis_url: str, tmp_path: Path) -> AsyncGenerator[Stack]:
+    async with _running(redis_url, tmp_path) as running_stack:
+        yield running_stack
+
+
+@asynccontextmanager
+async def _running(redis_url: str, folder: Path) -> AsyncGenerator[Stack]:
+    async with AsyncExitStack() as opened:
+        engine = await opened.enter_async_context(engine_server(_answer))
+        store = await opened.enter_async_context(real_store(redis_url, folder))
+        settings = settings_for(redis_url, engine_url=engine.url, store_url=store)
+        gateway = await opened.enter_async_context(running_gateway(settings))
+        worker = await opened.enter_async_context(running(build_worker(settings)))
+        yield Stack(gateway, worker, store)
+
+
+async def _use(gateway: Gateway) -> None:
+    """A chat, a stream, a read and a write; and each of them with an engine that breaks."""
+    await gateway.chat("Hi.", memory={"user_id": "u1"})
+    await gateway.chat("Hi.", stream=True)
+    for word in ("Where?", BREAKS):
+        await gateway.chat(word)
+        await gateway.post("/v1/long-read", asked(question=word))
+        await gateway.post("/v1/long-read", asked(question=word, background=True))
+
+
+async def test_every_documented_metric_is_fed_in_its_process(stack: Stack) -> None:
+    await _use(stack.gateway)
+
+    async def fed(url: str, names: tuple[str, ...]) -> list[str]:
+        samples = await stack.samples(url)
+        return [name for name in names if not samples.get(name)]
+
+    async def all_fed() -> bool:
+        return not (await fed(stack.worker_url, WORKER) + await fed(stack.store_url, STORE))
+
+    await eventually(all_fed)
+    assert await fed(stack.gateway.url, GATEWAY) == []
+    for url in (stack.gateway.url, stack.worker_url):
+        assert set(AT_REST) <= set(await stack.samples(url))
+
+
+async def test_no_label_holds_a_user(stack: Stack) -> None:
+    await stack.gateway.post("/v1/chat/completions", question(memory={"user_id": "alice-4711"}))
+    for url in (stack.gateway.url, stack.worker_url, stack.store_url):
+        async with aiohttp.ClientSession() as http, http.get(f"{url}/metrics") as response:
+            assert not re.search("alice-4711", await response.text())
