@@ -90,3 +90,29 @@ def test_an_option_that_cannot_work_is_refused_by_name(profile: str, options: di
     with pytest.raises(Unprocessable) as refused:
         check_options(request_of(options=options), load_profile(profile))
     assert (refused.value.code, refused.value.param) == ("option_not_applicable", param)
+
+
+async def test_evidence_marks_what_the_document_says_and_what_it_does_not(redis_url: str) -> None:
+    document = "Long ago. Ann lives in Rome. She was happy there. " * 2
+    asked = job(evidence=True, question="Where does Ann live?", document=Document(text=document), chunk_tokens=500)
+    record, _ = await read(redis_url, asked, ["Ann lives in Rome. Bob lives in Lima.", r"\boxed{Rome}"])
+    told = [(each.statement, each.source, each.supported, each.start) for each in record.evidence]
+    assert told == [
+        ("Ann lives in Rome.", "memory", True, 10),
+        ("Ann lives in Rome.", "memory", True, 60),
+        ("Bob lives in Lima.", "memory", False, None),
+        ("Rome", "output_text", True, 10),
+        ("Rome", "output_text", True, 60),
+    ]
+    assert all(document[each.start : each.end] == each.text for each in record.evidence if each.supported)
+
+
+async def test_each_question_has_evidence_of_its_own_and_an_unread_one_none(redis_url: str) -> None:
+    asked = job(question=None, questions=BOTH, evidence=True, max_llm_calls=2)
+    record, _ = await read(redis_url, asked, ScriptedModel(by_question))
+    assert [each.evidence for each in record.outputs] == [(), ()]
+    record, _ = await read(redis_url, job(question=None, questions=BOTH, evidence=True), ScriptedModel(by_question))
+    assert [[each.statement for each in output.evidence] for output in record.outputs] == [
+        ["where memory", "Rome"],
+        ["who memory", "Ann"],
+    ]

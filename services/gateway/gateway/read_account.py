@@ -13,6 +13,7 @@ from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadSte
 from memloop.profiles import Profile
 from memloop.service.tracing import past_span
 from memloop.wire.long_read import (
+    Evidence,
     IncompleteDetails,
     LongRead,
     LongReadRequest,
@@ -89,23 +90,36 @@ class ReadAccount:
             case _:
                 pass
 
-    def completed(self, results: Sequence[ReadResult]) -> LongRead:
+    @property
+    def outputs(self) -> tuple[ReadOutput, ...]:
+        """Each question with its answer and memory as they stand."""
+        return tuple(self._outputs)
+
+    def told(self, number: int) -> str:
+        """The memory of a question as it stands; empty when nothing was found."""
+        return self._outputs[number].memory if self._memories[number].anything else ""
+
+    def cite(self, number: int, evidence: tuple[Evidence, ...]) -> None:
+        """Keep the evidence of a question."""
+        self._tell(number, evidence=evidence)
+
+    def completed(self, results: Sequence[ReadResult]) -> None:
         """The record of a read that came to its end."""
         for number, result in enumerate(results):
             self._tell(number, output_text=result.answer, memory=result.memory, subquestions=result.subquestions)
-        return self._ended("completed")
+        self._end("completed")
 
-    def incomplete(self, spent: BudgetSpent) -> LongRead:
+    def incomplete(self, spent: BudgetSpent) -> None:
         """The record of a read whose budget is spent."""
         for number in range(len(self._outputs)):
             self._tell(number, memory=self.memory(number))
         self._keep(incomplete_details=IncompleteDetails(reason=spent.reason))
-        return self._ended("incomplete")
+        self._end("incomplete")
 
-    async def close(self, record: LongRead) -> LongRead:
-        """Publish the terminal event; the record again."""
-        await self._publish(terminal_event(record, self._next), record)
-        return record
+    async def close(self) -> LongRead:
+        """Publish the terminal event; the record as it ended."""
+        await self._publish(terminal_event(self._record, self._next), self._record)
+        return self._record
 
     async def _chunk_read(self, step: ChunkRead) -> None:
         if step.pass_number == 1:
@@ -167,10 +181,9 @@ class ReadAccount:
     def _keep(self, **values: object) -> None:
         self._record = self._record.model_copy(update=values)
 
-    def _ended(self, status: str) -> LongRead:
+    def _end(self, status: str) -> None:
         text = "" if self._several else self._outputs[0].output_text
         self._keep(status=status, output_text=text, completed_at=int(time.time()))
-        return self._record
 
     async def _say(self, **values: object) -> None:
         event = ReadEvent.model_validate({**values, "sequence_number": self._next, "at": datetime.now(UTC)})

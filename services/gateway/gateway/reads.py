@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from gateway.citing import cite
 from gateway.jobs import Jobs
 from gateway.loop_calls import WatchedModel
 from gateway.metrics import Metrics
@@ -101,11 +102,16 @@ async def run_read(
         journaled = Journaled(watched, checkpoints)
         try:
             results = await _read(job, chunks, plan, _budgeted(journaled, job, plan, len(chunks), started_at), account)
+            account.completed(results)
         except BudgetSpent as spent:
-            return await account.close(await _partial(job, plan, journaled, account, spent))
-    for question, result in zip(job.request.asked, results, strict=True):
+            results = []
+            await _answer_what_is_open(job, plan, journaled, account)
+            account.incomplete(spent)
+        if job.request.evidence:
+            await cite(account, chunks)
+    for question, result in zip(job.request.asked, results, strict=False):
         await save_memory(job, question, result.memory, tools.jobs)
-    return await account.close(account.completed(results))
+    return await account.close()
 
 
 async def _read(
@@ -131,17 +137,14 @@ def _budgeted(model: ChatModel, job: ReadJob, plan: ReadingPlan, chunks: int, st
     return Budgeted(model, max_llm_calls=calls, deadline_s=left_s)
 
 
-async def _partial(
-    job: ReadJob, plan: ReadingPlan, model: ChatModel, account: ReadAccount, spent: BudgetSpent
-) -> LongRead:
-    """The incomplete record, with the answers that the memories give so far (none where nothing was read)."""
+async def _answer_what_is_open(job: ReadJob, plan: ReadingPlan, model: ChatModel, account: ReadAccount) -> None:
+    """Answer from the memories so far; questions for which nothing was read stay without an answer."""
     with suppress(DependencyError, TimeoutError):
         async with asyncio.timeout(_CLOSING_ANSWER_S):
             for number in account.unanswered:
                 question, memory = job.request.asked[number], account.memory(number)
                 reply = await answer(question, memory, model=model, profile=plan.profile)
                 await account.report(Answered(reply.answer, reply.boxed, reply.usage, reply.truncated, number))
-    return account.incomplete(spent)
 
 
 async def save_memory(job: ReadJob, question: str, memory: str, jobs: Jobs) -> None:

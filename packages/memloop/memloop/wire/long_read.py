@@ -19,6 +19,7 @@ MAX_QUESTIONS = 32
 """Of one read."""
 
 Strategy: TypeAlias = Literal["memagent", "memreread"]
+EvidenceSource: TypeAlias = Literal["memory", "output_text"]
 ReadStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
 
 
@@ -82,6 +83,7 @@ class LongReadRequest(Wire):
     deadline_s: float | None = Field(default=None, gt=0)
     background: bool = False
     stream: bool = False
+    evidence: bool = False
     save_to_memory: SaveTo | None = None
     metadata: Metadata = Field(default_factory=dict[str, str])
 
@@ -113,6 +115,22 @@ class SubQuestion(Wire):
     answer: str
 
 
+class Evidence(Wire):
+    """A statement of the memory or the answer, and one span of the document that says it.
+
+    A statement with several spans has an entry for each; one with none has ``supported: false`` and no span. ``start``
+    and ``end`` count characters of the document, ``chunk`` is where the span begins.
+    """
+
+    statement: str
+    source: EvidenceSource
+    supported: bool
+    chunk: int | None = None
+    start: int | None = None
+    end: int | None = None
+    text: str | None = None
+
+
 class ReadOutput(Wire):
     """What became of one of several questions."""
 
@@ -120,6 +138,7 @@ class ReadOutput(Wire):
     output_text: str = ""
     memory: str = ""
     subquestions: tuple[SubQuestion, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 class ReadSlips(Wire):
@@ -169,6 +188,7 @@ class LongRead(Wire):
     output_text: str = ""
     memory: str = ""
     subquestions: tuple[SubQuestion, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     outputs: tuple[ReadOutput, ...] = ()
     usage: ReadUsage = ReadUsage()
     slips: ReadSlips = ReadSlips()

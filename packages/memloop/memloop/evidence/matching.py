@@ -1,0 +1,91 @@
+"""Whether one sentence says what a statement says: by its words, their order, and what must match exactly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from memloop.evidence.words import Word, words_of
+
+_COVERAGE = 0.85
+_AROUND = 2
+"""Words before and after the matching ones in which a negation still belongs to them."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What must be found: words in order."""
+
+    words: tuple[Word, ...]
+
+    @classmethod
+    def of(cls, text: str) -> "Claim":
+        """What the text claims."""
+        return cls(words_of(text))
+
+    @cached_property
+    def content(self) -> tuple[Word, ...]:
+        """Its words without function words."""
+        return tuple(word for word in self.words if word.content)
+
+    @cached_property
+    def anchors(self) -> tuple[str, ...]:
+        """Its numbers and names, in order."""
+        return tuple(word.norm for word in self.content if word.anchor)
+
+    @cached_property
+    def probes(self) -> tuple[str, ...]:
+        """What a text that supports it must contain in lower case: its anchors, else its longest stem."""
+        return self.anchors or (max((word.stem for word in self.content), key=len, default=""),)
+
+
+def supports(sentence: Sequence[Word], claim: Claim) -> bool:
+    """Whether the sentence says it.
+
+    All anchors are there, and 85 % of the content words (all, when they are few), in the claim's order; both or none
+    are negated, and both or none in the passive; and where the sentence names others too, the claim's anchors stand
+    next to one another in it, so that nobody's number is given to somebody else.
+    """
+    if not claim.content or not set(claim.anchors) <= {word.norm for word in sentence}:
+        return False
+    places = aligned([word.stem for word in claim.content], [word.stem for word in sentence])
+    if len(places) < _COVERAGE * len(claim.content):
+        return False
+    region = sentence[max(0, places[0] - _AROUND) : places[-1] + 1 + _AROUND]
+    return _same_sense(region, claim.words) and _anchors_stand_together(sentence, claim)
+
+
+def _same_sense(region: Sequence[Word], claimed: Sequence[Word]) -> bool:
+    def sense(words: Sequence[Word]) -> tuple[bool, bool]:
+        return any(word.negates for word in words), any(word.norm == "by" for word in words)
+
+    return sense(region) == sense(claimed)
+
+
+def _anchors_stand_together(sentence: Sequence[Word], claim: Claim) -> bool:
+    wanted = list(claim.anchors)
+    norms = {word.norm for word in claim.words}
+    named = [word.norm for word in sentence if (word.anchor and word.content) or word.norm in wanted]
+    if all(name in norms for name in named):
+        return True
+    runs = range(len(named) - len(wanted) + 1)
+    return any(named[start : start + len(wanted)] == wanted for start in runs)
+
+
+def aligned(wanted: Sequence[str], found: Sequence[str]) -> list[int]:
+    """The places in ``found`` of a longest common subsequence of both."""
+    rows = [[0] * (len(found) + 1) for _ in range(len(wanted) + 1)]
+    for i in range(len(wanted) - 1, -1, -1):
+        for j in range(len(found) - 1, -1, -1):
+            same = wanted[i] == found[j]
+            rows[i][j] = rows[i + 1][j + 1] + 1 if same else max(rows[i + 1][j], rows[i][j + 1])
+    places: list[int] = []
+    i = j = 0
+    while i < len(wanted) and j < len(found):
+        if wanted[i] == found[j]:
+            places.append(j)
+            i, j = i + 1, j + 1
+        elif rows[i + 1][j] >= rows[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return places

@@ -1,0 +1,31 @@
+"""Cuts text into sentences and clauses, with their places."""
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+from memloop.evidence.spans import TextSpan
+
+_END = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|[;。！？]["'”’)\]」』]*|\n\s*\n""")
+_ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:[A-Za-z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|No|Nos|vs|etc|e\.g|i\.e|cf|Inc|Ltd)\.$")
+_MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
+
+
+def sentences_of(text: str) -> Iterator[TextSpan]:
+    """The sentences (and clauses up to a semicolon) with a letter or digit in them, without the blanks around them."""
+    start = 0
+    for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
+        if end < len(text) and _ABBREVIATION.search(text, start, end):
+            continue
+        piece = text[start:end]
+        stripped = piece.strip()
+        if any(sign.isalnum() for sign in stripped):
+            begin = start + piece.index(stripped)
+            yield TextSpan(begin, begin + len(stripped), stripped)
+        start = end
+
+
+def statements_of(text: str) -> list[str]:
+    """The statements of a memory or an answer: its sentences, line by line, without list marks and tags of ours."""
+    lines = _MARK.sub("", text).splitlines()
+    return [sentence.text for line in lines for sentence in sentences_of(line)]
