@@ -52,10 +52,14 @@ def validated(model: type[Model], fields: Json) -> Model:
 
 async def read_ours(request: Request, model: type[Model]) -> Model:
     """The body as a model of our own, types taken strictly: ``0`` is no boolean. Raises as the two above."""
-    body = await read_json(request)
-    _refuse_lost_digits(body.raw)
+    return strictly(model, (await read_json(request)).raw)
+
+
+def strictly(model: type[Model], raw: bytes) -> Model:
+    """The JSON object as a model of our own. Raises Unprocessable (422) that names the first field at fault."""
+    _refuse_lost_digits(raw)
     with _first_fault_told():
-        return model.model_validate_json(body.raw, strict=True)
+        return model.model_validate_json(raw, strict=True)
 
 
 @contextmanager

@@ -10,10 +10,11 @@ from starlette.middleware import Middleware
 from gateway.auth import load_keys
 from gateway.disconnect import ClientGone
 from gateway.document import describe
+from gateway.mcp.host import McpHost
 from gateway.metrics import Metrics
 from gateway.rate_headers import RateHeaders
 from gateway.request_times import RequestTimes
-from gateway.routes import chat, long_read, mem0, memory, models
+from gateway.routes import chat, long_read, mcp, mem0, memory, models
 from gateway.services import Services, open_services
 from gateway.settings import GatewaySettings
 from memloop.service import create_app, new_registry, refuse_open_listen, run, start_tracing
@@ -28,8 +29,8 @@ def build_app(settings: GatewaySettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with open_services(settings, metrics) as services:
-            app.state.services = services
+        async with open_services(settings, metrics) as services, mcp_host(services) as host:
+            app.state.services, app.state.mcp = services, host
             yield
 
     async def redis_answers() -> object:
@@ -44,7 +45,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app = create_app(
         "gateway",
         settings=settings,
-        routers=(chat.router, models.router, long_read.router, memory.router, mem0.router),
+        routers=(chat.router, models.router, long_read.router, memory.router, mem0.router, mcp.router),
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
         registry=registry,
         lifespan=lifespan,
@@ -54,6 +55,11 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     return app
+
+
+def mcp_host(services: Services) -> McpHost:
+    """The MCP server of the process."""
+    return McpHost(max_body_bytes=services.settings.max_body_bytes, loopback_only=not services.keys.has_keys)
 
 
 async def nobody_reads(request: Request, failure: Exception) -> Response:

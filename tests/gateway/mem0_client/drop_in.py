@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -11,12 +11,11 @@ from typing import Any, Literal, TypeAlias
 
 from mem0 import AsyncMemoryClient, MemoryClient  # pyright: ignore[reportMissingTypeStubs] - it has none
 
-from gateway.worker import working
-from tests.fakes.job_engine import Body, Reply, add_memory, engine_server, last_text
-from tests.fakes.real_store import real_store
-from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS
-from tests.gateway.rig import eventually, settings_for
-from tests.gateway.running import Gateway, running_gateway
+from tests.fakes.job_engine import Body, Reply, add_memory, last_text
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY
+from tests.gateway.rig import eventually
+from tests.gateway.running import Gateway
+from tests.gateway.whole import whole
 
 Kind: TypeAlias = Literal["sync", "async"]
 
@@ -91,10 +90,5 @@ class DropIn:
 @asynccontextmanager
 async def drop_in(redis_url: str, folder: Path) -> AsyncGenerator[DropIn]:
     """Gateway, worker, real store, scripted engine."""
-    async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(engine_server(remember))
-        store = await stack.enter_async_context(real_store(redis_url, folder))
-        settings = settings_for(redis_url, engine_url=engine.url, store_url=store, api_keys=TWO_TENANTS)
-        gateway = await stack.enter_async_context(running_gateway(settings))
-        await stack.enter_async_context(working(gateway.services, settings))
-        yield DropIn(gateway)
+    async with whole(redis_url, folder, remember) as running:
+        yield DropIn(running.gateway)

@@ -1,7 +1,6 @@
 """``/v1/long-read``: read a document of any length, at once, as a stream of events, or in the background."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, TypeAlias
@@ -18,8 +17,9 @@ from gateway.document import body_of, streams
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.read_hosts import ForegroundRead
 from gateway.read_records import TERMINAL, ReadDeleted, ReadJob, ReadPage
-from gateway.reading_plan import ReadingPlan, cut, estimate, plan_read
-from gateway.reads import ReadingTools, new_record
+from gateway.reading_calls import checked_job, opened_read, plan_of
+from gateway.reading_plan import cut, estimate
+from gateway.reads import new_record
 from gateway.services import Services
 from gateway.sse import EventStream, error_event
 from memloop.wire.base import Wire
@@ -43,10 +43,7 @@ async def create_read(
 ) -> Response:
     """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
     asked = await read_ours(request, LongReadRequest)
-    if asked.save_to_memory is not None:
-        principal.require("memory:write", param="save_to_memory")
-    await _plan(asked, services)
-    job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked)
+    job = await checked_job(asked, services, principal)
 
     async def read(attempt: Attempt) -> Response:
         await allowance.admit(*asked.asked, asked.document.text)
@@ -68,7 +65,7 @@ async def estimate_read(
     del principal
     asked = await read_ours(request, LongReadRequest)
     await allowance.admit()
-    plan = await _plan(asked, services)
+    plan = await plan_of(asked, services)
     chunks = await asyncio.to_thread(cut, asked.document.text or "", plan, services.splitter)
     return await asyncio.to_thread(estimate, asked, plan, chunks, services.splitter)
 
@@ -115,16 +112,6 @@ async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalD
     return deleted
 
 
-async def _plan(asked: LongReadRequest, services: Services) -> ReadingPlan:
-    return await asyncio.to_thread(
-        plan_read,
-        asked,
-        profile=services.profile,
-        splitter=services.splitter,
-        max_chars=services.settings.max_document_chars,
-    )
-
-
 async def _queued(job: ReadJob, services: Services) -> Response:
     record = new_record(job)
     await services.jobs.read_records.enqueue(job, record)
@@ -135,8 +122,7 @@ async def _queued(job: ReadJob, services: Services) -> Response:
 
 
 async def _read_now(job: ReadJob, receive: Receive, services: Services, allowance: Allowance) -> Response:
-    read = ForegroundRead(job, ReadingTools.of(services, services.engine.of_model(job.request.model)))
-    await read.open()
+    read = await opened_read(job, services)
     if job.request.stream:
         aborted = services.metrics.upstream_abort.inc
         return EventStream(_events_of(read, allowance), heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)

@@ -1,0 +1,31 @@
+"""Who calls a tool, with what."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gateway.allowance import Allowance
+from gateway.principal import Principal
+from gateway.services import Services
+
+Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Tells the client how far its call is: done, of how much, in words. Silent unless the client asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The HTTP request behind a call, authenticated."""
+
+    services: Services
+    principal: Principal
+    allowance: Allowance
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of one tool."""
+
+    services: Services
+    principal: Principal
+    allowance: Allowance
+    progress: Progress

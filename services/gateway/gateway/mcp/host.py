@@ -1,0 +1,56 @@
+"""Keeps the MCP server of a process: made at the first request, closed with the process.
+
+The SDK's task group must be left by the task that entered it, so a task of its own holds it open.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Self, TypeAlias
+
+from starlette.types import Receive, Scope, Send
+
+Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class McpHost:
+    """Answers MCP requests. Costs nothing until there is one."""
+
+    def __init__(self, *, max_body_bytes: int, loopback_only: bool) -> None:
+        self._max_body_bytes = max_body_bytes
+        self._loopback_only = loopback_only
+        self._stop = asyncio.Event()
+        self._ready: asyncio.Future[Answer] | None = None
+        self._holder: asyncio.Task[None] | None = None
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._holder = asyncio.create_task(self._hold(self._ready), name="mcp")
+        handle = await asyncio.shield(self._ready)
+        await handle(scope, receive, send)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """End what still runs."""
+        self._stop.set()
+        if self._holder is not None:
+            await self._holder
+
+    async def _hold(self, ready: "asyncio.Future[Answer]") -> None:
+        try:
+            manager = await asyncio.to_thread(self._made)
+        except Exception as failure:  # noqa: BLE001 - whoever waits gets it
+            ready.set_exception(failure)
+            return
+        async with manager.run():
+            ready.set_result(manager.handle_request)
+            await self._stop.wait()
+
+    def _made(self):
+        """In a thread, for the import takes 0.4 s."""
+        from gateway.mcp.server import make_manager
+
+        return make_manager(max_body_bytes=self._max_body_bytes, loopback_only=self._loopback_only)

@@ -1,0 +1,169 @@
+"""The memory as tools. A tool is the model of its arguments; running it does what the native route does."""
+
+import secrets
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, Field, JsonValue
+
+from gateway.mcp.call import Call
+from gateway.memory_calls import check_has_text, search, write
+from memloop.wire.base import Wire
+from memloop.wire.keys import Scope
+from memloop.wire.memory import (
+    MAX_TEXT_CHARS,
+    EventStatus,
+    ItemPatch,
+    MemoryAdd,
+    MemorySearch,
+    Namespace,
+    Source,
+    StoreSearch,
+)
+
+UserId = Annotated[str, Field(min_length=1, max_length=256, description="Whose memory it is.")]
+OptionalId = Annotated[str | None, Field(min_length=1, max_length=256)]
+ItemId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id.")]
+_NAME_FIELDS = {"user_id", "agent_id", "run_id"}
+
+
+class Tool(Wire):
+    """The arguments of a tool, and what it does with them. Its docstring is what a model reads of it."""
+
+    name: ClassVar[str]
+    scope: ClassVar[Scope]
+    read_only: ClassVar[bool] = False
+    destructive: ClassVar[bool] = False
+
+    async def run(self, call: Call) -> BaseModel:
+        """The result. Raises MemloopError."""
+        raise NotImplementedError
+
+
+class Added(Wire):
+    """What became of a write; ``memories`` once it has ended."""
+
+    event_id: str
+    status: EventStatus
+    memories: tuple[str, ...] = ()
+    error: str | None = None
+
+
+class Deleted(Wire):
+    """A memory that is gone."""
+
+    id: str
+    deleted: bool = True
+
+
+class AddMemory(Tool):
+    """Remember something a user said. A model decides what of it is worth keeping and merges it with what is known.
+
+    With infer false the text is kept exactly as it is.
+    """
+
+    name: ClassVar[str] = "memory_add"
+    scope: ClassVar[Scope] = "memory:write"
+
+    text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
+    user_id: UserId
+    agent_id: OptionalId = None
+    run_id: OptionalId = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    infer: bool = True
+    wait: bool = Field(default=False, description="Answer once it is written, not once it is queued.")
+
+    async def run(self, call: Call) -> Added:
+        """Queue the write, and wait for it if that was asked for."""
+        add = MemoryAdd(
+            messages=(Source(role="user", content=self.text),),
+            metadata=self.metadata,
+            infer=self.infer,
+            sync=self.wait,
+            **self.model_dump(include=_NAME_FIELDS),
+        )
+        check_has_text(add)
+        await call.allowance.admit()
+        event_id = f"evt_{secrets.token_hex(16)}"
+        event = await write(add, call.services, call.principal, event_id=event_id)
+        if event is None:
+            return Added(event_id=event_id, status="queued")
+        shown = event.memories if call.principal.allows("memory:read") else ()
+        texts = tuple(written.item.memory for written in shown)
+        return Added(event_id=event_id, status=event.status, memories=texts, error=event.error)
+
+
+class SearchMemory(Tool, MemorySearch):
+    """Find what is remembered of a user, best first, by meaning and by words."""
+
+    name: ClassVar[str] = "memory_search"
+    scope: ClassVar[Scope] = "memory:read"
+    read_only: ClassVar[bool] = True
+
+    async def run(self, call: Call) -> BaseModel:
+        """The hits."""
+        await call.allowance.admit()
+        namespace = Namespace(tenant=call.principal.tenant, **self.model_dump(include=_NAME_FIELDS))
+        return await search(StoreSearch(namespace=namespace, **self.model_dump(exclude=_NAME_FIELDS)), call.services)
+
+
+class ListMemories(Tool):
+    """Go through all that is remembered of a user, page by page."""
+
+    name: ClassVar[str] = "memory_list"
+    scope: ClassVar[Scope] = "memory:read"
+    read_only: ClassVar[bool] = True
+
+    user_id: UserId
+    agent_id: OptionalId = None
+    run_id: OptionalId = None
+    cursor: str | None = Field(default=None, max_length=1024, description="The next_cursor of the page before.")
+    limit: int = Field(default=50, ge=1, le=200)
+
+    async def run(self, call: Call) -> BaseModel:
+        """The page."""
+        namespace = Namespace(tenant=call.principal.tenant, **self.model_dump(include=_NAME_FIELDS))
+        return await call.services.store.items(namespace, cursor=self.cursor, limit=self.limit)
+
+
+class GetMemory(Tool):
+    """Read one memory with its sources and times."""
+
+    name: ClassVar[str] = "memory_get"
+    scope: ClassVar[Scope] = "memory:read"
+    read_only: ClassVar[bool] = True
+
+    id: ItemId
+
+    async def run(self, call: Call) -> BaseModel:
+        """The memory."""
+        return await call.services.store.item(self.id, tenant=call.principal.tenant)
+
+
+class UpdateMemory(Tool, ItemPatch):
+    """Correct a memory. Its former state stays in its history."""
+
+    name: ClassVar[str] = "memory_update"
+    scope: ClassVar[Scope] = "memory:write"
+
+    id: ItemId
+    if_version: int | None = Field(default=None, ge=1, description="Only if the memory is at this version.")
+
+    async def run(self, call: Call) -> BaseModel:
+        """The memory as it is now."""
+        patch = ItemPatch.model_validate(self.model_dump(exclude={"id", "if_version"}, exclude_unset=True))
+        return await call.services.store.patch(self.id, patch, tenant=call.principal.tenant, if_version=self.if_version)
+
+
+class DeleteMemory(Tool):
+    """Delete a memory. It is found no more."""
+
+    name: ClassVar[str] = "memory_delete"
+    scope: ClassVar[Scope] = "memory:write"
+    destructive: ClassVar[bool] = True
+
+    id: ItemId
+
+    async def run(self, call: Call) -> Deleted:
+        """What was deleted."""
+        await call.services.store.delete(self.id, tenant=call.principal.tenant)
+        return Deleted(id=self.id)

@@ -1,0 +1,57 @@
+"""Long reading as a tool: progress while it reads, and an end with its client."""
+
+import asyncio
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, Field
+
+from gateway.bodies import validated
+from gateway.mcp.call import Call
+from gateway.mcp.memory_tools import Tool
+from gateway.reading_calls import checked_job, opened_read
+from memloop.wire.keys import Scope
+from memloop.wire.long_read import LongReadRequest, ReadEvent, SaveTo, Strategy
+
+
+class LongRead(Tool):
+    """Read a document of any length and answer a question about it: chunk by chunk into a memory of fixed size."""
+
+    name: ClassVar[str] = "long_read"
+    scope: ClassVar[Scope] = "long-read"
+    read_only: ClassVar[bool] = True
+
+    question: str = Field(min_length=1)
+    text: str | None = Field(default=None, description="The document; or file_id.")
+    file_id: str | None = Field(default=None, description="A file uploaded to /v1/files; or text.")
+    model: str | None = Field(default=None, description="Left out: the one that is served.")
+    strategy: Strategy = "memagent"
+    max_rereads: Annotated[int, Field(ge=0, le=16)] = 2
+    max_llm_calls: Annotated[int | None, Field(ge=1)] = None
+    deadline_s: Annotated[float | None, Field(gt=0)] = None
+    save_to_memory: SaveTo | None = None
+
+    async def run(self, call: Call) -> BaseModel:
+        """The read as it ended."""
+        asked = self._asked(call.services.model)
+        with call.services.lanes.room("batch", body_bytes=0):
+            job = await checked_job(asked, call.services, call.principal)
+            await call.allowance.admit(*asked.asked, asked.document.text)
+            read = await opened_read(job, call.services)
+
+            async def tell(event: ReadEvent) -> None:
+                if event.progress is not None:
+                    done, total = event.progress.chunks_done, event.progress.chunks_total
+                    await call.progress(event.sequence_number, None, f"{job.read_id}: chunk {done} of {total}")
+
+            try:
+                record = await read.run(tell)
+            except asyncio.CancelledError:
+                call.services.metrics.upstream_abort.inc()
+                raise
+        call.allowance.spend(record.usage.total_tokens)
+        return record
+
+    def _asked(self, served: str) -> LongReadRequest:
+        given = self.model_dump(exclude={"text", "file_id", "model"}, exclude_none=True)
+        document = self.model_dump(include={"text", "file_id"}, exclude_none=True)
+        return validated(LongReadRequest, {"model": self.model or served, "document": document, **given})

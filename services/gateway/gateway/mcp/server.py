@@ -1,0 +1,117 @@
+"""The SDK's server over our tools, and the manager that answers its HTTP requests.
+
+Every request stands for itself (no sessions), so any replica answers any of them.
+"""
+
+import logging
+from typing import Final, cast
+
+import orjson
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    ToolAnnotations,
+)
+from mcp_types import Tool as ToolEntry
+from pydantic import BaseModel
+from starlette.requests import Request
+
+from gateway.bodies import strictly
+from gateway.mcp.call import Call, Caller
+from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
+from gateway.mcp.reading_tool import LongRead
+from memloop.wire.errors import MemloopError
+
+TOOLS: Final[tuple[type[Tool], ...]] = (
+    AddMemory,
+    SearchMemory,
+    ListMemories,
+    GetMemory,
+    UpdateMemory,
+    DeleteMemory,
+    LongRead,
+)
+_BY_NAME: Final = {tool.name: tool for tool in TOOLS}
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+_INSTRUCTIONS: Final = "Long-term memory of users, and reading of documents of any length."
+
+_log = logging.getLogger(__name__)
+
+
+def make_manager(*, max_body_bytes: int, loopback_only: bool) -> StreamableHTTPSessionManager:
+    """The answerer of ``POST /mcp``.
+
+    ``loopback_only``, where nobody needs a key: a page in a browser must not reach it under a name that it made point
+    here, so Host and Origin have to be this machine's.
+    """
+    server = Server("memloop", instructions=_INSTRUCTIONS, on_list_tools=_list_tools, on_call_tool=_call_tool)
+    return StreamableHTTPSessionManager(
+        server,
+        stateless=True,
+        max_request_body_size=max_body_bytes,
+        security_settings=TransportSecuritySettings(
+            enable_dns_rebinding_protection=loopback_only,
+            allowed_hosts=[name for host in _LOOPBACK for name in (host, f"{host}:*")],
+            allowed_origins=[name for host in _LOOPBACK for name in (f"http://{host}", f"http://{host}:*")],
+        ),
+    )
+
+
+async def _list_tools(
+    context: ServerRequestContext[dict[str, object], Request], params: PaginatedRequestParams | None
+) -> ListToolsResult:
+    """The tools that the key may use."""
+    del params
+    principal = _caller(context).principal
+    return ListToolsResult(tools=[_entry(tool) for tool in TOOLS if principal.allows(tool.scope)])
+
+
+async def _call_tool(
+    context: ServerRequestContext[dict[str, object], Request], params: CallToolRequestParams
+) -> CallToolResult:
+    """What the tool gives; what goes wrong in it is a result too, which a model can read."""
+    tool = _BY_NAME.get(params.name)
+    if tool is None:
+        raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}.")
+    caller = _caller(context)
+    call = Call(caller.services, caller.principal, caller.allowance, context.session.report_progress)
+    try:
+        call.principal.require(tool.scope)
+        return _result(await strictly(tool, orjson.dumps(params.arguments or {})).run(call))
+    except MemloopError as error:
+        return _result(error.envelope(), is_error=True)
+    except Exception:  # noqa: BLE001 - logged; its text may hold anything
+        _log.exception("the tool %s failed", tool.name)
+        return _result(MemloopError("an internal error").envelope(), is_error=True)
+
+
+def _caller(context: ServerRequestContext[dict[str, object], Request]) -> Caller:
+    request = cast(Request, context.request)
+    return cast(Caller, request.state.mcp_caller)
+
+
+def _entry(tool: type[Tool]) -> ToolEntry:
+    schema = tool.model_json_schema()
+    return ToolEntry(
+        name=tool.name,
+        description=schema.pop("description"),
+        input_schema=schema,
+        annotations=ToolAnnotations(read_only_hint=tool.read_only, destructive_hint=tool.destructive),
+    )
+
+
+def _result(model: BaseModel, *, is_error: bool = False) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=model.model_dump_json(exclude_none=True))],
+        structured_content=model.model_dump(mode="json", exclude_none=True),
+        is_error=is_error,
+    )

@@ -1,0 +1,36 @@
+"""``POST /mcp``: the Model Context Protocol over streamable HTTP.
+
+There are no sessions, so there is nothing to listen to (GET) or to end (DELETE): both are 405, as the protocol allows.
+"""
+
+from typing import cast
+
+from fastapi import APIRouter, Request, Response
+from starlette.types import Receive, Scope, Send
+
+from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.mcp.call import Caller
+from gateway.mcp.host import McpHost
+
+router = APIRouter(include_in_schema=False)
+
+
+class _Handed(Response):
+    """A response that the MCP server gives."""
+
+    def __init__(self, host: McpHost) -> None:
+        super().__init__()
+        self._host = host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        await self._host.answer(scope, receive, send)
+
+
+@router.post("/mcp", dependencies=[needs(None), Room])
+async def answer_mcp(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
+    """Hand the request, its caller known, to the MCP server; each tool asks for its own scope."""
+    request.state.mcp_caller = Caller(services, principal, allowance)
+    return _Handed(cast(McpHost, request.app.state.mcp))

@@ -1,0 +1,97 @@
+"""The reading tool: it tells how far it is, and it ends with the client that asked."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.api_rig import BOB_KEY
+from tests.gateway.long_reads import DOCUMENT
+from tests.gateway.mcp_client.caller import ERAS, Era, caller, think, told
+from tests.gateway.rig import eventually
+from tests.gateway.whole import Whole, whole
+
+LONG = DOCUMENT * 200
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_read_tells_its_progress_and_answers(it: Whole, era: Era) -> None:
+    heard: list[tuple[float, str | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        del total
+        heard.append((progress, message))
+
+    async with caller(it.gateway.url, era=era) as client:
+        arguments = {"question": "Where?", "text": LONG}
+        result = await client.client.call_tool("long_read", arguments, progress_callback=note)
+    read = told(result)
+    assert (read["status"], read["output_text"], read["model"]) == ("completed", "In Rome.", "m")
+    chunks = read["progress"]["chunks_total"]
+    assert chunks > 1
+    assert heard[-1][1] == f"{read['id']}: chunk {chunks} of {chunks}"
+    assert [progress for progress, _ in heard] == sorted({progress for progress, _ in heard})
+
+
+async def test_a_read_can_be_kept_as_a_memory(it: Whole) -> None:
+    async with caller(it.gateway.url) as client:
+        save = {"user_id": "ann"}
+        await client.call("long_read", question="Where?", text=DOCUMENT, save_to_memory=save)
+
+        async def kept() -> bool:
+            return [item["memory"] for item in (await client.call("memory_list", user_id="ann"))["items"]] != []
+
+        await eventually(kept)
+
+
+async def test_a_client_that_cancels_stops_the_engine(redis_url: str, folder: Path) -> None:
+    async with whole(redis_url, folder, think, hang_at=2) as it, caller(it.gateway.url) as client:
+        call = asyncio.create_task(client.call("long_read", question="Where?", text=LONG))
+        await it.engine.hanging.wait()
+        call.cancel()
+        await eventually(lambda: it.engine.active == 0)
+        await asyncio.wait({call})
+        assert len(it.engine.calls) == 2
+        assert (await client.call("memory_list", user_id="ann"))["items"] == []
+        reads = (await it.gateway.get("/v1/long-read", headers={"X-API-Key": "alice-key"})).json["data"]
+        assert [read["status"] for read in reads] == ["cancelled"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_that_goes_stops_the_engine(redis_url: str, folder: Path, era: Era) -> None:
+    async with whole(redis_url, folder, think, hang_at=2) as it:
+
+        async def read() -> None:
+            async with caller(it.gateway.url, era=era) as client:
+                await client.call("long_read", question="Where?", text=LONG)
+
+        call = asyncio.create_task(read())
+        await it.engine.hanging.wait()
+        call.cancel()
+        await eventually(lambda: it.engine.active == 0)
+        await asyncio.wait({call})
+        assert len(it.engine.calls) == 2
+
+
+async def test_another_tenant_sees_nothing_of_a_read(it: Whole) -> None:
+    async with caller(it.gateway.url) as alice:
+        read = await alice.call("long_read", question="Where?", text=DOCUMENT)
+    for path, status in ((f"/v1/long-read/{read['id']}", 404), ("/v1/long-read", 200)):
+        answer = await it.gateway.get(path, headers={"X-API-Key": BOB_KEY})
+        assert (answer.status, b"Rome" in answer.raw) == (status, False)
+
+
+async def test_a_gateway_that_stops_ends_the_reads_that_run(redis_url: str, folder: Path) -> None:
+    async with whole(redis_url, folder, think, hang_at=2) as it:
+
+        async def read() -> None:
+            async with caller(it.gateway.url) as client:
+                await client.call("long_read", question="Where?", text=LONG)
+
+        call = asyncio.create_task(read())
+        await it.engine.hanging.wait()
+        engine = it.engine
+    assert engine.active == 0
+    call.cancel()
+    await asyncio.wait({call})
+    assert [task for task in asyncio.all_tasks() if task.get_name() == "mcp"] == []

@@ -1,0 +1,116 @@
+"""The tools through the real MCP client: what they do, what they refuse, and who may not use them."""
+
+import logging
+import subprocess
+import sys
+from dataclasses import replace
+from typing import cast
+
+import pytest
+from mcp import MCPError
+
+from memloop.clients import StoreClient
+from tests.gateway.api_rig import BOB_KEY
+from tests.gateway.mcp_client.caller import ERAS, Era, caller
+from tests.gateway.whole import Whole
+
+NAMES = ["memory_add", "memory_search", "memory_list", "memory_get", "memory_update", "memory_delete", "long_read"]
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_memory_from_its_beginning_to_its_end(it: Whole, era: Era) -> None:
+    async with caller(it.gateway.url, era=era) as client:
+        tools = (await client.client.list_tools()).tools
+        assert [tool.name for tool in tools] == NAMES
+        assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools)
+
+        item_id = await client.added("Tea at five.", metadata={"n": 1}, agent_id="home")
+        assert (await client.call("memory_get", id=item_id))["memory"] == "Tea at five."
+        edited = await client.call("memory_update", id=item_id, memory="Tea at six.", if_version=1)
+        assert (edited["version"], edited["metadata"]) == (2, {"n": 1})
+        listed = await client.call("memory_list", user_id="ann", limit=1)
+        assert [item["id"] for item in listed["items"]] == [item_id]
+        assert (await client.call("memory_delete", id=item_id)) == {"id": item_id, "deleted": True}
+        assert (await client.call("memory_list", user_id="ann"))["items"] == []
+
+
+async def test_an_add_is_queued_or_waited_for(it: Whole) -> None:
+    async with caller(it.gateway.url) as client:
+        queued = await client.call("memory_add", text="I like green tea.", user_id="bob")
+        assert queued["status"] == "queued"
+        done = await client.call("memory_add", text="I like green tea.", user_id="ann", wait=True)
+        assert (done["status"], done["memories"]) == ("completed", ["Ann drinks green tea."])
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_goes_wrong_in_a_tool_is_a_result_that_says_so(it: Whole, era: Era) -> None:
+    async with caller(it.gateway.url, era=era) as client:
+        item_id = await client.added("Tea at five.")
+        wrong = {
+            "a missing field": await client.refused("memory_search", query="tea"),
+            "a wrong type": await client.refused("memory_list", user_id="ann", limit="many"),
+            "an unknown field": await client.refused("memory_get", id=item_id, colour="red"),
+            "no text": await client.refused("memory_add", text=" ", user_id="ann"),
+            "a wrong filter": await client.refused(
+                "memory_search", query="tea", user_id="ann", filters={"tags": {"like": "x"}}
+            ),
+            "an unknown memory": await client.refused("memory_get", id=NOBODY),
+            "another version": await client.refused("memory_update", id=item_id, memory="Milk.", if_version=7),
+            "no document": await client.refused("long_read", question="Where?"),
+        }
+        codes = {name: (error["code"], error.get("param")) for name, error in wrong.items()}
+        assert codes == {
+            "a missing field": ("validation_error", "user_id"),
+            "a wrong type": ("validation_error", "limit"),
+            "an unknown field": ("validation_error", "colour"),
+            "no text": ("empty_messages", "messages"),
+            "a wrong filter": ("invalid_filter", "filters"),
+            "an unknown memory": ("not_found", "id"),
+            "another version": ("precondition_failed", None),
+            "no document": ("validation_error", "document"),
+        }
+        with pytest.raises(MCPError, match="There is no tool 'memory_steal'"):
+            await client.client.call_tool("memory_steal", {})
+
+
+class BrokenStore:
+    """Fails in a way that nobody foresaw."""
+
+    async def item(self, item_id: str, *, tenant: str) -> None:
+        raise RuntimeError(f"a secret of {tenant} in {item_id}")
+
+
+async def test_a_fault_of_ours_says_nothing_of_itself(it: Whole, caplog: pytest.LogCaptureFixture) -> None:
+    broken = replace(it.gateway.services, store=cast(StoreClient, BrokenStore()))
+    it.gateway.app.state.services = broken
+    async with caller(it.gateway.url) as client:
+        with caplog.at_level(logging.ERROR):
+            error = await client.refused("memory_get", id=NOBODY)
+    assert error == {"message": "an internal error", "type": "api_error", "code": "internal_error"}
+    assert "the tool memory_get failed" in caplog.text
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_another_tenants_client_reaches_nothing(it: Whole, era: Era) -> None:
+    url = it.gateway.url
+    async with caller(url, era=era) as alice, caller(url, BOB_KEY, era=era) as bob:
+        item_id = await alice.added("Tea at five.")
+        before = await alice.call("memory_list", user_id="ann")
+        for tool, arguments in {
+            "memory_get": {"id": item_id},
+            "memory_update": {"id": item_id, "memory": "Bob was here."},
+            "memory_delete": {"id": item_id},
+        }.items():
+            assert (await bob.refused(tool, **arguments))["code"] == "not_found"
+        assert (await bob.call("memory_list", user_id="ann"))["items"] == []
+        wide = {"OR": [{"tenant": {"eq": "a"}}, {"user_id": "*"}, {"NOT": [{"user_id": "nobody"}]}]}
+        for fields in ({}, {"include_raw": True, "latest_only": False}, {"filters": wide}):
+            assert (await bob.call("memory_search", query="tea at five", user_id="ann", **fields))["results"] == []
+        assert (await bob.refused("memory_search", query="tea", user_id="ann", tenant="a"))["param"] == "tenant"
+        assert await alice.call("memory_list", user_id="ann") == before
+
+
+def test_a_gateway_that_nobody_asks_does_not_import_the_sdk() -> None:
+    code = "import sys, gateway.main; sys.exit('mcp' in sys.modules or 'httpx2' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
