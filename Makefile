@@ -42,11 +42,17 @@ up: $(READY) ## start the local stack and leave it running
 down: $(READY) ## stop the local stack
 	$(BIN)/memloop down
 
-test: $(READY) ## all checks and all tests, the real engine included
+# Only read: the launcher's command line for SGLang is checked against SGLang's own argument parser.
+SGLANG := $(VENV)/sglang
+$(SGLANG): requirements/sglang.lock | $(READY)
+	$(BIN)/pip install --quiet --no-deps --no-compile --require-hashes --upgrade --target $@ -r $<
+	@touch $@
+
+test: $(READY) $(SGLANG) ## all checks and all tests, the real engine included
 	$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -m "not slow"
 
-check: $(READY) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
+check: $(READY) $(SGLANG) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
 
 .PHONY: lint
 lint: $(READY)
@@ -56,7 +62,7 @@ lint: $(READY)
 	$(BIN)/lint-imports
 	@for part in $(PARTS); do echo "deptry $$part" && (cd $$part && $(CURDIR)/$(BIN)/deptry .) || exit 1; done
 
-test-fast: $(READY)
+test-fast: $(READY) $(SGLANG)
 	$(BIN)/pytest -m "not slow and not engine"
 
 test-slow: $(READY) ## the tests that take minutes, the whole demo among them
@@ -92,6 +98,8 @@ train-tiny: $(READY) ## train the tiny model again (about half an hour on one co
 lock: $(READY) ## resolve the pinned versions anew (needs uv)
 	uv pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/workspace.lock
+	uv pip compile requirements/sglang.in --no-deps --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/sglang.lock
 	uv pip compile requirements/bench.in --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
 

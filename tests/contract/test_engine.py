@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from inference.engines import BUILDERS, EnginePlan
+from inference.engines import BUILDERS, Adapter, EnginePlan, PromptLookup
 from memloop.chunking import TokenizerSplitter
 from memloop.clients import EngineClient, InferenceClient
 from memloop.ports import Completion, Prompt, Sampling, ToolChoice
@@ -34,6 +34,11 @@ EVERYTHING = EnginePlan(
     kv_cache_dtype="fp8",
     memory_fraction=0.8,
     tensor_parallel_size=2,
+    data_parallel_size=2,
+    prefill_chunk_tokens=8192,
+    speculation=PromptLookup(),
+    adapters=(Adapter("mine", "/adapters/mine"),),
+    adapter_rank=32,
     quantization="fp8",
     enforce_eager=True,
     prefix_caching=False,
@@ -72,6 +77,10 @@ def test_vllms_own_parser_understands_every_flag_that_we_write() -> None:
         "kv_cache_memory_bytes": 1024,
         "kv_cache_dtype": "fp8",
         "tensor_parallel_size": 2,
+        "data_parallel_size": 2,
+        "max_num_batched_tokens": 8192,
+        "enable_lora": True,
+        "max_lora_rank": 32,
         "quantization": "fp8",
         "enforce_eager": True,
         "enable_prefix_caching": False,

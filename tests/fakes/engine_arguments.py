@@ -14,7 +14,12 @@ def main() -> None:
     arguments = make_arg_parser(FlexibleArgumentParser()).parse_args(sys.argv[1:])
     assert arguments is not None
     validate_parsed_serve_args(arguments)
-    print(json.dumps({name: value for name, value in vars(arguments).items() if isinstance(value, str | int | list)}))
+    print(
+        json.dumps(
+            {name: value for name, value in vars(arguments).items() if isinstance(value, str | int | list | dict)},
+            default=str,
+        )
+    )
 
 
 if __name__ == "__main__":

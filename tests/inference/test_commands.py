@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inference.engines import BUILDERS, EnginePlan
+from inference.engines import BUILDERS, Adapter, EnginePlan, PromptLookup
 
 BIG = EnginePlan(
     engine="vllm",
@@ -22,6 +22,11 @@ BIG = EnginePlan(
     kv_cache_dtype="fp8",
     memory_fraction=0.9,
     tensor_parallel_size=2,
+    data_parallel_size=2,
+    prefill_chunk_tokens=8192,
+    speculation=PromptLookup(draft_tokens=8, shortest_match=3, longest_match=5),
+    adapters=(Adapter("mine", "/adapters/mine"), Adapter("yours", "/adapters/yours")),
+    adapter_rank=32,
     quantization="fp8",
     tool_call_parser="hermes",
     reasoning_parser="qwen3",
@@ -49,8 +54,9 @@ TINY = EnginePlan(
 )
 
 
-def words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
+def words(text: str, **values: str) -> tuple[str, ...]:
+    """The words of a command; a word that names a value stands for it."""
+    return tuple(values.get(word, word) for word in text.split())
 
 
 def test_vllm_on_gpus_gets_every_value_of_the_plan() -> None:
@@ -59,9 +65,12 @@ def test_vllm_on_gpus_gets_every_value_of_the_plan() -> None:
         " --served-model-name MemReader-4B-thinking --revision main --load-format safetensors --dtype bfloat16"
         " --quantization fp8 --chat-template template.jinja --seed 7 --trust-remote-code --host 0.0.0.0 --port 7803"
         " --disable-uvicorn-access-log --max-model-len 40960 --max-num-seqs 64 --tensor-parallel-size 2"
-        " --gpu-memory-utilization 0.9 --kv-cache-dtype fp8 --enable-prefix-caching --enable-auto-tool-choice"
+        " --data-parallel-size 2 --gpu-memory-utilization 0.9 --kv-cache-dtype fp8 --enable-prefix-caching"
+        " --max-num-batched-tokens 8192 --speculative-config SPECULATION --enable-lora --max-lora-rank 32"
+        " --lora-modules mine=/adapters/mine yours=/adapters/yours --enable-auto-tool-choice"
         " --tool-call-parser hermes --tool-strict-level parameter --reasoning-parser qwen3 --generation-config vllm"
-        " --enable-prompt-tokens-details"
+        " --enable-prompt-tokens-details",
+        SPECULATION='{"method": "ngram", "num_speculative_tokens": 8, "prompt_lookup_min": 3, "prompt_lookup_max": 5}',
     )
 
 
@@ -87,8 +96,11 @@ def test_sglang_gets_the_same_plan_in_its_own_words() -> None:
         " --served-model-name MemReader-4B-thinking --revision main --load-format safetensors --dtype bfloat16"
         " --quantization fp8 --chat-template template.jinja --random-seed 7 --trust-remote-code --host 0.0.0.0"
         " --port 7803 --api-key secret --enable-metrics --context-length 40960 --max-running-requests 64 --tp-size 2"
-        " --mem-fraction-static 0.9 --kv-cache-dtype fp8 --cuda-graph-backend-decode disabled"
-        " --cuda-graph-backend-prefill disabled --disable-radix-cache --tool-call-parser qwen25"
+        " --dp-size 2 --mem-fraction-static 0.9 --kv-cache-dtype fp8_e4m3 --cuda-graph-backend-decode disabled"
+        " --cuda-graph-backend-prefill disabled --disable-radix-cache --chunked-prefill-size 8192"
+        " --speculative-algorithm NGRAM --speculative-num-draft-tokens 8 --speculative-ngram-max-trie-depth 13"
+        " --enable-lora --max-lora-rank 32 --lora-paths mine=/adapters/mine yours=/adapters/yours"
+        " --tool-call-parser qwen25"
         " --reasoning-parser qwen3 --sampling-defaults openai --enable-cache-report"
     )
 

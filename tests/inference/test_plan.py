@@ -138,6 +138,8 @@ def test_the_registry_knows_the_models_of_the_field() -> None:
         "RL-MemoryAgent-7B",
         "RL-MemoryAgent-14B",
         "MemReread-4B",
+        "Qwen3-0.6B",
+        "Qwen3-8B",
         "Qwen3-4B",
     }
 

@@ -1,4 +1,6 @@
-"""The launcher: chooses, starts and watches one inference engine. ``python -m inference.main [--check]``.
+"""The launcher: chooses, starts and watches one inference engine.
+
+Run: ``memloop-inference`` (``python -m inference.main``) serves; ``memloop-inference plan`` prints what would start.
 
 Status 0 after SIGTERM or SIGINT, 1 when the engine died or never became ready (its last words are printed), 2 when the
 settings are refused.
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 
 import uvicorn
 
+from inference import plan_command
 from inference.engines import BUILDERS, Command
 from inference.lifecycle import Lifecycle
 from inference.machine import Machine
@@ -48,16 +51,17 @@ class Launch:
 
 def main() -> int:
     """Run; the status says how it ended."""
-    parser = argparse.ArgumentParser(prog="inference.main", description="Start and watch an inference engine.")
-    parser.add_argument("--check", action="store_true", help="print the engine's command line and start nothing")
+    parser = argparse.ArgumentParser(prog="memloop-inference", description="Start and watch an inference engine.")
+    commands = parser.add_subparsers(dest="command")
+    commands.add_parser("serve", help="start the engine and watch it (the default)")
+    plan_command.add_arguments(commands.add_parser("plan", help="print command, memory and warnings; start nothing"))
     arguments = parser.parse_args()
     try:
+        if arguments.command == "plan":
+            return plan_command.run(arguments)
         launch = compose()
     except (SettingsRefused, RegistryError) as refusal:
         return _refuse(str(refusal))
-    if arguments.check:
-        print(launch.command.shown())
-        return 0
     configure_logging("inference", launch.settings.log_level)
     return asyncio.run(serve(launch))
 

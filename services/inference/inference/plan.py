@@ -1,20 +1,14 @@
 """From settings, the model's row and the machine to one plan; what contradicts itself is refused with the reason."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
-from pydantic import JsonValue
-
-from inference.engines import EnginePlan
-from inference.engines.sglang import REASONING_PARSERS, TOOL_CALL_PARSERS
+from inference.adapters import adapter_rank, adapters_of
+from inference.contradictions import contradictions
+from inference.engines import EnginePlan, PromptLookup
 from inference.machine import ENGINES, EngineName, Machine
 from inference.registry import ModelCard
 from inference.settings import LauncherSettings, SettingsRefused
-from memloop.profiles import load_profile
-from memloop.profiles.loader import ProfileError
-from memloop.service import refuse_open_listen
 
 _NEEDED_FILES = ("config.json", "tokenizer.json")
 _INSTALL = {
@@ -45,6 +39,11 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         kv_cache_dtype=settings.serve_kv_cache_dtype,
         memory_fraction=settings.serve_memory_fraction,
         tensor_parallel_size=settings.serve_tensor_parallel_size,
+        data_parallel_size=settings.serve_data_parallel_size,
+        prefill_chunk_tokens=settings.serve_prefill_chunk_tokens,
+        speculation=_speculation(settings, card),
+        adapters=adapters_of(settings.serve_lora),
+        adapter_rank=adapter_rank(adapters_of(settings.serve_lora)),
         quantization=settings.serve_quantization,
         enforce_eager=settings.serve_enforce_eager,
         prefix_caching=settings.serve_prefix_caching,
@@ -57,7 +56,9 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         seed=settings.serve_seed,
         trust_remote_code=settings.serve_trust_remote_code,
     )
-    _refuse_contradictions(settings, plan)
+    reasons = contradictions(settings, plan)
+    if reasons:
+        raise SettingsRefused("; ".join(reasons))
     return plan
 
 
@@ -117,80 +118,8 @@ def _cache_bytes(settings: LauncherSettings, card: ModelCard) -> int | None:
     return settings.serve_kv_cache_memory_bytes or card.kv_cache_memory_bytes
 
 
-def _refuse_contradictions(settings: LauncherSettings, plan: EnginePlan) -> None:
-    reasons = [
-        *_about_place(settings, plan),
-        *_about_memory(settings, plan),
-        *_about_parsers(plan),
-        *_about_window(plan),
-    ]
-    if reasons:
-        raise SettingsRefused("; ".join(reasons))
-
-
-def _about_place(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
-    reasons: list[str] = []
-    if settings.engine_url:
-        reasons.append("MEMLOOP_ENGINE_URL names a running engine, so there is none to start here")
-    if settings.engine_port == settings.port:
-        reasons.append(f"MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both {settings.port}")
-    if plan.chat_template and not Path(plan.chat_template).is_file():
-        reasons.append(f"MEMLOOP_SERVE_CHAT_TEMPLATE: there is no file {plan.chat_template}")
-    if plan.revision and plan.local:
-        reasons.append("MEMLOOP_SERVE_REVISION chooses among versions on a hub, but the model is a folder")
-    return reasons + [reason for host in (settings.host, plan.host) if (reason := _open_listen(host, plan))]
-
-
-def _open_listen(host: str, plan: EnginePlan) -> str | None:
-    try:
-        refuse_open_listen(host, has_keys=plan.api_key is not None)
-    except SystemExit:
-        return f"to listen on {host}, beyond this machine, needs a MEMLOOP_ENGINE_API_KEY"
-    return None
-
-
-def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
-    reasons: list[str] = []
-    on_cpu = plan.engine == "vllm-cpu"
-    if settings.serve_kv_cache_memory_bytes and plan.memory_fraction:
-        reasons.append("MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES and MEMLOOP_SERVE_MEMORY_FRACTION exclude each other")
-    if plan.memory_fraction and on_cpu:
-        reasons.append("MEMLOOP_SERVE_MEMORY_FRACTION is of a GPU's memory: use MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES")
-    if settings.serve_kv_cache_memory_bytes and plan.engine == "sglang":
-        reasons.append("SGLang sizes its cache by MEMLOOP_SERVE_MEMORY_FRACTION, not by bytes")
-    if plan.tensor_parallel_size > 1 and on_cpu:
-        reasons.append("MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and vllm-cpu uses none")
-    return reasons
-
-
-def _about_parsers(plan: EnginePlan) -> list[str]:
-    if plan.engine != "sglang":
-        return []
-    asked = ((plan.tool_call_parser, TOOL_CALL_PARSERS), (plan.reasoning_parser, REASONING_PARSERS))
-    return [
-        f"SGLang has no parser for {name}, only for {', '.join(known)}"
-        for name, known in asked
-        if name and name not in known
-    ]
-
-
-def _about_window(plan: EnginePlan) -> list[str]:
-    """The profile's window fits the engine's, and the engine's fits the model's positions."""
-    try:
-        needed = load_profile(plan.profile).budget.window_tokens
-    except ProfileError as error:
-        return [f"MEMLOOP_PROFILE: {error}"]
-    reasons: list[str] = []
-    positions = _positions(Path(plan.model)) if plan.local else None
-    served = plan.max_model_len or positions
-    if served is not None and served < needed:
-        reasons.append(f"the profile {plan.profile} needs {needed} tokens, and the engine would serve {served}")
-    if positions is not None and plan.max_model_len is not None and plan.max_model_len > positions:
-        reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for")
-    return reasons
-
-
-def _positions(folder: Path) -> int | None:
-    config = cast(JsonValue, json.loads((folder / "config.json").read_text("utf-8")))
-    positions = config.get("max_position_embeddings") if isinstance(config, dict) else None
-    return positions if isinstance(positions, int) else None
+def _speculation(settings: LauncherSettings, card: ModelCard) -> PromptLookup | None:
+    chosen = settings.serve_speculation or card.speculation or "off"
+    if chosen == "off":
+        return None
+    return PromptLookup(draft_tokens=settings.serve_speculation_tokens or PromptLookup().draft_tokens)

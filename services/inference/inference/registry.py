@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -11,6 +12,16 @@ MODELS_FILE = _PACKAGE / "models.toml"
 
 class RegistryError(ValueError):
     """``models.toml`` is wrong; the message says where and why."""
+
+
+class ModelShape(BaseModel):
+    """What the memory estimate needs of a model whose files are not here. Source: the checkpoint's ``config.json``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    parameters: int = Field(gt=0)
+    layers: int = Field(gt=0)
+    kv_heads: int = Field(gt=0)
+    head_dim: int = Field(gt=0)
 
 
 class ModelCard(BaseModel):
@@ -26,6 +37,8 @@ class ModelCard(BaseModel):
     tool_call_parser: str | None = None
     reasoning_parser: str | None = None
     strict_tools: bool = False
+    speculation: Literal["ngram"] | None = None
+    shape: ModelShape | None = None
 
 
 class _File(BaseModel):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from memloop.service import ServiceSettings
@@ -27,7 +27,7 @@ class LauncherSettings(ServiceSettings):
 
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
-    port: int = 7802
+    port: int = Field(default=7802, ge=1, le=65_535)
     model: str = "memloop-tiny"
     model_path: Path | None = None
     models_file: Path | None = None
@@ -39,28 +39,45 @@ class LauncherSettings(ServiceSettings):
     engine_port: int = Field(default=7803, ge=1, le=65_535)
     engine_api_key: SecretStr | None = None
     engine_url: str | None = None
-    serve_name: str | None = None
+    serve_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.:/-]{0,127}$")
     serve_start_timeout_s: float = Field(default=900.0, gt=0)
     serve_stop_timeout_s: float = Field(default=20.0, gt=0)
 
     serve_max_model_len: int | None = Field(default=None, gt=0)
     serve_max_num_seqs: int | None = Field(default=None, gt=0)
-    serve_dtype: str | None = None
+    serve_dtype: Literal["auto", "bfloat16", "float16", "float32"] | None = None
     serve_kv_cache_memory_bytes: int | None = Field(default=None, gt=0)
-    serve_kv_cache_dtype: str | None = None
+    serve_kv_cache_dtype: Literal["auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2"] | None = None
     serve_memory_fraction: float | None = Field(default=None, gt=0.0, le=1.0)
     serve_tensor_parallel_size: int = Field(default=1, ge=1)
-    serve_quantization: str | None = None
+    serve_data_parallel_size: int = Field(default=1, ge=1)
+    serve_prefill_chunk_tokens: int | None = Field(default=None, ge=16)
+    """Tokens of waiting prompts that one step computes beside decoding (chunked prefill)."""
+    serve_quantization: (
+        Literal["fp8", "awq", "awq_marlin", "gptq", "gptq_marlin", "compressed-tensors", "bitsandbytes"] | None
+    ) = None
+    serve_speculation: Literal["ngram", "off"] | None = None
+    """Prompt-lookup speculative decoding: right for loops that copy their memory, at little load."""
+    serve_speculation_tokens: int | None = Field(default=None, ge=1, le=64)
+    serve_lora: str = ""
+    """LoRA adapters as ``name=folder``, commas between them."""
     serve_enforce_eager: bool = False
     serve_prefix_caching: bool = True
     serve_tool_call_parser: str | None = None
     serve_reasoning_parser: str | None = None
     serve_strict_tools: bool | None = None
     serve_chat_template: Path | None = None
-    serve_load_format: str | None = None
+    serve_load_format: Literal["auto", "safetensors", "pt", "dummy", "bitsandbytes", "runai_streamer"] | None = None
     serve_revision: str | None = None
     serve_seed: int = Field(default=0, ge=0)
     serve_trust_remote_code: bool = False
+
+    @field_validator("engine_api_key")
+    @classmethod
+    def _one_word(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and key.get_secret_value().split() != [key.get_secret_value()]:
+            raise ValueError("a key has no blanks")
+        return key
 
 
 def read_settings(names: Iterable[str]) -> LauncherSettings:

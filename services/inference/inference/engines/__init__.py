@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from inference.engines.command import Command, EnginePlan
+from inference.engines.command import Adapter, Command, EnginePlan, PromptLookup
 from inference.engines.sglang import sglang_command
 from inference.engines.vllm import vllm_command, vllm_cpu_command
 from inference.machine import EngineName
@@ -13,4 +13,4 @@ BUILDERS: dict[EngineName, Callable[[EnginePlan], Command]] = {
     "sglang": sglang_command,
 }
 
-__all__ = ["BUILDERS", "Command", "EnginePlan"]
+__all__ = ["BUILDERS", "Adapter", "Command", "EnginePlan", "PromptLookup"]

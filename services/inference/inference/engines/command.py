@@ -1,5 +1,6 @@
 """What is to be served, in no engine's words, and the command that an engine's module makes of it."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,16 +19,37 @@ class Command:
     secrets: frozenset[str] = frozenset()
 
     def shown(self) -> str:
-        """The command line for a log, its secrets replaced."""
-        return " ".join("***" if word in self.secrets else word for word in self.argv)
+        """The command line as a shell takes it, its secrets replaced."""
+        return " ".join("***" if word in self.secrets else shlex.quote(word) for word in self.argv)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLookup:
+    """Speculative decoding without a draft model: the continuation of an earlier match is guessed, then verified.
+
+    A memory update mostly copies the memory before it, so the guesses are right. Greedy output stays the same.
+    ``draft_tokens`` are guessed at a time, after a match of ``shortest_match`` to ``longest_match`` tokens.
+    """
+
+    draft_tokens: int = 8
+    shortest_match: int = 3
+    longest_match: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A LoRA adapter, served as a model of its own name."""
+
+    name: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
 class EnginePlan:
     """One engine serving one model: every contradiction is already resolved.
 
-    ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1). None
-    leaves a choice to the engine.
+    ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1),
+    ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes. None leaves a choice to the engine.
     """
 
     engine: EngineName
@@ -46,6 +68,11 @@ class EnginePlan:
     kv_cache_dtype: str | None = None
     memory_fraction: float | None = None
     tensor_parallel_size: int = 1
+    data_parallel_size: int = 1
+    prefill_chunk_tokens: int | None = None
+    speculation: PromptLookup | None = None
+    adapters: tuple[Adapter, ...] = ()
+    adapter_rank: int | None = None
     quantization: str | None = None
     enforce_eager: bool = False
     prefix_caching: bool = True

