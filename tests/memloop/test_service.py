@@ -15,10 +15,10 @@ from starlette.responses import StreamingResponse
 
 from memloop.profiles import well_formed
 from memloop.service import Check, ServiceSettings, create_app, refuse_open_listen
-from memloop.service.edge import request_id
 from memloop.service.logs import JsonLines
 from memloop.service.surrogates import without_lone_surrogates
 from memloop.wire.base import Wire
+from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, MemloopError, RateLimited, Unauthenticated, Unavailable
 from memloop.wire.long_read import LongReadRequest
 
@@ -60,7 +60,7 @@ def routes() -> APIRouter:
 
     @router.post("/reads")
     async def reads(body: LongReadRequest) -> str:
-        return body.question
+        return body.question or ""
 
     @router.get("/stream")
     async def stream() -> StreamingResponse:
