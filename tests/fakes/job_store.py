@@ -16,6 +16,8 @@ from pydantic import BaseModel
 
 from memloop.wire.errors import ErrorBody, ErrorEnvelope
 from memloop.wire.memory import (
+    BatchOutcome,
+    BatchResult,
     Buffer,
     BufferPage,
     Erased,
@@ -31,6 +33,7 @@ from memloop.wire.memory import (
     SearchResult,
     StoreAdd,
     StoreAddResult,
+    StoreBatch,
     StoreSearch,
     Written,
 )
@@ -89,6 +92,12 @@ class StoreServer:
         if add.event_id is None or key not in self._answers:
             self._answers[key] = StoreAddResult(results=tuple(self._write(add, draft) for draft in add.drafts))
         return _json(self._answers[key])
+
+    async def add_batch(self, request: web.Request) -> web.Response:
+        batch = StoreBatch.model_validate_json(await request.read())
+        self.adds.extend(batch.adds)
+        written = (tuple(self._write(add, draft) for draft in add.drafts) for add in batch.adds)
+        return _json(BatchResult(results=tuple(BatchOutcome(memories=memories) for memories in written)))
 
     def _write(self, add: StoreAdd, draft: MemoryDraft) -> Written:
         digest = hashlib.sha256(draft.value.encode()).hexdigest()
@@ -214,6 +223,7 @@ async def store_server() -> AsyncGenerator[StoreServer]:
     app.add_routes(
         [
             web.post("/v1/items", store.add),
+            web.post("/v1/items/batch", store.add_batch),
             web.post("/v1/items/search", store.search),
             web.get("/v1/items", store.page),
             web.route("*", "/v1/items/{id}", store.item),

@@ -2,11 +2,12 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
 
-from memloop.wire.memory import MemoryDraft, StoreAdd, StoreAddResult
+from memloop.wire.memory import BatchOutcome, BatchResult, MemoryDraft, StoreAdd, StoreAddResult
 from tests.memory_store.api import ALICE, StoreApi, day
 
 
@@ -260,3 +261,59 @@ async def test_an_add_that_fails_leaves_nothing_behind(store: StoreApi) -> None:
 
     assert refused.status_code == 409
     assert [item.memory for item in (await store.page()).items] == ["w"]
+
+
+async def _batch(store: StoreApi, *adds: dict[str, Any]) -> list[BatchOutcome]:
+    body = {"adds": [{"namespace": store.namespace.model_dump(), **add} for add in adds]}
+    response = await store.http.post("/v1/items/batch", json=body)
+    assert response.status_code == 200, response.text
+    return list(BatchResult.model_validate_json(response.content).results)
+
+
+def _fact(key: str, value: str, **fields: Any) -> dict[str, Any]:
+    return {"drafts": [{"key": key, "value": value}], **fields}
+
+
+async def test_the_adds_of_a_batch_see_one_another_and_what_is_stored(store: StoreApi) -> None:
+    await store.add("Pet", "a cat", timestamp=day(1))
+    bob = store.of(user_id="bob")
+
+    outcomes = await _batch(
+        store,
+        _fact("Pet", "a dog", timestamp="2026-01-02T00:00:00Z"),
+        _fact("City", "Rome", timestamp="2026-01-02T00:00:00Z"),
+        _fact("City", "Rome", timestamp="2026-01-02T00:00:00Z", namespace=bob.namespace.model_dump()),
+        _fact("City", "Oslo", timestamp="2026-01-03T00:00:00Z"),
+    )
+
+    assert [one.memories[0].outcome for one in outcomes] == ["superseded", "inserted", "inserted", "superseded"]
+    assert sorted(await store.found("city pet")) == ["Oslo", "a dog"]
+    assert await bob.found("city") == ["Rome"]
+
+
+async def test_a_refused_add_does_not_keep_the_rest_of_its_batch_out(store: StoreApi) -> None:
+    outcomes = await _batch(store, _fact("A", "one"), _fact("B", "two", metadata={"n": 2**70}), _fact("C", "three"))
+
+    assert [one.error.code if one.error else None for one in outcomes] == [None, "invalid_metadata", None]
+    assert sorted(await store.found("what")) == ["one", "three"]
+
+
+async def test_a_batch_with_a_stale_token_is_refused_only_where_it_is_stale(store: StoreApi) -> None:
+    await store.add("A", "one", fencing_token=9)
+    bob = store.of(user_id="bob").namespace.model_dump()
+
+    outcomes = await _batch(
+        store, _fact("A", "two", fencing_token=8), _fact("A", "three", fencing_token=8, namespace=bob)
+    )
+
+    assert [one.error.code if one.error else None for one in outcomes] == ["stale_fencing_token", None]
+
+
+async def test_opposite_batches_of_the_same_users_do_not_wait_for_each_other_for_ever(store: StoreApi) -> None:
+    users = [store.of(user_id=f"u{number}").namespace.model_dump() for number in range(8)]
+    forth = [_fact("A", "one", namespace=user) for user in users]
+
+    async with asyncio.timeout(10):
+        await asyncio.gather(_batch(store, *forth), _batch(store, *reversed(forth)))
+
+    assert [one.memories[0].outcome for one in await _batch(store, *forth)] == ["touched"] * 8

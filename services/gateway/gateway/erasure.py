@@ -23,10 +23,13 @@ async def erase(namespace: Namespace, *, jobs: Jobs, store: StoreClient) -> Eras
     lane = namespace.lane()
     token = await _lane(jobs.memory, lane)
     try:
+        late = await jobs.events.forget(namespace)  # of a write that ended while the lane was waited for
         erased = await store.erase(namespace)
     finally:
         await jobs.memory.leave_lane(lane, token)
-    return erased.model_copy(update={"queue": forgotten.waiting, "events": forgotten.events})
+    return erased.model_copy(
+        update={"queue": forgotten.waiting + late.waiting, "events": forgotten.events + late.events}
+    )
 
 
 async def _lane(queue: LaneQueue, lane: str) -> int:

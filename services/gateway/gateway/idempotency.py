@@ -212,6 +212,16 @@ def refuse_key_of_stream(request: Request) -> None:
         )
 
 
+def refuse_key_of_batch(request: Request) -> None:
+    """Raises InvalidRequest when the request has a key: its answer would belong to many users."""
+    if KEY_HEADER in request.headers:
+        raise InvalidRequest(
+            "A batch takes no Idempotency-Key: repeated, it writes nothing twice.",
+            param=KEY_HEADER,
+            code="idempotency_key_with_batch",
+        )
+
+
 def subject_of_user(user_id: str) -> str:
     """The subject of answers that hold a user's data."""
     return f"user:{user_id}"

@@ -5,6 +5,7 @@ A job is accepted when its script returned: payload, event record, lane entry an
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pydantic import Field, JsonValue
@@ -89,8 +90,18 @@ class Jobs:
             expires_at=expires_at,
             created_at=datetime.now(UTC),
         )
-        await self.memory.submit(_submission(job))
+        await self.enqueue(job)
         return job.event_id
+
+    async def enqueue(self, job: MemoryJob) -> None:
+        """Queue a write; it is durable then. Harmless when it is queued already. Raises Unavailable, Timeout."""
+        await self.memory.submit(_submission(job, queued_event(job)))
+
+    async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
+        """Keep the event of a write that was done under a token of ``take_idle_lane``, and free the lane."""
+        submission = _submission(job, event)
+        fields = {name: value for name, value in submission.fields.items() if name != "payload"}
+        await self.memory.record(replace(submission, fields=fields), token)
 
 
 def queued_event(job: MemoryJob) -> MemoryEvent:
@@ -98,15 +109,15 @@ def queued_event(job: MemoryJob) -> MemoryEvent:
     return MemoryEvent(event_id=job.event_id, status="queued", user_id=job.namespace.user_id, created_at=job.created_at)
 
 
-def _submission(job: MemoryJob) -> Submission:
+def _submission(job: MemoryJob, event: MemoryEvent) -> Submission:
     namespace = job.namespace
     fields = {
         "tenant": namespace.tenant,
         "user_id": namespace.user_id,
         "agent_id": namespace.agent_id or "",
         "run_id": namespace.run_id or "",
-        "status": "queued",
-        "record": queued_event(job).model_dump_json(),
+        "status": event.status,
+        "record": event.model_dump_json(),
         "payload": job.model_dump_json(),
     }
     return Submission(

@@ -190,6 +190,34 @@ return token
 """
 )
 
+TAKE_IDLE_LANE = (
+    _HEAD
+    + """
+-- KEYS[6] fence; ARGV: lease ms
+if redis.call('EXISTS', lock) == 1 or redis.call('LLEN', list) > 0 then return '0' end
+local token = new_token(KEYS[6])
+redis.call('SET', lock, token .. '|erase', 'PX', ARGV[1])
+return token
+"""
+)
+
+RECORD = (
+    _HEAD
+    + """
+-- KEYS[6] job, KEYS[7] index; ARGV: mine, lane, id, created ms, keep ms, then the hash's pairs
+redis.call('HSET', KEYS[6], unpack(ARGV, 6))
+redis.call('PEXPIRE', KEYS[6], ARGV[5])
+for _, old in ipairs(redis.call('ZRANGE', KEYS[7], 0, 1)) do
+  if redis.call('EXISTS', 'memloop:job:' .. old) == 0 then redis.call('ZREM', KEYS[7], old) end
+end
+redis.call('ZADD', KEYS[7], ARGV[4], ARGV[3])
+if redis.call('GET', lock) ~= ARGV[1] then return 0 end
+redis.call('DEL', lock)
+pass_on(ARGV[2])
+return 1
+"""
+)
+
 LEAVE_LANE = (
     _HEAD
     + """

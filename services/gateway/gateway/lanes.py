@@ -129,6 +129,8 @@ class LaneQueue:
         self._abandon = Script(redis, lane_scripts.ABANDON)
         self._promote = Script(redis, lane_scripts.PROMOTE)
         self._take_lane = Script(redis, lane_scripts.TAKE_LANE)
+        self._take_idle_lane = Script(redis, lane_scripts.TAKE_IDLE_LANE)
+        self._record = Script(redis, lane_scripts.RECORD)
         self._leave_lane = Script(redis, lane_scripts.LEAVE_LANE)
         self._forget = Script(redis, lane_scripts.FORGET)
         self._cancel = Script(redis, lane_scripts.CANCEL)
@@ -218,8 +220,19 @@ class LaneQueue:
         token = await self._take_lane([*self._keys(lane), FENCE], [lease_ms, int(force)])
         return int(cast(str, token)) or None
 
+    async def take_idle_lane(self, lane: str, *, lease_ms: int) -> int | None:
+        """Lock a lane in which nothing runs or waits; its fencing token, or None when something does."""
+        token = await self._take_idle_lane([*self._keys(lane), FENCE], [lease_ms])
+        return int(cast(str, token)) or None
+
+    async def record(self, job: Submission, token: int) -> None:
+        """Keep the record of what was done under a token of :meth:`take_idle_lane` for ``KEEP_MS``; free the lane."""
+        pairs = [part for pair in job.fields.items() for part in pair]
+        args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, KEEP_MS, *pairs]
+        await self._record([*self._keys(job.lane), job_key(job.job_id), job.index], args)
+
     async def leave_lane(self, lane: str, token: int) -> None:
-        """Undo :meth:`take_lane`."""
+        """Undo :meth:`take_lane` or :meth:`take_idle_lane`."""
         await self._leave_lane(self._keys(lane), [f"{token}|erase", lane])
 
     async def forget(self, lane: str, job_id: str, *, index: str, also: Sequence[str] = ()) -> str | None:

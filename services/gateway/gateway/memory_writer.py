@@ -11,14 +11,14 @@ Every step can be repeated, so a write that died anywhere is run again and compl
 Turns that do not fit one window are decided in several rounds, each with what the round before left buffered.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
-from typing import Literal, TypeVar
+from typing import Literal
 
 from redis.asyncio import Redis
 
+from gateway.as_is import adds_of, groups, slices
 from gateway.checkpoints import Journal, JournalCheckpoints
 from gateway.jobs import MemoryJob
 from gateway.metrics import Metrics
@@ -43,10 +43,7 @@ from memloop.wire.memory import (
     Written,
 )
 
-_DRAFTS_PER_ADD = 100
-_KEY_CHARS = 512
 _ROUND_FIELDS = ("decision:", "invalid:")
-T = TypeVar("T")
 
 
 class InvalidDecision(MemloopError):
@@ -144,7 +141,7 @@ class MemoryWrite:
             for number, turn in enumerate(self._job.turns)
             if turn.content.strip()
         ]
-        for part, pairs in enumerate(_groups(drafts)):
+        for part, pairs in enumerate(groups(drafts)):
             await self._add(
                 [draft.model_copy(update={"tags": (turn.role,)}) for turn, draft in pairs],
                 event_id=f"{self._job.event_id}:raw:{part}",
@@ -153,27 +150,11 @@ class MemoryWrite:
             )
 
     async def _store_as_is(self) -> list[Written]:
-        drafts = [
-            (turn, MemoryDraft(key=self._key_of(turn, number), value=turn.content))
-            for number, turn in enumerate(self._job.turns)
-            if turn.content.strip()
-        ]
         memories: list[Written] = []
-        for part, pairs in enumerate(_groups(drafts)):
-            turns = [turn for turn, _ in pairs]
-            memories += await self._add(
-                [draft for _, draft in pairs],
-                event_id=f"{self._job.event_id}:{part}",
-                timestamp=turns[0].timestamp,
-                expires_at=self._job.expires_at,
-                sources=turns if len(turns) == 1 else (),
-            )
+        for add in adds_of(self._job, token=self._hold.token):
+            await self._hold.check()
+            memories += (await self._tools.store.add(add)).results
         return memories
-
-    def _key_of(self, turn: Source, number: int) -> str:
-        if self._job.key is None:
-            return turn.content.strip()[:_KEY_CHARS]
-        return self._job.key[:_KEY_CHARS] if number == 0 else f"{self._job.key[: _KEY_CHARS - 12]} (part {number + 1})"
 
     async def _decided(self, number: int, turns: Sequence[Source]) -> _Round:
         """The round's decision: the journal's, or a new one. An invalid one is kept for the record and raised."""
@@ -219,7 +200,7 @@ class MemoryWrite:
 
     async def _add_memories(self, number: int, decided: _Round, turns: Sequence[Source]) -> list[Written]:
         written: list[Written] = []
-        for part, drafts in enumerate(_slices(decided.drafts, _DRAFTS_PER_ADD)):
+        for part, drafts in enumerate(slices(decided.drafts)):
             written += await self._add(
                 drafts,
                 event_id=f"{self._job.event_id}:{number}:{part}",
@@ -308,16 +289,6 @@ def _round(result: DecisionResult) -> _Round:
             return _Round(action="ignore", reason=reason, records=result.records, usage=result.usage)
         case InvalidOutput(problem=problem):
             return _Round(action="invalid", reason=problem, records=result.records, usage=result.usage)
-
-
-def _groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:
-    """Runs of one time each, for an add carries one timestamp, and of no more than an add may hold."""
-    for _, same_time in groupby(drafts, key=lambda pair: pair[0].timestamp):
-        yield from _slices(list(same_time), _DRAFTS_PER_ADD)
-
-
-def _slices(parts: Sequence[T], size: int) -> Iterator[list[T]]:
-    return (list(parts[start : start + size]) for start in range(0, len(parts), size))
 
 
 def _newest_time(turns: Sequence[Source]) -> datetime | None:

@@ -73,9 +73,13 @@ class BatchingEmbedder:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Queue the texts for the next batch."""
-        if not texts:
-            return []
+        """Queue the texts for the next batch; many of them batch by batch, so that others come between."""
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), self._max_batch):
+            vectors += await self._embed(texts[start : start + self._max_batch])
+        return vectors
+
+    async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         if self._waiting + len(texts) > self._max_waiting:
             raise Unavailable("too many texts wait for their embedding", retry_after_s=1.0)
         reply: asyncio.Future[Sequence[Vector]] = asyncio.get_running_loop().create_future()

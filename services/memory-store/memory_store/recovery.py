@@ -36,7 +36,7 @@ class Recovery:
             _unless_gone(record, self._clock)
             batch = Batch(self._context(record), await fact_of(self._vectors, record))
             restored = batch.restore(record, self._resolution(record, batch))
-            await commit(batch, self._vectors, self._encoding)
+            await commit([batch], self._vectors, self._encoding)
             return restored.item
 
     def _context(self, record: Record) -> Context:

@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, Field
 from memloop.wire.errors import InvalidRequest, Unauthenticated
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
+    BatchResult,
     Buffer,
     BufferPage,
     Erased,
@@ -25,6 +26,7 @@ from memloop.wire.memory import (
     SearchResult,
     StoreAdd,
     StoreAddResult,
+    StoreBatch,
     StoreSearch,
 )
 from memory_store.buffers import Buffers
@@ -75,6 +77,10 @@ def _item_routes(parts: Capabilities) -> APIRouter:
     async def add(request: StoreAdd) -> StoreAddResult:
         return await parts.writer.add(request)
 
+    @router.post("/items/batch")
+    async def add_batch(request: StoreBatch) -> BatchResult:
+        return await parts.writer.add_batch(request.adds)
+
     @router.post("/items/search")
     async def search(request: StoreSearch) -> SearchResult:
         return await parts.retrieval.search(request)
@@ -92,7 +98,7 @@ def _item_routes(parts: Capabilities) -> APIRouter:
     async def entities(scope: Annotated[Scope, Query()]) -> Entities:
         return await parts.listings.entities(scope)
 
-    _ = add, search, page, listing, entities
+    _ = add, add_batch, search, page, listing, entities
     return router
 
 

@@ -1,11 +1,21 @@
 """Adding memories: one lane at a time, resolved, written in one operation, harmless when repeated."""
 
+import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memloop.wire.memory import MemoryDraft, StoreAdd, StoreAddResult, Written
+from memloop.wire.errors import Conflict, Unprocessable
+from memloop.wire.memory import (
+    BatchOutcome,
+    BatchResult,
+    MemoryDraft,
+    Namespace,
+    StoreAdd,
+    StoreAddResult,
+    Written,
+)
 from memory_store.batch import Batch, Context, Statement
 from memory_store.conflicts import Change, Placement, Resolution, Rule, Version, mend, resolve
 from memory_store.documents import Clock, Record, any_write, exactly_in, from_payload, now, to_payload
@@ -70,20 +80,50 @@ class Writer:
                 await self._fence.admit(lane, request.fencing_token)
             return await self._add(request, self._clock())
 
+    async def add_batch(self, adds: Sequence[StoreAdd]) -> BatchResult:
+        """Resolve the adds in their order, embed what is new together, and store all of it in one operation.
+
+        An add that is refused is answered by its error and stores nothing; it does not keep the others from theirs.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            for lane in sorted({add.namespace.lane() for add in adds}):
+                await stack.enter_async_context(self._lanes.hold(lane))
+            moment = self._clock()
+            batches: dict[Namespace, Batch] = {}
+            outcomes = [await self._outcome(add, batches, moment) for add in adds]
+            await commit(batches.values(), self._vectors, self._encoding)
+        return BatchResult(results=tuple(outcomes))
+
+    async def _outcome(self, add: StoreAdd, batches: dict[Namespace, Batch], moment: datetime) -> BatchOutcome:
+        try:
+            check_metadata(add.metadata)
+            if add.fencing_token is not None:
+                await self._fence.admit(add.namespace.lane(), add.fencing_token)
+        except (Conflict, Unprocessable) as error:
+            return BatchOutcome(error=error.envelope().error)
+        batch = batches.setdefault(add.namespace, Batch(self._context(add, None, moment), ()))
+        return BatchOutcome(memories=await self._resolved(add, batch, moment))
+
     async def _add(self, request: StoreAdd, written_at: datetime) -> StoreAddResult:
+        batch = Batch(self._context(request, None, written_at), ())
+        results = await self._resolved(request, batch, written_at)
+        await commit([batch], self._vectors, self._encoding)
+        return StoreAddResult(results=results)
+
+    async def _resolved(self, request: StoreAdd, batch: Batch, written_at: datetime) -> tuple[Written, ...]:
+        """What the drafts do to the batch, which is not stored yet."""
         writes = _write_names(request.event_id, request.drafts)
         statements = [
             Statement.of(draft, self._context(request, draft, written_at), write)
             for draft, write in zip(request.drafts, writes, strict=True)
         ]
-        known = await self._known(request, statements)
-        batch = Batch(self._context(request, None, written_at), known)
+        for record in await self._known(request, statements):
+            batch.add_known(record)
         written: list[Written] = []
         for statement in statements:
             batch.context = self._context(request, statement.draft, written_at)
             written.append(await self._write(statement, batch))
-        await commit(batch, self._vectors, self._encoding)
-        return StoreAddResult(results=tuple(batch.current(one) for one in written))
+        return tuple(batch.current(one) for one in written)
 
     def _context(self, request: StoreAdd, draft: MemoryDraft | None, written_at: datetime) -> Context:
         said_at = utc(request.timestamp) if request.timestamp else None
@@ -147,14 +187,18 @@ class Writer:
         return None
 
 
-async def commit(batch: Batch, vectors: VectorStore, encoding: TextEncoding) -> None:
-    """New and changed points in one operation, so that a crash leaves all of the batch or nothing."""
-    new, stored = batch.changed()
-    where = exactly_in(batch.context.namespace)
-    kept = await vectors.get([record.item.id for record in stored], where=where)
-    changed = {record.item.id: record for record in stored}
-    points = [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
-    points += await encoding.points([*new, *changed.values()])
+async def commit(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> None:
+    """New and changed points in one operation, so that a crash leaves all of the batches or nothing."""
+    points: list[Point] = []
+    unembedded: list[Record] = []
+    for batch in batches:
+        new, stored = batch.changed()
+        where = exactly_in(batch.context.namespace)
+        kept = await vectors.get([record.item.id for record in stored], where=where)
+        changed = {record.item.id: record for record in stored}
+        points += [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
+        unembedded += [*new, *changed.values()]
+    points += await encoding.points(unembedded)
     if points:
         await vectors.upsert(points)
 

@@ -9,6 +9,10 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/memory/add", SAID, 202, lambda body: body["status"] == "queued"),
         Attempt("/v1/memory/add", SAID | {"tenant": "a"}, 422),
     ],
+    "POST /v1/memory/batch": [
+        Attempt("/v1/memory/batch", {"adds": [SAID]}, 200, lambda b: len(b["results"][0]["memories"]) == 1),
+        Attempt("/v1/memory/batch", {"adds": [SAID | {"tenant": "a"}]}, 422),
+    ],
     "POST /v1/memory/search": [
         Attempt("/v1/memory/search", {"query": "tea at five", "user_id": "alice"}, 200, lambda b: b == {"results": []}),
         Attempt(

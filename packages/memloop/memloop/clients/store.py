@@ -26,6 +26,7 @@ from memloop.wire.errors import (
 )
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
+    BatchResult,
     Buffer,
     BufferPage,
     Erased,
@@ -38,6 +39,7 @@ from memloop.wire.memory import (
     SearchResult,
     StoreAdd,
     StoreAddResult,
+    StoreBatch,
     StoreSearch,
 )
 
@@ -79,6 +81,10 @@ class StoreClient:
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """Store drafts, resolved against their neighbours. Raises Conflict on a stale fencing token."""
         return _read(StoreAddResult, await self._http.json("POST", "v1/items", body=_body(request)))
+
+    async def add_batch(self, request: StoreBatch) -> BatchResult:
+        """Store many adds in one operation; each has an outcome of its own."""
+        return _read(BatchResult, await self._http.json("POST", "v1/items/batch", body=_body(request)))
 
     async def search(self, request: StoreSearch) -> SearchResult:
         """The best items of a namespace."""

@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue
 from pydantic.config import JsonDict
 
 from memloop.wire.base import Integral, Wire
+from memloop.wire.errors import ErrorBody
 
 MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "RawTurn"]
 Status: TypeAlias = Literal["activated", "archived", "deleted"]
@@ -113,6 +114,25 @@ class StoreAddResult(Wire):
     """The outcomes, in the order of the drafts."""
 
     results: tuple[Written, ...]
+
+
+class StoreBatch(Wire):
+    """``POST /v1/items/batch`` of the store: adds of any namespaces, embedded together and stored in one operation."""
+
+    adds: tuple[StoreAdd, ...] = Field(min_length=1, max_length=1000)
+
+
+class BatchOutcome(Wire):
+    """What became of one add of a batch: its memories, or why it was refused."""
+
+    memories: tuple[Written, ...] = ()
+    error: ErrorBody | None = None
+
+
+class BatchResult(Wire):
+    """The outcomes, in the order of the adds."""
+
+    results: tuple[BatchOutcome, ...]
 
 
 class SearchOptions(Wire):
@@ -230,6 +250,24 @@ class MemoryAdd(Wire):
     infer: bool = True
     sync: bool = False
     expires_at: datetime | None = None
+
+
+class BatchedAdd(Wire):
+    """One add of a batch: its texts are kept as they are."""
+
+    messages: tuple[Source, ...] = Field(min_length=1, max_length=200, json_schema_extra=_SOME_TEXT)
+    user_id: str = _ID
+    agent_id: str | None = _OPTIONAL_ID
+    run_id: str | None = _OPTIONAL_ID
+    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    timestamp: datetime | None = None
+    expires_at: datetime | None = None
+
+
+class MemoryBatch(Wire):
+    """``POST /v1/memory/batch``: many adds, of any users, at once."""
+
+    adds: tuple[BatchedAdd, ...] = Field(min_length=1, max_length=500)
 
 
 class MemorySearch(SearchOptions):

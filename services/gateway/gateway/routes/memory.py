@@ -9,13 +9,14 @@ from pydantic import Field
 from gateway.bodies import read_ours
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.document import body_of
-from gateway.idempotency import Attempt, subject_of_user
-from gateway.memory_calls import check_has_text, erase_everywhere, search, write
+from gateway.idempotency import Attempt, refuse_key_of_batch, subject_of_user
+from gateway.memory_calls import check_has_text, erase_everywhere, search, write, write_batch
 from gateway.principal import Principal
 from gateway.services import Services
 from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorEnvelope, NotSupported
 from memloop.wire.memory import (
+    BatchResult,
     BufferPage,
     Erased,
     EventPage,
@@ -24,6 +25,7 @@ from memloop.wire.memory import (
     ItemPage,
     ItemPatch,
     MemoryAdd,
+    MemoryBatch,
     MemoryEvent,
     MemoryItem,
     MemorySearch,
@@ -102,6 +104,20 @@ async def added(add: MemoryAdd, services: Services, principal: Principal, *, eve
         return _json(Accepted(event_id=event_id), 202)
     told = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
     return _json(told, 200 if event.status in _ENDED else 202)
+
+
+@router.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
+async def add_batch(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> BatchResult:
+    """Keep the texts of many adds as they are, all at once: an outcome for each, in their order.
+
+    A repetition finds its texts and touches them, so it needs no ``Idempotency-Key`` and takes none.
+    """
+    refuse_key_of_batch(request)
+    batch = await read_ours(request, MemoryBatch)
+    await allowance.admit()
+    return await write_batch(batch, services, principal)
 
 
 @router.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
