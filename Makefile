@@ -16,7 +16,7 @@ export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .PHONY: help setup demo up down test test-fast test-slow test-deploy check
-.PHONY: bench bench-longread bench-gateway evaluate-tiny train-tiny lock clean
+.PHONY: bench bench-longread bench-gateway bench-memory evaluate-tiny train-tiny lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -73,7 +73,7 @@ test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifica
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
 	.venv-deploy/bin/pytest -c /dev/null --rootdir=. --confcutdir=tests/deploy tests/deploy
 
-bench: bench-longread bench-gateway ## every benchmark; the last line of each is one JSON object
+bench: bench-longread bench-gateway bench-memory ## every benchmark; the last line of each is one JSON object
 
 bench-longread: $(READY) ## what the reading loop costs beside its engine
 	$(BIN)/python -m benchmarks.long_read
@@ -85,6 +85,9 @@ bench-gateway: $(READY) ## what the gateway adds to a call, beside LiteLLM's pro
 	    && $(BENCH_VENV)/bin/pip install --quiet --no-deps --require-hashes -r requirements/bench.lock \
 	    && touch $(BENCH_VENV)/.ready; } || { rm -rf $(BENCH_VENV); echo "LiteLLM could not be installed" >&2; }; fi
 	$(BIN)/python -m benchmarks.gateway
+
+bench-memory: $(READY) ## search and adds beside mem0 and the bare parts; what each trick of retrieval is worth
+	$(BIN)/python -m benchmarks.memory
 
 evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 1x to 64x its training length
 	@mkdir -p .memloop

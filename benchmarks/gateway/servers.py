@@ -48,15 +48,25 @@ class Server:
 @contextmanager
 def gateway(*, engine_url: str, redis: Server, store: Server) -> Generator[Server]:
     """Our gateway, one process, as operators run it."""
-    environment = {
+    with _ours("gateway", "gateway.main", _gateway_settings(engine_url, redis=redis, store=store)) as server:
+        yield server
+
+
+@contextmanager
+def worker(*, engine_url: str, redis: Server, store: Server) -> Generator[Server]:
+    """Our worker, one process, as operators run it."""
+    with _ours("worker", "gateway.worker", _gateway_settings(engine_url, redis=redis, store=store)) as server:
+        yield server
+
+
+def _gateway_settings(engine_url: str, *, redis: Server, store: Server) -> dict[str, str]:
+    return {
         "MEMLOOP_ENGINE_URL": engine_url,
         "MEMLOOP_MODEL": "mock",
         "MEMLOOP_REDIS_URL": f"redis://127.0.0.1:{redis.port}/0",
         "MEMLOOP_STORE_URL": f"http://127.0.0.1:{store.port}",
         "MEMLOOP_API_KEYS": f"{TENANT}:{hashlib.sha256(API_KEY.encode()).hexdigest()}",
     }
-    with _ours("gateway", "gateway.main", environment) as server:
-        yield server
 
 
 @contextmanager

@@ -1,0 +1,56 @@
+"""The least that a search can cost: the query's embedding and one vector query, in this process."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import qdrant_edge as edge
+
+from benchmarks.memory.corpus import Rows, fact, user_of
+from memory_store.embedder import Encoder
+
+_STEP = 1000
+_LIMIT = 10
+
+
+class Floor:
+    """The store's encoder and engine without anything of ours: one dense vector and its user, no payload index more."""
+
+    def __init__(self, folder: Path, encoder: Encoder, *, dimension: int) -> None:
+        folder.mkdir(parents=True)
+        config = edge.EdgeConfig(
+            vectors={"": edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Cosine)}, max_search_threads=1
+        )
+        self._shard = edge.EdgeShard.create(str(folder), config)
+        self._shard.update(edge.UpdateOperation.create_field_index("user_id", edge.KeywordIndexParams(is_tenant=True)))
+        self._encoder = encoder
+        self._count = 0
+
+    def grow(self, rows: Rows) -> None:
+        """Insert what is not there yet."""
+        for start in range(self._count, len(rows), _STEP):
+            points = [_point(number, rows) for number in range(start, min(start + _STEP, len(rows)))]
+            self._shard.update(edge.UpdateOperation.upsert_points(points))
+        self._count = len(rows)
+
+    def search_ms(self, questions: Sequence[tuple[str, str]]) -> list[float]:
+        """The time of each (user, question)."""
+        return [self._timed(user, question) for user, question in questions]
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._shard.close()
+
+    def _timed(self, user: str, question: str) -> float:
+        began = time.perf_counter()
+        [vector] = self._encoder.encode([question])
+        owner = edge.Filter(must=[edge.FieldCondition("user_id", match=edge.MatchValue(user))])
+        nearest = edge.Query.Nearest(list(vector))
+        self._shard.query(edge.QueryRequest(limit=_LIMIT, query=nearest, filter=owner, with_payload=True))
+        return 1000 * (time.perf_counter() - began)
+
+
+def _point(number: int, rows: Rows) -> edge.Point:
+    vector = cast("list[float]", rows[number].tolist())
+    return edge.Point(number, vector, {"user_id": user_of(number), "memory": fact(number)})
