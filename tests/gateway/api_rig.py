@@ -12,10 +12,17 @@ from tests.fakes.job_engine import Body, Reply
 from tests.gateway.rig import Rig, rig
 from tests.gateway.running import Answer, Gateway, running_gateway
 
-ALICE_KEY, BOB_KEY = "alice-key", "bob-key"
-TWO_TENANTS = ",".join(
-    f"{tenant}:{hashlib.sha256(key.encode()).hexdigest()}" for tenant, key in (("a", ALICE_KEY), ("b", BOB_KEY))
-)
+ALICE_KEY, BOB_KEY, OPERATOR_KEY = "alice-key", "bob-key", "operator-key"
+
+
+def configured(tenant: str, key: str, *options: str) -> str:
+    """An entry of ``MEMLOOP_API_KEYS``."""
+    return " ".join([f"{tenant}:{hashlib.sha256(key.encode()).hexdigest()}", *options])
+
+
+TWO_TENANTS = f"{configured('a', ALICE_KEY)},{configured('b', BOB_KEY)}"
+OPERATED = f"{TWO_TENANTS},{configured('ops', OPERATOR_KEY, 'scopes=admin')}"
+"""The two tenants, and the operator."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from gateway.worker import working
 from memloop.wire.memory import Buffer, Namespace, Source
 from tests.fakes.job_engine import EngineServer, engine_server
 from tests.fakes.real_store import real_store
-from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, OPERATED, OPERATOR_KEY
 from tests.gateway.long_reads import asked, reader
 from tests.gateway.rig import settings_for
 from tests.gateway.running import Answer, Gateway, running_gateway
@@ -35,6 +35,9 @@ _A_OWNS = (
     "/v1/long-read/{read}",
     "/v1/long-read/{waiting_read}",
     "/v1/long-read/{read}?stream=true",
+    "/v1/admin/keys",
+    "/v1/admin/audit",
+    "/v1/admin/audit?kind=denied",
 )
 
 
@@ -63,6 +66,8 @@ class World:
     engine: EngineServer
     settings: WorkerSettings
     ids: Mapping[str, str]
+    admins: Mapping[str, str]
+    """A key with the scope ``admin`` alone, for each tenant."""
 
     async def call(self, key: str, method: str, path: str, body: object = None, **headers: str) -> Answer:
         raw = None if body is None else orjson.dumps(body)
@@ -80,14 +85,18 @@ class World:
             for name, value in self.ids.items():
                 text = text.replace(f"{{{name}}}", value)
             body = orjson.loads(text)
-        return await self.call(BOB_KEY, method, path, body, **_TRICKS)
+        return await self.call(self._key("b", path), method, path, body, **_TRICKS)
 
     async def what_a_owns(self) -> dict[str, bytes]:
         """What A's own key sees on every route that shows something of A."""
         paths = [path.format_map(self.ids) for path in _A_OWNS]
-        seen = {path: await self.call(ALICE_KEY, "GET", path) for path in paths}
+        seen = {path: await self.call(self._key("a", path), "GET", path) for path in paths}
         assert {path: answer.status for path, answer in seen.items()} == dict.fromkeys(paths, 200)
         return {path: answer.raw for path, answer in seen.items()}
+
+    def _key(self, tenant: str, path: str) -> str:
+        keys = self.admins if path.startswith("/v1/admin") else {"a": ALICE_KEY, "b": BOB_KEY}
+        return keys[tenant]
 
     def engine_was_told(self) -> bytes:
         """All that the engine has seen."""
@@ -101,13 +110,21 @@ async def two_tenants(redis_url: str, folder: Path) -> AsyncGenerator[World]:
         engine = await stack.enter_async_context(engine_server(reader))
         store = await stack.enter_async_context(real_store(redis_url, folder))
         settings = settings_for(
-            redis_url, engine_url=engine.url, store_url=store, api_keys=TWO_TENANTS, sync_wait_s=5.0, stop_wait_s=0.0
+            redis_url, engine_url=engine.url, store_url=store, api_keys=OPERATED, sync_wait_s=5.0, stop_wait_s=0.0
         )
         gateway = await stack.enter_async_context(running_gateway(settings))
-        world = World(gateway, engine, settings, ids={})
+        world = World(gateway, engine, settings, ids={}, admins={})
         ids = await _everything_of_a(world)
+        admins = {tenant: await _made_key(world, tenant=tenant, scopes=["admin"]) for tenant in ("a", "b")}
         engine.calls.clear()
-        yield World(gateway, engine, settings, ids)
+        key = await _made_key(world, tenant="a")
+        yield World(gateway, engine, settings, ids | {"key": key["id"]}, {t: a["secret"] for t, a in admins.items()})
+
+
+async def _made_key(world: World, **fields: object) -> Any:
+    answer = await world.call(OPERATOR_KEY, "POST", "/v1/admin/keys", {"name": f"of {CANARY}", **fields})
+    assert answer.status == 201, answer.raw
+    return answer.json
 
 
 async def _everything_of_a(world: World) -> dict[str, str]:

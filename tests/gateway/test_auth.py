@@ -4,12 +4,15 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 
-from gateway.auth import LOCAL, KeyRing, load_keys
+from gateway.auth import LOCAL, KeyRing
+from gateway.key_book import KeyBook
+from gateway.key_records import KeyRecords
 from gateway.main import main
 from gateway.principal import Principal
 from gateway.settings import GatewaySettings
-from gateway.static_keys import KeyFileError
+from gateway.static_keys import KeyFileError, load_static_keys
 from memloop.wire.errors import Forbidden, Unauthenticated
 from memloop.wire.keys import ALL_SCOPES
 from tests.gateway.running import CHAT, question, running_gateway
@@ -20,7 +23,14 @@ def _entry(tenant: str, key: str) -> str:
 
 
 def _ring(keys: str) -> KeyRing:
-    return load_keys(GatewaySettings.model_validate({"api_keys": keys}))
+    return _loaded(api_keys=keys)
+
+
+def _loaded(**settings: object) -> KeyRing:
+    """A ring whose Redis nobody asks, for no key was made."""
+    book = KeyBook(KeyRecords(Redis()), wait_s=1.0, stale_s=60.0)
+    book.reset([])
+    return KeyRing(load_static_keys(GatewaySettings.model_validate(settings)), book)
 
 
 RING = _ring(f"{_entry('acme', 'key-a')}, {_entry('umbrella', 'key-b')}")
@@ -95,7 +105,7 @@ def test_an_expired_key_is_refused() -> None:
 def test_keys_come_from_a_file_with_comments(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# ours\n\n{_entry('acme', 'key-a')}  # since May\n")
-    ring = load_keys(GatewaySettings.model_validate({"api_keys_file": file}))
+    ring = _loaded(api_keys_file=file)
     assert ring.authenticate({"x-api-key": "key-a"}).tenant == "acme"
 
 

@@ -7,13 +7,14 @@ import hashlib
 import hmac
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.key_book import KeyBook
 from gateway.principal import Principal
-from gateway.settings import GatewaySettings
-from gateway.static_keys import Grant, load_static_keys
+from gateway.static_keys import Grant
 from memloop.wire.errors import Unauthenticated
 from memloop.wire.keys import ALL_SCOPES
 
@@ -26,32 +27,40 @@ class KeyRing:
     """All keys that a caller may present."""
 
     static: Mapping[bytes, Grant]
+    """Those of the operator. Without any of them nobody needs a key."""
+    book: KeyBook
+    """Those that were made at run time."""
 
     @property
     def has_keys(self) -> bool:
         """Whether a caller must present a key."""
         return bool(self.static)
 
+    @asynccontextmanager
+    async def followed(self) -> AsyncGenerator[None]:
+        """Hear of the keys that are made and revoked meanwhile, if anybody needs one."""
+        async with self.book.following() if self.has_keys else nullcontext():
+            yield
+
     def authenticate(self, headers: Mapping[str, str]) -> Principal:
-        """The caller of a request. Raises Unauthenticated.
+        """The caller of a request. Raises Unauthenticated, and Unavailable when a key cannot be checked.
 
         A key is found by its hash. How long that takes may tell something of the stored hashes; nobody can choose a key
         by its hash, so it tells nothing of a key.
         """
-        if not self.static:
+        if not self.has_keys:
             return LOCAL
         presented = hashlib.sha256(_presented_key(headers).encode("utf-8", "surrogatepass")).digest()
-        grant = self.static.get(presented)
+        static = self.static.get(presented)
+        grant = static or self.book.find(presented)
         if grant is None or not hmac.compare_digest(grant.digest, presented):
             raise Unauthenticated("This API key is not known.")
-        if time.time() >= grant.expires_at:
+        now = time.time()
+        if now >= grant.expires_at:
             raise Unauthenticated("This API key has expired.", code="api_key_expired")
+        if static is None:
+            self.book.used(grant, now)
         return grant.principal
-
-
-def load_keys(settings: GatewaySettings) -> KeyRing:
-    """The ring from the settings. Raises KeyFileError."""
-    return KeyRing(load_static_keys(settings))
 
 
 def _presented_key(headers: Mapping[str, str]) -> str:

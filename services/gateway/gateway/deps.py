@@ -29,7 +29,7 @@ ServicesDep: TypeAlias = Annotated[Services, Depends(services_of)]
 
 
 async def principal_of(request: Request) -> Principal:
-    """The caller. Raises Unauthenticated."""
+    """The caller. Raises Unauthenticated, and Unavailable when a key cannot be checked."""
     known = cast("Principal | None", request.scope.get(CALLER))
     if known is None:
         known = request.scope[CALLER] = (await services_of(request)).keys.authenticate(request.headers)

@@ -10,10 +10,12 @@ from redis.asyncio import Redis
 
 from gateway.lanes import LaneQueue, job_key
 from gateway.lua import redis_errors, text
+from gateway.principal import OtherTenants
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryEvent, Namespace
 
 _TERMINAL = ("completed", "failed")
+_NONE = "There is no event {!r}."
 _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.5
 
@@ -57,8 +59,10 @@ class MemoryEvents:
     async def get(self, tenant: str, event_id: str) -> MemoryEvent:
         """The event. Raises NotFound when there is none in this tenant."""
         row = await self._row(event_id)
-        if row is None or row.tenant != tenant or not event_id.startswith("evt_"):
-            raise NotFound(f"There is no event {event_id!r}.", param="event_id")
+        if row is None or not event_id.startswith("evt_"):
+            raise NotFound(_NONE.format(event_id), param="event_id")
+        if row.tenant != tenant:
+            raise OtherTenants(_NONE.format(event_id), param="event_id")
         return _event(row)
 
     async def wait(self, tenant: str, event_id: str, *, timeout_s: float) -> MemoryEvent:

@@ -7,16 +7,17 @@ from typing import cast
 from fastapi import FastAPI, Request, Response
 from starlette.middleware import Middleware
 
-from gateway.auth import load_keys
+from gateway.denials import audit_denials
 from gateway.disconnect import ClientGone
 from gateway.document import describe
 from gateway.mcp.host import McpHost
 from gateway.metrics import Metrics
 from gateway.rate_headers import RateHeaders
 from gateway.request_times import RequestTimes
-from gateway.routes import chat, long_read, mcp, mem0, memory, models
+from gateway.routes import admin, chat, long_read, mcp, mem0, memory, models
 from gateway.services import Services, open_services
 from gateway.settings import GatewaySettings
+from gateway.static_keys import load_static_keys
 from memloop.service import create_app, new_registry, refuse_open_listen, run, start_tracing
 
 CLIENT_CLOSED_REQUEST = 499
@@ -31,7 +32,8 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_services(settings, metrics) as services, mcp_host(services) as host:
             app.state.services, app.state.mcp = services, host
-            yield
+            async with services.auditor.keeping(), services.keys.followed():
+                yield
 
     async def redis_answers() -> object:
         return await _services(app).redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
@@ -45,12 +47,13 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app = create_app(
         "gateway",
         settings=settings,
-        routers=(chat.router, models.router, long_read.router, memory.router, mem0.router, mcp.router),
+        routers=(chat.router, models.router, long_read.router, memory.router, mem0.router, mcp.router, admin.router),
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
         registry=registry,
         lifespan=lifespan,
     )
     app.add_exception_handler(ClientGone, nobody_reads)
+    audit_denials(app)
     app.openapi = describe(app)
     app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
@@ -71,7 +74,7 @@ async def nobody_reads(request: Request, failure: Exception) -> Response:
 def main() -> None:
     """Serve until a signal. Exits with a message when the settings are wrong or would serve memories unguarded."""
     settings = GatewaySettings()
-    refuse_open_listen(settings.host, has_keys=load_keys(settings).has_keys)
+    refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
     start_tracing("gateway")
     run(build_app(settings), settings)
 

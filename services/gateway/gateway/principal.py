@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from memloop.wire.errors import Forbidden
+from memloop.wire.errors import Forbidden, NotFound
 from memloop.wire.keys import Scope
+
+
+class OtherTenants(NotFound):
+    """The thing is another tenant's. The client sees what it sees when there is none; the audit log knows."""
 
 
 @dataclass(frozen=True, slots=True)

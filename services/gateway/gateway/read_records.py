@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 from gateway import lane_scripts
 from gateway.lanes import KEEP_MS, JobCancelled, JobGone, LaneQueue, Submission, job_key
 from gateway.lua import Script, entries, entry_list, redis_errors, text
+from gateway.principal import OtherTenants
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotFound
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus
@@ -22,6 +23,7 @@ from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadSta
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 _ABANDONED_AFTER_MS = 3600 * 1000
 """A foreground read whose process died disappears after this long without an event."""
+_NONE = "There is no long read {!r}."
 _FOLLOW_BLOCK_MS = 1000
 _MAX_SEQUENCE = 2**63 - 1
 
@@ -130,8 +132,10 @@ class ReadRecords:
     async def get(self, tenant: str, read_id: str) -> LongRead:
         """The read. Raises NotFound when there is none in this tenant."""
         stored = await self._stored(read_id)
-        if stored is None or stored.tenant != tenant:
-            raise NotFound(f"There is no long read {read_id!r}.", param="read_id")
+        if stored is None:
+            raise NotFound(_NONE.format(read_id), param="read_id")
+        if stored.tenant != tenant:
+            raise OtherTenants(_NONE.format(read_id), param="read_id")
         return stored.record
 
     async def page(self, tenant: str, *, limit: int, after: str | None) -> ReadPage:
@@ -203,7 +207,7 @@ class ReadRecords:
                 index_key(tenant), read_id
             )
         if rank is None:
-            raise NotFound(f"There is no long read {read_id!r}.", param="after")
+            raise NotFound(_NONE.format(read_id), param="after")
         return int(rank)
 
     async def _stored(self, read_id: str) -> StoredRead | None:

@@ -9,16 +9,21 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from gateway.auth import KeyRing, load_keys
+from gateway.audit import Auditor
+from gateway.audit_log import AuditLog
+from gateway.auth import KeyRing
 from gateway.engine_guard import Breaker, EngineGuard
 from gateway.engines import Engines
 from gateway.idempotency import Idempotency
 from gateway.jobs import Jobs
+from gateway.key_book import KeyBook
+from gateway.key_records import KeyRecords
 from gateway.limits import Capacity, Lanes
 from gateway.metrics import Metrics
 from gateway.model import loop_model
 from gateway.rates import RateLimits, Rates
 from gateway.settings import GatewaySettings
+from gateway.static_keys import load_static_keys
 from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
 from memloop.ports import Splitter
 from memloop.profiles import Profile
@@ -30,6 +35,8 @@ class Services:
 
     settings: GatewaySettings
     keys: KeyRing
+    key_records: KeyRecords
+    auditor: Auditor
     metrics: Metrics
     redis: Redis
     store: StoreClient
@@ -51,9 +58,10 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
 
     Waits for inference and the engine as ``loop_model`` does, and raises what it raises; KeyFileError on bad keys.
     """
-    keys = load_keys(settings)
+    static_keys = load_static_keys(settings)
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(_redis(settings))
+        key_records = KeyRecords(redis)
         store = await stack.enter_async_context(StoreClient(settings.store_url, key=_secret(settings.store_key)))
         inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
         clients = [await stack.enter_async_context(_engine(settings, url)) for url in settings.engines]
@@ -63,7 +71,9 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
         served = await loop_model(settings, engines, inference)
         yield Services(
             settings=settings,
-            keys=keys,
+            keys=KeyRing(static_keys, _key_book(settings, key_records)),
+            key_records=key_records,
+            auditor=Auditor(AuditLog(redis)),
             metrics=metrics,
             redis=redis,
             store=store,
@@ -95,6 +105,10 @@ def _redis(settings: GatewaySettings) -> Redis:
         socket_timeout=settings.redis_timeout_s,
         retry=Retry(NoBackoff(), 1),
     )
+
+
+def _key_book(settings: GatewaySettings, records: KeyRecords) -> KeyBook:
+    return KeyBook(records, wait_s=min(1.0, settings.redis_timeout_s / 2), stale_s=settings.keys_stale_s)
 
 
 def _engine(settings: GatewaySettings, url: str) -> EngineClient:

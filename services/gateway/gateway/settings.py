@@ -50,6 +50,8 @@ class GatewaySettings(ServiceSettings):
 
     api_keys: SecretStr = SecretStr("")
     api_keys_file: Path | None = None
+    keys_stale_s: float = Field(default=300.0, ge=0)
+    """How long the keys in Redis are still taken when Redis cannot be reached."""
 
     max_active_requests: int = Field(default=512, ge=1)
     max_batch_requests: int = Field(default=64, ge=0)

@@ -11,7 +11,10 @@ from memloop.wire.correlation import request_id, trace_id
 
 
 class JsonLines(logging.Formatter):
-    """``time`` (UTC), ``level``, ``service``, ``logger``, ``message``; and ``request_id``, ``trace_id``, ``error``."""
+    """``time`` (UTC), ``level``, ``service``, ``logger``, ``message``; and ``request_id``, ``trace_id``, ``error``.
+
+    What a caller gives as ``extra={"fields": {...}}`` stands beside them.
+    """
 
     def __init__(self, service: str) -> None:
         super().__init__()
@@ -26,6 +29,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": well_formed(record.getMessage()),
         }
+        fields |= getattr(record, "fields", {})
         if request_id.get():
             fields["request_id"] = request_id.get()
         if trace_id():

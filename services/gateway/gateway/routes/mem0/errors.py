@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
+from gateway.denials import audit_denial
 from memloop.service import error_response
 from memloop.service.errors import as_error
 from memloop.wire.errors import MemloopError
@@ -26,7 +27,9 @@ class Mem0Route(APIRoute):
             try:
                 return await handler(request)
             except (MemloopError, RequestValidationError) as failure:
-                return _with_detail(as_error(failure, request))
+                error = as_error(failure, request)
+                audit_denial(request, error)
+                return _with_detail(error)
 
         return answered
 

@@ -1,0 +1,21 @@
+"""``/v1/admin`` in the tenant matrix. B asks with a key that manages B, and names ``tenant=a`` in every query."""
+
+from tests.gateway.tenants import Attempt
+
+ATTEMPTS: dict[str, list[Attempt]] = {
+    "POST /v1/admin/keys": [
+        Attempt("/v1/admin/keys", {"name": "mine"}, 201, lambda body: body["tenant"] == "b"),
+        Attempt("/v1/admin/keys", {"name": "mine", "tenant": "a"}, 403),
+    ],
+    "GET /v1/admin/keys": [Attempt("/v1/admin/keys", status=403), Attempt("/v1/admin/keys?cursor={key}", status=403)],
+    "POST /v1/admin/keys/{key_id}/rotate": [
+        Attempt("/v1/admin/keys/{key}/rotate", {}),
+        Attempt("/v1/admin/keys/{key}/rotate", {"overlap_s": 60}),
+    ],
+    "DELETE /v1/admin/keys/{key_id}": [Attempt("/v1/admin/keys/{key}")],
+    "GET /v1/admin/audit": [
+        Attempt("/v1/admin/audit", status=403),
+        Attempt("/v1/admin/audit?kind=denied", status=403),
+        Attempt("/v1/admin/audit?kind=unauthenticated", status=403),
+    ],
+}
