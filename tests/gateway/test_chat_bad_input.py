@@ -46,12 +46,6 @@ async def test_field_that_does_not_validate_is_named(
     assert not engine.received
 
 
-async def test_long_context_says_that_it_is_not_served_yet(gateway: Gateway, engine: FakeEngine) -> None:
-    answer = await gateway.post(CHAT, {**question(), "memory": {"user_id": "u1", "long_context": "auto"}})
-    assert (answer.status, answer.error["param"]) == (501, "memory.long_context")
-    assert not engine.received
-
-
 async def test_body_over_the_limit_is_refused(settings: GatewaySettings, engine: FakeEngine) -> None:
     async with running_gateway(settings.model_copy(update={"max_body_bytes": 1000})) as gateway:
         answer = await gateway.chat("x" * 1000)

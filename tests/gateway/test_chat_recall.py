@@ -5,7 +5,7 @@ import pytest
 from gateway.settings import GatewaySettings
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine
-from tests.gateway.running import CHAT, Gateway, question, running_gateway
+from tests.gateway.running import CHAT, Answer, Gateway, question, running_gateway
 
 READ = {"user_id": "u1", "mode": "read"}
 
@@ -25,7 +25,7 @@ async def test_memories_go_in_as_a_user_message_right_before_the_last_user_messa
     assert [*sent[:3], sent[4]] == messages
     assert sent[3]["role"] == "user"
     assert "1. The user likes tea. (2026-01-31)\n2. The user lives in Oslo. (2026-01-31)" in sent[3]["content"]
-    assert answer.json["memory"] == {"retrieved": ["m1", "m2"], "write_event_id": None, "error": None}
+    assert _told(answer) == (["m1", "m2"], None, None)
 
 
 async def test_recall_asks_with_the_last_user_message(gateway: Gateway, store: FakeStore) -> None:
@@ -72,7 +72,7 @@ async def test_memories_fit_the_token_budget_and_a_shorter_one_after_a_long_one_
 async def test_nothing_goes_in_when_nothing_is_found(gateway: Gateway, engine: FakeEngine) -> None:
     answer = await gateway.chat("Hi.", memory=READ)
     assert engine.last.json["messages"] == [{"role": "user", "content": "Hi."}]
-    assert answer.json["memory"] == {"retrieved": [], "write_event_id": None, "error": None}
+    assert _told(answer) == ([], None, None)
 
 
 async def test_chat_goes_on_and_says_so_when_the_store_is_gone(
@@ -146,3 +146,8 @@ async def test_search_is_bounded_by_the_keys_tenant(settings: GatewaySettings, s
     async with running_gateway(keyed) as gateway:
         await gateway.post(CHAT, question(user="u1"), headers={"Authorization": "Bearer test"})
     assert store.searches[0].namespace.tenant == "acme"
+
+
+def _told(answer: Answer) -> tuple[object, object, object]:
+    told = answer.json["memory"]
+    return told["retrieved"], told["write_event_id"], told["error"]

@@ -37,6 +37,7 @@ class Allowance:
         self._standing: Standing | None = None
         self._spent: int | None = None
         self._events = 0
+        self._more = 0
 
     async def admit(self, *asked: object) -> None:
         """Count the request and an estimate of the tokens in what it asks. Raises RateLimited (429)."""
@@ -68,6 +69,10 @@ class Allowance:
         """All that the request has spent."""
         self._spent = tokens
 
+    def spend_more(self, tokens: int) -> None:
+        """Tokens beside those of the answer itself."""
+        self._more += tokens
+
     @property
     def counts_tokens(self) -> bool:
         """Whether the key has a limit of tokens, and so each event of a stream counts."""
@@ -95,8 +100,10 @@ class Allowance:
 
     def _total(self, standing: Standing, failed: bool) -> int:
         if self._spent is not None:
-            return self._spent
-        return 0 if failed and not self._events else standing.charged + self._events
+            return self._spent + self._more
+        if failed and not self._events:
+            return self._more
+        return standing.charged + self._events + self._more
 
 
 def _over(standing: Standing) -> RateLimited:

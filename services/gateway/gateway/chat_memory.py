@@ -17,12 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from gateway.long_context import ReadContext
 from gateway.recall import Recall, recall
 from gateway.services import Services
 from gateway.turns import last_user_index, newest_turn
-from memloop.wire.chat import ChatMemory, ChatRequest, MemoryOptions, SentMessage
-from memloop.wire.errors import DependencyError, NotSupported
-from memloop.wire.memory import Namespace
+from memloop.wire.chat import ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
+from memloop.wire.errors import DependencyError
+from memloop.wire.memory import Namespace, Usage
 
 _NOBODY = "No memory was used: the request names no user_id."
 _NOT_QUEUED = "The memory write could not be queued: this turn will not be remembered."
@@ -40,13 +41,20 @@ class ChatTurn:
     """Where the last user message stands; recalled memories go in before it."""
     event_id: str
     """Reserved for the write, so that queuing it a second time changes nothing."""
+    read: LongContext | None = None
+    """What was read because it did not fit."""
 
     async def answered(self, services: Services, reply: str) -> ChatMemory:
         """Queue the write of the newest turn, if there is one; what the answer says about memory."""
         event_id, error = await self._write(services, reply)
         problems = [problem for problem in (self.recalled.error, error) if problem is not None]
+        spent = self.read.usage if self.read is not None else Usage()
         return ChatMemory(
-            retrieved=self.recalled.ids, write_event_id=event_id, error=" ".join(problems) if problems else None
+            retrieved=self.recalled.ids,
+            write_event_id=event_id,
+            usage=MemoryUsage(**spent.model_dump(), recalled_tokens=self.recalled.tokens),
+            long_context=self.read,
+            error=" ".join(problems) if problems else None,
         )
 
     async def _write(self, services: Services, reply: str) -> tuple[str | None, str | None]:
@@ -62,30 +70,38 @@ class ChatTurn:
 
 
 async def begin_turn(
-    services: Services, chat: ChatRequest, namespace: Namespace | None, *, event_id: str
+    services: Services,
+    chat: ChatRequest,
+    namespace: Namespace | None,
+    *,
+    event_id: str,
+    context: ReadContext | None = None,
 ) -> ChatTurn | None:
-    """Recall for a chat; None when memory has no part in it (it is off, or was not asked for and nobody is named)."""
+    """Recall for a chat; None when memory has no part in it (it is off, or was not asked for and nobody is named).
+
+    ``context``: what was read before, because the chat did not fit.
+    """
     options = chat.memory or MemoryOptions()
-    if options.long_context == "auto":
-        raise NotSupported("Reading oversized parts of a chat is not served yet.", param="memory.long_context")
-    if options.mode == "off" or (namespace is None and chat.memory is None):
+    if context is None and (options.mode == "off" or (namespace is None and chat.memory is None)):
         return None
     place = last_user_index(chat.messages)
+    query = chat.messages[place].text() if place is not None else ""
     return ChatTurn(
         namespace=namespace,
         options=options,
-        messages=chat.messages,
-        recalled=await _recalled(
-            services, namespace, chat.messages[place].text() if place is not None else "", options
-        ),
+        messages=context.spoken if context is not None else chat.messages,
+        recalled=await _recalled(services, namespace, context.question if context is not None else query, options),
         place=place,
         event_id=event_id,
+        read=context.told if context is not None else None,
     )
 
 
 async def _recalled(services: Services, namespace: Namespace | None, query: str, options: MemoryOptions) -> Recall:
+    if options.mode == "off":
+        return Recall()
     if namespace is None:
         return Recall(error=_NOBODY)
-    if options.mode not in {"readwrite", "read"}:
+    if options.mode == "write":
         return Recall()
     return await recall(services, namespace, query, options)

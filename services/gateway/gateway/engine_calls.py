@@ -1,7 +1,7 @@
 """A client's request at the engine, from its first byte to its last: opened, watched, and never left running."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 
 from fastapi import Request, Response
 
@@ -47,6 +47,22 @@ class EngineCall:
             count_error(self._services, error)
             raise soon(error) from error.__cause__
 
+    async def events(
+        self, path: str, body: bytes, stream: Callable[[RawResponse], AsyncGenerator[bytes, None]]
+    ) -> AsyncGenerator[bytes, None]:
+        """The engine's answer inside a stream that has begun already. Raises as ``answer`` does."""
+        try:
+            async with AsyncExitStack() as opened:
+                upstream = await self._opened(opened, body, path)
+                if upstream.status >= 400:
+                    raise await refusal(upstream)
+                async with aclosing(stream(upstream)) as events:
+                    async for event in events:
+                        yield event
+        except DependencyError as error:
+            count_error(self._services, error)
+            raise soon(error) from error.__cause__
+
     async def _answer(
         self,
         path: str,
@@ -62,7 +78,7 @@ class EngineCall:
             if upstream.status >= 400:
                 raise await refusal(upstream)
             if streams:
-                return self._event_stream(stream(upstream), opened.pop_all())
+                return self.event_stream(stream(upstream), opened.pop_all())
             answer = await whole(raw)
             self._meter.finish()
             return self._json(answer, upstream)
@@ -74,7 +90,8 @@ class EngineCall:
         opened.callback(upstream.close)
         return upstream
 
-    def _event_stream(self, events: AsyncGenerator[bytes, None], owns: AsyncExitStack) -> Response:
+    def event_stream(self, events: AsyncGenerator[bytes, None], owns: AsyncExitStack | None = None) -> Response:
+        """The events to the client, with a heartbeat when they are quiet; they stop when the client leaves."""
         return EventStream(
             events,
             owns=owns,

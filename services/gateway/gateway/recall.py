@@ -29,6 +29,7 @@ class Recall:
 
     message: ChatMessage | None = None
     ids: tuple[str, ...] = ()
+    tokens: int = 0
     error: str | None = None
 
 
@@ -77,8 +78,10 @@ def pack(found: Sequence[Recalled], profile: Profile, splitter: Splitter, *, max
             left -= cost
     while chosen and splitter.count(_message(profile, chosen).text()) > max_tokens:
         chosen.pop()
-    message = _message(profile, chosen) if chosen else None
-    return Recall(message=message, ids=tuple(memory.id for memory in chosen))
+    if not chosen:
+        return Recall()
+    message = _message(profile, chosen)
+    return Recall(message, tuple(memory.id for memory in chosen), tokens=splitter.count(message.text()))
 
 
 def _message(profile: Profile, memories: Sequence[Recalled]) -> ChatMessage:

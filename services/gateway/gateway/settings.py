@@ -63,6 +63,9 @@ class GatewaySettings(ServiceSettings):
     """Of one key; 0 is no limit."""
     idempotency_max_bytes: int = Field(default=MIB, ge=0)
     """The longest answer that is kept for an ``Idempotency-Key``."""
+    long_context_max_calls: int = Field(default=200, ge=1)
+    long_context_deadline_s: float = Field(default=300.0, gt=0)
+    """What the parts of one chat that do not fit the window may take to read."""
     heartbeat_s: float = Field(default=15.0, gt=0)
 
     max_document_chars: int = Field(default=64_000_000, ge=1)

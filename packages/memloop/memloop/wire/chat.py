@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from memloop.wire.base import Integral, OpenWire, Wire
+from memloop.wire.memory import Usage
 
 Json: TypeAlias = dict[str, JsonValue]
 
@@ -93,9 +94,33 @@ class ChatRequest(OpenWire):
     user: str | None = None
 
 
+class PartRead(Wire):
+    """A message whose text was read because it did not fit; ``tokens`` of the text."""
+
+    message_index: int
+    tokens: int
+    chunks: int
+    llm_calls: int
+
+
+class LongContext(Wire):
+    """What was read before a chat could be answered, and what that cost."""
+
+    parts: tuple[PartRead, ...]
+    usage: Usage
+
+
+class MemoryUsage(Usage):
+    """What memory has cost in one answer: the tokens put into the prompt, and what loops spent before it."""
+
+    recalled_tokens: int = 0
+
+
 class ChatMemory(Wire):
-    """What the gateway adds to a chat answer."""
+    """What the gateway adds to a chat answer. The answer's own ``usage`` stays the engine's."""
 
     retrieved: tuple[str, ...] = ()
     write_event_id: str | None = None
+    usage: MemoryUsage = MemoryUsage()
+    long_context: LongContext | None = None
     error: str | None = None

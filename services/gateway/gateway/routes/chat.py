@@ -1,6 +1,9 @@
 """``POST /v1/chat/completions``: OpenAI's chat, with memory around it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import TypeAlias
 
 import orjson
 from fastapi import APIRouter, Request, Response
@@ -9,20 +12,27 @@ from gateway.answers import parsed_object, reply_text
 from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.disconnect import ClientGone, stop_when_gone
 from gateway.document import body_of, streams
 from gateway.engine_calls import EngineCall
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
+from gateway.long_context import ReadContext, oversize_of, read_context
 from gateway.meter import Meter
 from gateway.namespaces import namespace_of
+from gateway.oversized import Oversize
 from gateway.recall import with_recalled
 from gateway.relay import relay, relay_chat
 from gateway.services import Services
+from gateway.sse import error_event
 from memloop.clients import RawResponse
-from memloop.wire.chat import ChatRequest
-from memloop.wire.errors import EngineError
+from memloop.wire.chat import ChatRequest, Json
+from memloop.wire.errors import EngineError, MemloopError
 
 PATH = "/v1/chat/completions"
 ENGINE_PATH = "chat/completions"
+
+Prepared: TypeAlias = tuple[ChatTurn | None, bytes]
+"""Memory's part in a chat, if it has one, and what the engine is to get."""
 
 router = APIRouter(tags=["chat"])
 
@@ -46,11 +56,25 @@ async def create_chat_completion(
         namespace = namespace_of(principal, chat, request.headers)
 
     async def answer(attempt: Attempt) -> Response:
+        async def prepared(context: ReadContext | None = None) -> Prepared:
+            with meter.ours():
+                event_id = f"evt_{attempt.id_of()}"
+                turn = await begin_turn(services, chat, namespace, event_id=event_id, context=context)
+                return turn, engine_body(body, turn, context)
+
+        async def prepared_by_reading(over: Oversize) -> Prepared:
+            return await prepared(await read_context(services, chat, body.fields, over, allowance))
+
         with meter.ours():
             await allowance.admit(body.fields["messages"])
-            turn = await begin_turn(services, chat, namespace, event_id=f"evt_{attempt.id_of()}")
-            outgoing = engine_body(body, turn)
-        return await at_the_engine(request, services, meter, turn, outgoing)
+            over = await oversize_of(services, chat, body.fields, principal)
+        if over is None:
+            return await at_the_engine(request, services, meter, await prepared())
+        work = partial(prepared_by_reading, over)
+        if chat.stream:
+            call = EngineCall(request, services, meter)
+            return call.event_stream(events_after(work, call, services, meter))
+        return await at_the_engine(request, services, meter, await _watched(work, request, services))
 
     if chat.stream:
         refuse_key_of_stream(request)
@@ -58,23 +82,52 @@ async def create_chat_completion(
     return await services.idempotency.once(request, principal.tenant, answer, subject=subject)
 
 
-async def at_the_engine(
-    request: Request, services: Services, meter: Meter, turn: ChatTurn | None, outgoing: bytes
-) -> Response:
-    """The engine's answer, with memory's part in it."""
+async def _watched(work: Callable[[], Awaitable[Prepared]], request: Request, services: Services) -> Prepared:
+    """What the work gives; it ends when the client leaves."""
+    try:
+        async with stop_when_gone(request.receive):
+            return await work()
+    except ClientGone:
+        services.metrics.upstream_abort.inc()
+        raise
 
+
+async def events_after(
+    work: Callable[[], Awaitable[Prepared]], call: EngineCall, services: Services, meter: Meter
+) -> AsyncGenerator[bytes, None]:
+    """The engine's events after work that a stream waits for; what fails is an ``error`` event."""
+    try:
+        turn, outgoing = await work()
+        async with aclosing(call.events(ENGINE_PATH, outgoing, _relayed(services, turn, meter))) as events:
+            async for event in events:
+                yield event
+    except MemloopError as error:
+        yield error_event(error)
+
+
+def _relayed(
+    services: Services, turn: ChatTurn | None, meter: Meter
+) -> Callable[[RawResponse], AsyncGenerator[bytes, None]]:
     def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
         return relay(services, upstream, meter) if turn is None else relay_chat(services, upstream, turn, meter)
+
+    return stream
+
+
+async def at_the_engine(request: Request, services: Services, meter: Meter, prepared: Prepared) -> Response:
+    """The engine's answer, with memory's part in it."""
+    turn, outgoing = prepared
 
     async def whole(raw: bytes) -> bytes:
         return await remembered(services, raw, turn, meter)
 
+    stream = _relayed(services, turn, meter)
     return await EngineCall(request, services, meter).answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
 
 
-def engine_body(body: JsonBody, turn: ChatTurn | None) -> bytes:
+def engine_body(body: JsonBody, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:
     """What the engine gets: the client's own bytes when memory changes nothing, else its fields without ``memory``."""
-    fields = body.fields
+    fields: Json = body.fields if context is None else {**body.fields, "messages": context.messages}
     if turn is not None and turn.recalled.message is not None and turn.place is not None:
         fields = with_recalled(fields, turn.recalled.message, before=turn.place)
     if fields is body.fields and "memory" not in fields:
