@@ -1,0 +1,30 @@
+"""The examples against a gateway with everything real behind it but the engine."""
+
+import os
+import tempfile
+import uuid
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.job_engine import Body, Reply, add_memory
+from tests.gateway.whole import Whole, whole
+from tests.memory_store.conftest import quick_disk as quick_disk
+
+os.environ["MEM0_TELEMETRY"] = "False"
+os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")  # it writes there when it is imported
+
+
+def think(body: Body) -> Reply:
+    """A memory writer when it has tools; else it knows a code only if somebody shows it."""
+    if body.get("tools"):
+        return add_memory("The user's locker code is 482.")
+    shown = str(body["messages"])
+    return "It is 482." if "482" in shown else "I do not know."
+
+
+@pytest.fixture
+async def it(redis_url: str, quick_disk: Path) -> AsyncGenerator[Whole]:
+    async with whole(redis_url, quick_disk / uuid.uuid4().hex, think) as running:
+        yield running
