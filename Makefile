@@ -78,6 +78,10 @@ bench: bench-longread bench-gateway bench-memory ## every benchmark; the last li
 bench-longread: $(READY) ## what the reading loop costs beside its engine
 	$(BIN)/python -m benchmarks.long_read
 
+.PHONY: bench-longread-strategies
+bench-longread-strategies: $(READY) ## quality and time of each way of reading, on the tiny model; BUDGET_S=600
+	$(BIN)/python -m benchmarks.long_read_strategies --budget-s $(or $(BUDGET_S),600)
+
 # A peer that cannot be installed does not stop the run: its result says that the peer was not there.
 bench-gateway: $(READY) ## what the gateway adds to a call, beside LiteLLM's proxy (its own .venv-bench)
 	@if [ ! -e $(BENCH_VENV)/.ready ] || [ requirements/bench.lock -nt $(BENCH_VENV)/.ready ]; then \

@@ -3,12 +3,14 @@
 import pytest
 
 from gateway.reading_options import check_options
+from memloop.loops.parity import PUBLISHED
 from memloop.profiles import load_profile
 from memloop.wire.errors import Unprocessable
 from memloop.wire.long_read import Document, SaveTo
 from tests.fakes.model import ScriptedModel, says
 from tests.gateway.redis_view import connected, keys
 from tests.gateway.test_reading_plan import asked as request_of
+from tests.gateway.test_reading_plan import planned
 from tests.gateway.test_reads import job, read
 
 BOTH = ["Where?", "Who?"]
@@ -81,6 +83,8 @@ async def test_each_questions_memory_is_saved_under_its_question(redis_url: str)
 @pytest.mark.parametrize(
     ("profile", "options", "param"),
     [
+        ("tiny", {"parity": True}, "options.parity"),
+        ("default", {"parity": True, "parallel": {}}, "options.parity"),
         ("default", {"retrieved": {}}, "options.retrieved"),
         ("tiny", {"gated": {"skip": True}}, "options.gated.skip"),
         ("tiny", {"mhm_lru": {"heads": 8}}, "options.mhm_lru.heads"),
@@ -116,3 +120,11 @@ async def test_each_question_has_evidence_of_its_own_and_an_unread_one_none(redi
         ["where memory", "Rome"],
         ["who memory", "Ann"],
     ]
+
+
+def test_parity_takes_the_published_numbers_and_no_others() -> None:
+    plan = planned(options={"parity": True}, chunk_tokens=5000)
+    assert plan.budget == PUBLISHED
+    assert plan.profile.prompts["judge"].sampling.max_tokens == 1024
+    with pytest.raises(Unprocessable, match="chunk_tokens of 5000"):
+        planned(options={"parity": True}, chunk_tokens=4000)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from gateway.reading_options import check_options
 from memloop.loops.cost import max_calls
+from memloop.loops.parity import as_published
 from memloop.ports import Chunks, HeldChunks, Splitter
 from memloop.profiles import REWRITES, Budget, Profile, PromptSpec
 from memloop.wire.errors import NotSupported, TooLarge, Unprocessable
@@ -34,6 +35,7 @@ def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter,
     """
     _check_document(request, max_chars)
     check_options(request, profile)
+    profile = as_published(profile) if request.options.parity else profile
     question_tokens = max(map(splitter.count, request.asked))
     if question_tokens > profile.budget.question_tokens:
         raise Unprocessable(

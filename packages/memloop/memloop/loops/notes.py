@@ -35,13 +35,9 @@ class Notes:
         return Notes(heads, (*later, number))
 
     def text(self, empty: str) -> str:
-        """All heads that hold something, as one memory."""
-        return self.heads[0] if len(self.heads) == 1 else joined(self.heads, empty)
-
-
-def joined(memories: Iterable[str], empty: str) -> str:
-    """Different memories as one text, in order; ``empty`` when none holds anything."""
-    return "\n".join(told(memories, empty)) or empty
+        """All heads that hold something, as one memory, the freshest first."""
+        fresh_first = (self.heads[number] for number in reversed(self.stale_first))
+        return "\n".join(told(fresh_first, empty)) or empty
 
 
 def told(memories: Iterable[str], empty: str) -> list[str]:

@@ -1,0 +1,45 @@
+"""The tiny model on vLLM for CPUs, started by our launcher on free ports, for as long as a benchmark needs it."""
+
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.mock_engine import free_port
+
+MODEL = "memloop-tiny"
+_START_S = 300.0
+_LOG = Path(".memloop/benchmark-engine.log")
+
+
+@contextmanager
+def tiny_engine() -> Generator[str]:
+    """The base URL of a running engine. Raises TimeoutError when it does not come up within five minutes."""
+    port, engine_port = free_port(), free_port()
+    _LOG.parent.mkdir(exist_ok=True)
+    environment = {**os.environ, "MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port)}
+    with _LOG.open("wb") as log:
+        command = [sys.executable, "-m", "inference.main"]
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        _wait_until_ready(f"http://127.0.0.1:{port}/readyz", process)
+        yield f"http://127.0.0.1:{engine_port}/v1"
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _wait_until_ready(url: str, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + _START_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.5)
+    raise TimeoutError(f"the engine did not come up; see {_LOG}")

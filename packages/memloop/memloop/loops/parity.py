@@ -1,0 +1,21 @@
+"""The published numbers of MemAgent and MemReread, for reads that are to be compared with the papers.
+
+Sources: arXiv 2507.02259 (window, chunk, memory, decoding), arXiv 2605.10268 (the loop around it). What else differs
+from our default, and what we keep although it was published otherwise: docs/decisions, "Parity with the papers".
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from memloop.ports import Sampling
+from memloop.profiles import Budget, Profile
+
+PUBLISHED: Final = Budget(window_tokens=8192, question_tokens=1024, chunk_tokens=5000, memory_tokens=1024)
+DECODING: Final = Sampling(max_tokens=1024, temperature=0.7, top_p=0.95)
+_READING: Final = ("read", "answer", "judge", "integrate")
+
+
+def as_published(profile: Profile) -> Profile:
+    """The profile's prompts with the published budget and decoding."""
+    prompts = {name: replace(profile.prompts[name], sampling=DECODING) for name in _READING}
+    return replace(profile, budget=PUBLISHED, prompts={**profile.prompts, **prompts})
