@@ -10,7 +10,7 @@ RUN python -m venv /opt/memloop \
 
 FROM python:3.11-slim-bookworm
 COPY --from=build /opt/memloop /opt/memloop
-RUN useradd --system --uid 10001 --no-create-home memloop
+RUN useradd --system --uid 10001 --no-create-home memloop && install --directory --owner 10001 /data
 USER 10001
 ENV PATH=/opt/memloop/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MEMLOOP_HOST=0.0.0.0 MEMLOOP_PORT=7800
 EXPOSE 7800

@@ -9,6 +9,7 @@ import yaml
 
 NEEDED = {"redisUrl": "redis://redis:6379/0", "qdrantUrl": "http://qdrant:6333", "existingSecret": "memloop-keys"}
 EXTERNAL_ENGINE = {"inference": {"enabled": False, "engineUrl": "https://engine.example/v1"}}
+CLAIM = {"storage": {"existingClaim": "documents"}}
 
 
 def rendered(root: Path, values: dict) -> list[dict]:
@@ -32,7 +33,7 @@ def test_lint_finds_no_error(root: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.28", "1.31", "1.33"])
-@pytest.mark.parametrize("extra", [{}, EXTERNAL_ENGINE], ids=["own-engine", "external-engine"])
+@pytest.mark.parametrize("extra", [{}, EXTERNAL_ENGINE, CLAIM], ids=["own-engine", "external-engine", "claim"])
 def test_every_object_is_valid_for_kubernetes(root: Path, extra: dict, version: str) -> None:
     documents = rendered(root, NEEDED | extra)
     assert documents
@@ -74,3 +75,14 @@ def test_our_processes_run_without_root_and_with_a_read_only_root(root: Path) ->
 def test_wrong_values_are_refused_with_the_reason(root: Path, values: dict, complaint: str) -> None:
     with pytest.raises(helm.HelmError, match=complaint):
         rendered(root, values)
+
+
+@pytest.mark.parametrize("process", ["gateway", "worker"])
+def test_gateway_and_worker_share_one_storage_or_have_none(root: Path, process: str) -> None:
+    urls = {
+        name: environment(containers(rendered(root, NEEDED | extra))[process]).get("MEMLOOP_STORAGE_URL")
+        for name, extra in {"none": {}, "claim": CLAIM, "bucket": {"storage": {"url": "s3://b/p"}}}.items()
+    }
+    assert urls == {"none": None, "claim": "file:///data", "bucket": "s3://b/p"}
+    mounts = containers(rendered(root, NEEDED | CLAIM))[process]["volumeMounts"]
+    assert {"name": "documents", "mountPath": "/data"} in mounts

@@ -16,6 +16,7 @@ from memloop.wire.memory import Buffer, Namespace, Source
 from tests.fakes.job_engine import EngineServer, engine_server
 from tests.fakes.real_store import real_store
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, OPERATED, OPERATOR_KEY
+from tests.gateway.file_uploads import processed, upload
 from tests.gateway.long_reads import asked, reader
 from tests.gateway.rig import settings_for
 from tests.gateway.running import Answer, Gateway, running_gateway
@@ -38,6 +39,10 @@ _A_OWNS = (
     "/v1/admin/keys",
     "/v1/admin/audit",
     "/v1/admin/audit?kind=denied",
+    "/v1/files",
+    "/v1/files/{file}",
+    "/v1/files/{file}/content",
+    "/v1/files/{file}/content?form=text",
 )
 
 
@@ -110,7 +115,13 @@ async def two_tenants(redis_url: str, folder: Path) -> AsyncGenerator[World]:
         engine = await stack.enter_async_context(engine_server(reader))
         store = await stack.enter_async_context(real_store(redis_url, folder))
         settings = settings_for(
-            redis_url, engine_url=engine.url, store_url=store, api_keys=OPERATED, sync_wait_s=5.0, stop_wait_s=0.0
+            redis_url,
+            engine_url=engine.url,
+            store_url=store,
+            api_keys=OPERATED,
+            sync_wait_s=5.0,
+            stop_wait_s=0.0,
+            storage_url=(folder / "objects").as_uri(),
         )
         gateway = await stack.enter_async_context(running_gateway(settings))
         world = World(gateway, engine, settings, ids={}, admins={})
@@ -139,6 +150,8 @@ async def _everything_of_a(world: World) -> dict[str, str]:
     async with working(world.gateway.services, world.settings):
         event = await post("/v1/memory/add", said(f"Tea at five. {CANARY}", infer=False))
         await post("/v1/memory/add", said(f"Coffee at six. {CANARY}", infer=False))
+        file = await upload(world.gateway, f"A file. {CANARY}".encode(), key=ALICE_KEY)
+        await processed(world.gateway, file["id"], key=ALICE_KEY)
     item = event["memories"][0]["item"]["id"]
     namespace = Namespace(tenant="a", user_id="alice")
     turn = Source(role="user", content=f"half a thought {CANARY}")
@@ -151,6 +164,7 @@ async def _everything_of_a(world: World) -> dict[str, str]:
     return {
         "item": item,
         "event": event["event_id"],
+        "file": file["id"],
         "read": read["id"],
         "waiting_read": waiting_read["id"],
         "waiting_event": waiting_event["event_id"],

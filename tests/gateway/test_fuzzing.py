@@ -23,7 +23,13 @@ async def _whole_stack(redis_url: str, folder: Path) -> AsyncGenerator[Gateway]:
         engine = await stack.enter_async_context(fake_engine())
         store = await stack.enter_async_context(real_store(redis_url, folder))
         settings = settings_for(
-            redis_url, engine_url=engine.url, store_url=store, api_keys=TWO_TENANTS, model=MODEL, sync_wait_s=0.3
+            redis_url,
+            engine_url=engine.url,
+            store_url=store,
+            api_keys=TWO_TENANTS,
+            model=MODEL,
+            sync_wait_s=0.3,
+            storage_url=(folder / "objects").as_uri(),
         )
         gateway = await stack.enter_async_context(running_gateway(settings))
         await stack.enter_async_context(working(gateway.services, settings))

@@ -55,7 +55,7 @@ async def test_a_quiet_stream_is_kept_alive(redis_url: str) -> None:
     [
         ({"document": {"text": ""}}, 422, "document.text", "empty_document"),
         ({"document": {"text": " \n "}}, 422, "document.text", "empty_document"),
-        ({"document": {"file_id": "file_1"}}, 501, "document.file_id", "not_implemented"),
+        ({"document": {"file_id": "file_1"}}, 501, None, "not_implemented"),
         ({"document": {}}, 422, "document", "validation_error"),
         ({"document": {"text": "x" * 2001}}, 413, "document.text", "document_too_large"),
         ({"question": " "}, 422, "question", "empty_question"),

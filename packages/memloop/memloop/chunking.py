@@ -5,6 +5,7 @@ that comes in blocks is cut exactly as a whole one, and no more of it is held th
 the text *as a prompt shows it* (``neutralise``), so a document full of ``<|im_end|>`` fits its window too.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from typing import Protocol, cast
@@ -30,8 +31,15 @@ class TokenizerSplitter:
     def __init__(self, tokenizer_json: str | bytes) -> None:
         spec = cast(Json, json.loads(tokenizer_json))
         spec |= {"truncation": None, "padding": None, "post_processor": None}
-        self._tokenizer = Tokenizer.from_str(json.dumps(spec))
+        described = json.dumps(spec)
+        self._tokenizer = Tokenizer.from_str(described)
         self._tokenizer.encode_special_tokens = True
+        self._name = f"tokenizer-{hashlib.sha256(described.encode()).hexdigest()[:16]}"
+
+    @property
+    def name(self) -> str:
+        """The tokenizer's own hash."""
+        return self._name
 
     def count(self, text: str) -> int:
         """Tokens of the text in a prompt's slot; exact up to 256 Ki characters, beyond that block by block."""
@@ -80,6 +88,8 @@ class EstimatingSplitter:
     A letter, a blank or a byte beyond ASCII counts half a token, anything else (digits, punctuation) a whole one.
     English prose takes about half of what is counted, code and Chinese two thirds.
     """
+
+    name = "estimate"
 
     def count(self, text: str) -> int:
         """An upper estimate of the text's tokens."""

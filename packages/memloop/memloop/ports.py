@@ -135,6 +135,11 @@ class HeldChunks(tuple[Chunk, ...]):
 class Splitter(Protocol):
     """Counts and cuts by the served model's tokens."""
 
+    @property
+    def name(self) -> str:
+        """What decides where the cuts are: two splitters of one name cut alike. Letters, digits, dashes."""
+        ...
+
     def count(self, text: str) -> int:
         """Tokens of the text, special tokens not added."""
         ...

@@ -39,12 +39,12 @@ class Allowance:
         self._events = 0
         self._more = 0
 
-    async def admit(self, *asked: object) -> None:
-        """Count the request and an estimate of the tokens in what it asks. Raises RateLimited (429)."""
+    async def admit(self, *asked: object, more_tokens: int = 0) -> None:
+        """Count the request and an estimate of the tokens in what it asks, and more. Raises RateLimited (429)."""
         rates = self._services.rates
         if not rates.limits.any:
             return
-        tokens = await _estimate(asked, self._services.splitter) if rates.limits.tokens else 0
+        tokens = more_tokens + await _estimate(asked, self._services.splitter) if rates.limits.tokens else 0
         try:
             async with asyncio.timeout(self._services.settings.enqueue_timeout_s):
                 standing = await rates.admit(self._bucket, tokens=tokens)

@@ -19,6 +19,7 @@ from memloop.wire.memory import MemoryEvent, Namespace, Source
 
 MEMORY_QUEUE = "memory"
 READS_QUEUE = "reads"
+FILES_QUEUE = "files"
 
 
 class MemoryJob(Wire):
@@ -59,6 +60,7 @@ class Jobs:
     def __init__(self, redis: Redis) -> None:
         self.memory = LaneQueue(redis, MEMORY_QUEUE)
         self.reads = LaneQueue(redis, READS_QUEUE)
+        self.files = LaneQueue(redis, FILES_QUEUE)
         self.events = MemoryEvents(redis, self.memory)
         self.read_records = ReadRecords(redis, self.reads)
 

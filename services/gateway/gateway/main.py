@@ -14,13 +14,15 @@ from gateway.mcp.host import McpHost
 from gateway.metrics import Metrics
 from gateway.rate_headers import RateHeaders
 from gateway.request_times import RequestTimes
-from gateway.routes import admin, chat, long_read, mcp, mem0, memory, models
+from gateway.routes import admin, chat, files, long_read, mcp, mem0, memory, models
 from gateway.services import Services, open_services
 from gateway.settings import GatewaySettings
 from gateway.static_keys import load_static_keys
 from memloop.service import create_app, new_registry, refuse_open_listen, run, start_tracing
 
 CLIENT_CLOSED_REQUEST = 499
+FORM_BYTES = 1 << 16
+"""What an upload's form may have around its file."""
 
 
 def build_app(settings: GatewaySettings) -> FastAPI:
@@ -47,9 +49,19 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app = create_app(
         "gateway",
         settings=settings,
-        routers=(chat.router, models.router, long_read.router, memory.router, mem0.router, mcp.router, admin.router),
+        routers=(
+            chat.router,
+            models.router,
+            long_read.router,
+            files.router,
+            memory.router,
+            mem0.router,
+            mcp.router,
+            admin.router,
+        ),
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
         registry=registry,
+        larger_bodies={"/v1/files": settings.max_file_bytes + FORM_BYTES},
         lifespan=lifespan,
     )
     app.add_exception_handler(ClientGone, nobody_reads)

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from gateway.checkpoints import Journal, JournalCheckpoints, NoCheckpoints
 from gateway.engines import Engines
 from gateway.lanes import JobCancelled, JobGone, Lease
+from gateway.read_documents import let_go
 from gateway.read_records import ReadJob, ReadRecords, terminal_event
 from gateway.reads import ReadingTools, cancelled, failed, new_record, run_read
 from gateway.runner import Ending, Hold, is_outage
@@ -73,15 +74,19 @@ class ForegroundRead:
             raise
 
     async def _read(self, publish: Callable[[ReadEvent, LongRead], Awaitable[None]]) -> LongRead:
-        return await run_read(
-            self._job,
-            self._record,
-            tools=self._tools,
-            checkpoints=NoCheckpoints(),
-            publish=publish,
-            started_at=time.time(),
-            first_sequence=0,
-        )
+        try:
+            return await run_read(
+                self._job,
+                self._record,
+                tools=self._tools,
+                checkpoints=NoCheckpoints(),
+                publish=publish,
+                started_at=time.time(),
+                first_sequence=0,
+            )
+        finally:
+            with suppress(DependencyError):
+                await let_go(self._job, self._tools.files)
 
     async def _end(self, record: LongRead, emit: Emit) -> LongRead:
         """Keep and say how it ended; Redis may be what failed."""
@@ -169,4 +174,4 @@ def _is_hopeless(error: MemloopError) -> bool:
     """Whether another try must end the same way: a request that does not fit, or that the engine refuses."""
     if isinstance(error, EngineError):
         return error.engine_status == 404 or not is_outage(error)
-    return isinstance(error, InvalidRequest | NotSupported)
+    return isinstance(error, InvalidRequest | NotFound | NotSupported)

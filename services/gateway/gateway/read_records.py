@@ -13,6 +13,7 @@ from typing import Any, cast
 from redis.asyncio import Redis
 
 from gateway import lane_scripts
+from gateway.files.blobs import Blob
 from gateway.lanes import KEEP_MS, JobCancelled, JobGone, LaneQueue, Submission, job_key
 from gateway.lua import Script, entries, entry_list, redis_errors, text
 from gateway.principal import OtherTenants
@@ -29,11 +30,12 @@ _MAX_SEQUENCE = 2**63 - 1
 
 
 class ReadJob(Wire):
-    """The payload of a background read."""
+    """The payload of a background read. ``text`` is its document when that is in the storage, not in the request."""
 
     read_id: str
     tenant: str
     request: LongReadRequest
+    text: Blob | None = None
 
 
 class ReadPage(Wire):

@@ -3,7 +3,9 @@
 import asyncio
 import secrets
 
+from gateway.files.blobs import Blob
 from gateway.principal import Principal
+from gateway.read_documents import held
 from gateway.read_hosts import ForegroundRead
 from gateway.read_records import ReadJob
 from gateway.reading_plan import ReadingPlan, plan_read
@@ -24,15 +26,24 @@ async def plan_of(asked: LongReadRequest, services: Services) -> ReadingPlan:
 
 
 async def checked_job(asked: LongReadRequest, services: Services, principal: Principal) -> ReadJob:
-    """The read as a job that can be run. Raises Forbidden, and as ``plan_of`` does."""
+    """The read as a job that can be run. Raises Forbidden, as ``plan_of`` does, and as ``text_of`` for a file."""
     if asked.save_to_memory is not None:
         principal.require("memory:write", param="save_to_memory")
     await plan_of(asked, services)
-    return ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked)
+    text = await _text_of_file(asked, services, principal)
+    return ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked, text=text)
 
 
 async def opened_read(job: ReadJob, services: Services) -> ForegroundRead:
     """The read, entered among the tenant's, to be run by the caller. Raises Unavailable."""
+    job = await held(job, services.files)
     read = ForegroundRead(job, ReadingTools.of(services, services.engine.of_model(job.request.model)))
     await read.open()
     return read
+
+
+async def _text_of_file(asked: LongReadRequest, services: Services, principal: Principal) -> Blob | None:
+    if asked.document.file_id is None:
+        return None
+    files, wait_s = services.stored_files(), services.settings.file_wait_s
+    return await files.text_of(principal.tenant, asked.document.file_id, wait_s=wait_s)

@@ -7,7 +7,7 @@ from memloop.loops.cost import max_calls
 from memloop.loops.parity import as_published
 from memloop.ports import Chunks, HeldChunks, Splitter
 from memloop.profiles import REWRITES, Budget, Profile, PromptSpec
-from memloop.wire.errors import NotSupported, TooLarge, Unprocessable
+from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.long_read import Estimate, LongReadRequest
 
 _CHAT_TEMPLATE_TOKENS = 32
@@ -29,7 +29,7 @@ class ReadingPlan:
 
 
 def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter, max_chars: int) -> ReadingPlan:
-    """The plan. Raises NotSupported for a file, TooLarge, and Unprocessable for what cannot be read.
+    """The plan. Raises TooLarge, and Unprocessable for what cannot be read. A file holds text, or it is none.
 
     A chunk size that the request names must fit the window; one that it leaves open is made smaller when it must be.
     """
@@ -76,15 +76,13 @@ def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitt
 
 def _check_document(request: LongReadRequest, max_chars: int) -> None:
     text = request.document.text
-    if text is None:
-        raise NotSupported("Reading an uploaded file is not served yet: send document.text.", param="document.file_id")
-    if len(text) > max_chars:
+    if text is not None and len(text) > max_chars:
         raise TooLarge(
-            f"The document has {len(text)} characters; at most {max_chars} are read.",
+            f"The document has {len(text)} characters; a body takes {max_chars}. Upload it with POST /v1/files.",
             param="document.text",
             code="document_too_large",
         )
-    if not text.strip():
+    if text is not None and not text.strip():
         raise Unprocessable("The document is empty.", param="document.text", code="empty_document")
     if not all(question.strip() for question in request.asked):
         raise Unprocessable("The question is empty.", param="question", code="empty_question")

@@ -12,12 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.citing import cite
+from gateway.files.records import FileRecords
 from gateway.jobs import Jobs
 from gateway.loop_calls import WatchedModel
 from gateway.metrics import Metrics
 from gateway.read_account import Publish, ReadAccount
+from gateway.read_documents import chunks_of
 from gateway.read_records import ReadJob
-from gateway.reading_plan import ReadingPlan, cut, plan_read
+from gateway.reading_plan import ReadingPlan, plan_read
 from gateway.services import Services
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
@@ -38,7 +40,7 @@ _CLOSING_ANSWER_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ReadingTools:
-    """What reads work with. ``max_chars`` is the longest document."""
+    """What reads work with. ``max_chars`` is the longest document in a body."""
 
     model: ChatModel
     profile: Profile
@@ -46,6 +48,7 @@ class ReadingTools:
     jobs: Jobs
     metrics: Metrics
     max_chars: int
+    files: FileRecords | None = None
 
     @classmethod
     def of(cls, services: Services, model: ChatModel) -> "ReadingTools":
@@ -57,6 +60,7 @@ class ReadingTools:
             jobs=services.jobs,
             metrics=services.metrics,
             max_chars=services.settings.max_document_chars,
+            files=services.files,
         )
 
 
@@ -93,7 +97,7 @@ async def run_read(
     plan = await asyncio.to_thread(
         plan_read, job.request, profile=tools.profile, splitter=tools.splitter, max_chars=tools.max_chars
     )
-    chunks = await asyncio.to_thread(cut, job.request.document.text or "", plan, tools.splitter)
+    chunks = await chunks_of(job, plan, splitter=tools.splitter, files=tools.files)
     account = ReadAccount(record, job.request, plan.profile, tools.metrics, publish, first_sequence)
     told = {"memloop.strategy": job.request.strategy, "memloop.chunks": len(chunks)}
     with tools.metrics.longread_active.track_inprogress(), span("long_read", told):

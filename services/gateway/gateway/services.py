@@ -14,6 +14,9 @@ from gateway.audit_log import AuditLog
 from gateway.auth import KeyRing
 from gateway.engine_guard import Breaker, EngineGuard
 from gateway.engines import Engines
+from gateway.files.blobs import Blobs
+from gateway.files.records import FileRecords
+from gateway.files.storage import Storage
 from gateway.idempotency import Idempotency
 from gateway.jobs import Jobs
 from gateway.key_book import KeyBook
@@ -27,6 +30,7 @@ from gateway.static_keys import load_static_keys
 from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
 from memloop.ports import Splitter
 from memloop.profiles import Profile
+from memloop.wire.errors import NotSupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,14 @@ class Services:
     lanes: Lanes
     idempotency: Idempotency
     rates: Rates
+    files: FileRecords | None
+    """None without a storage."""
+
+    def stored_files(self) -> FileRecords:
+        """The files. Raises NotSupported when no storage is configured."""
+        if self.files is None:
+            raise NotSupported("Files are not served here: no storage is configured (MEMLOOP_STORAGE_URL).")
+        return self.files
 
 
 @asynccontextmanager
@@ -69,6 +81,7 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             [EngineGuard(client, _breaker(settings)) for client in clients], on_fallback=metrics.upstream_fallback.inc
         )
         served = await loop_model(settings, engines, inference)
+        jobs = Jobs(redis)
         yield Services(
             settings=settings,
             keys=KeyRing(static_keys, _key_book(settings, key_records)),
@@ -82,10 +95,11 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             profile=served.profile,
             splitter=served.splitter,
             model=served.id,
-            jobs=Jobs(redis),
+            jobs=jobs,
             lanes=Lanes(_capacity(settings)),
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
+            files=_files(settings, redis, jobs),
         )
 
 
@@ -95,6 +109,13 @@ def _capacity(settings: GatewaySettings) -> Capacity:
         batch=settings.max_batch_requests,
         body_bytes=settings.max_active_bytes,
     )
+
+
+def _files(settings: GatewaySettings, redis: Redis, jobs: Jobs) -> FileRecords | None:
+    if settings.storage_url is None:
+        return None
+    blobs = Blobs(redis, Storage.at(settings.storage_url), tenant_bytes=settings.tenant_storage_bytes)
+    return FileRecords(redis, jobs.files, blobs, tenant_files=settings.tenant_files)
 
 
 def _redis(settings: GatewaySettings) -> Redis:

@@ -17,7 +17,7 @@ class GatewaySettings(ServiceSettings):
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
     port: int = 7800
-    max_body_bytes: int = Field(default=128 * MIB, gt=0)
+    max_body_bytes: int = Field(default=64 * MIB, gt=0)
 
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     redis_timeout_s: float = Field(default=5.0, gt=0)
@@ -68,8 +68,15 @@ class GatewaySettings(ServiceSettings):
     """What the parts of one chat that do not fit the window may take to read."""
     heartbeat_s: float = Field(default=15.0, gt=0)
 
-    max_document_chars: int = Field(default=64_000_000, ge=1)
-    """The longest document of a long read."""
+    max_document_chars: int = Field(default=16_000_000, ge=1)
+    """The longest document in a body; a longer one comes as a file."""
+    storage_url: str | None = None
+    """``file:///folder`` or ``s3://bucket/prefix`` for files and documents, the same for the API and its workers."""
+    max_file_bytes: int = Field(default=512 * MIB, gt=0)
+    tenant_storage_bytes: int = Field(default=20 * 1024 * MIB, gt=0)
+    tenant_files: int = Field(default=10_000, gt=0)
+    file_wait_s: float = Field(default=60.0, ge=0)
+    """How long a read waits for the text of a file that was uploaded just now."""
     sync_wait_s: float = Field(default=60.0, gt=0)
     """How long a memory add with ``sync`` waits for its event before it answers 202."""
 
@@ -114,3 +121,11 @@ class WorkerSettings(GatewaySettings):
     buffer_flush_age_s: float = Field(default=3600.0, gt=0)
     """A buffer that nobody added to for this long is settled."""
     read_concurrency: int = Field(default=4, ge=1)
+    extract_concurrency: int = Field(default=2, ge=1)
+    extract_memory_bytes: int = Field(default=1024 * MIB, gt=0)
+    """Address space of the process that extracts one file's text."""
+    extract_cpu_s: int = Field(default=120, ge=1)
+    extract_wall_s: float = Field(default=300.0, gt=0)
+    max_text_bytes: int = Field(default=1024 * MIB, gt=0)
+    """The longest text of a file."""
+    sweep_every_s: float = Field(default=60.0, gt=0)

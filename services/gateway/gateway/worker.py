@@ -10,12 +10,15 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from fastapi import FastAPI
 
+from gateway.files.extraction import ExtractionLimits
+from gateway.files.handler import FileHandler
+from gateway.files.records import FileRecords
 from gateway.idle_buffers import flush_for_ever
 from gateway.jobs import Jobs
 from gateway.loop_calls import WatchedModel
@@ -100,19 +103,30 @@ async def _work(services: Services, settings: WorkerSettings, stop: asyncio.Even
             group.create_task(runner.run(stop))
         gauges = group.create_task(_gauges(services.jobs, services.metrics))
         idle = group.create_task(flush_for_ever(services.store, services.jobs, age_s=settings.buffer_flush_age_s))
+        sweep = group.create_task(_sweep_for_ever(services.files, settings.sweep_every_s))
         await stop.wait()
-        gauges.cancel()
-        idle.cancel()
+        for chore in (gauges, idle, sweep):
+            chore.cancel()
 
 
-def _runners(services: Services, settings: WorkerSettings) -> tuple[Runner, Runner]:
+def _runners(services: Services, settings: WorkerSettings) -> Iterator[Runner]:
     consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
     writes = MemoryHandler(_writer_tools(services, limits))
     reads = ReadHandler(services.redis, ReadingTools.of(services, services.engine), services.engine)
-    return (
-        Runner(services.jobs.memory, writes, _options(settings, settings.worker_concurrency), consumer=consumer),
-        Runner(services.jobs.reads, reads, _options(settings, settings.read_concurrency), consumer=consumer),
+    yield Runner(services.jobs.memory, writes, _options(settings, settings.worker_concurrency), consumer=consumer)
+    yield Runner(services.jobs.reads, reads, _options(settings, settings.read_concurrency), consumer=consumer)
+    if services.files is not None:
+        files = FileHandler(services.files, _limits(settings))
+        yield Runner(services.jobs.files, files, _options(settings, settings.extract_concurrency), consumer=consumer)
+
+
+def _limits(settings: WorkerSettings) -> ExtractionLimits:
+    return ExtractionLimits(
+        memory_bytes=settings.extract_memory_bytes,
+        cpu_s=settings.extract_cpu_s,
+        wall_s=settings.extract_wall_s,
+        text_bytes=settings.max_text_bytes,
     )
 
 
@@ -138,6 +152,17 @@ def _writer_tools(services: Services, limits: BufferLimits) -> WriterTools:
         metrics=services.metrics,
         limits=limits,
     )
+
+
+async def _sweep_for_ever(files: FileRecords | None, every_s: float) -> None:
+    """Delete files that have expired and contents that nobody holds."""
+    while files is not None:
+        try:
+            await files.delete_expired()
+            await files.blobs.sweep()
+        except DependencyError as error:
+            _LOG.warning("sweep: %s", error.message)
+        await asyncio.sleep(every_s)
 
 
 async def _gauges(jobs: Jobs, metrics: Metrics) -> None:

@@ -3,17 +3,16 @@
 from tests.gateway.long_reads import asked
 from tests.gateway.tenants import Attempt
 
-SAME_FOR_ALL = {
-    "POST /v1/long-read/estimate": "counts what the request itself carries; nothing is kept",
-}
-
 _EMPTY_READS = Attempt("/v1/long-read", None, 200, lambda body: body["data"] == [] and not body["has_more"])
 
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/long-read": [
         Attempt("/v1/long-read", asked(save_to_memory={"user_id": "alice"}), 200, lambda body: body["id"] != ""),
-        Attempt("/v1/long-read", asked(document={"file_id": "{read}"}), 501),
+        Attempt("/v1/long-read", asked(document={"file_id": "{file}"})),
+        Attempt("/v1/long-read", asked(document={"file_id": "{file}"}, background=True)),
+        Attempt("/v1/long-read", asked(document={"file_id": "{read}"})),
     ],
+    "POST /v1/long-read/estimate": [Attempt("/v1/long-read/estimate", asked(document={"file_id": "{file}"}))],
     "GET /v1/long-read": [_EMPTY_READS, Attempt("/v1/long-read?after={read}")],
     "GET /v1/long-read/{read_id}": [
         Attempt("/v1/long-read/{read}"),

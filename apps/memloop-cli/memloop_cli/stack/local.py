@@ -82,6 +82,7 @@ class _LocalStack:
         more = {
             "MEMLOOP_REDIS_URL": self._redis_url,
             "MEMLOOP_STORE_URL": f"http://{_HOST}:{self.ports['store']}",
+            "MEMLOOP_STORAGE_URL": self.environment.get("MEMLOOP_STORAGE_URL") or (self.home / "documents").as_uri(),
             **engine,
         }
         what = "the API" if name == "gateway" else "writes memories, reads in the background"

@@ -36,6 +36,9 @@ spec:
       securityContext:
         runAsNonRoot: true
         runAsUser: 10001
+        {{- if .claim }}
+        fsGroup: 10001
+        {{- end }}
         seccompProfile: { type: RuntimeDefault }
       containers:
         - name: {{ .component }}
@@ -70,8 +73,14 @@ spec:
           resources: {{- toYaml .values.resources | nindent 12 }}
           volumeMounts:
             - { name: tmp, mountPath: /tmp }
+            {{- if .claim }}
+            - { name: documents, mountPath: /data }
+            {{- end }}
       volumes:
         - { name: tmp, emptyDir: {} }
+        {{- with .claim }}
+        - { name: documents, persistentVolumeClaim: { claimName: {{ . | quote }} } }
+        {{- end }}
 {{- end }}
 
 {{- define "memloop.service" -}}

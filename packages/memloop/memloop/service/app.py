@@ -35,14 +35,16 @@ def create_app(
     routers: Sequence[APIRouter] = (),
     readiness: Mapping[str, Check] | None = None,
     registry: CollectorRegistry | None = None,
+    larger_bodies: Mapping[str, int] | None = None,
     lifespan: Lifespan = _nothing,
     adopts_ids: bool = False,
 ) -> FastAPI:
     """An app with the process's routers, and all that every process has.
 
     ``readiness`` names the dependencies that ``/readyz`` checks. ``registry`` holds the process's metrics; without one
-    the app gets its own. ``lifespan`` opens and closes what the process owns. ``adopts_ids`` is for a process that
-    only other processes of ours call. A process that traces has started that before.
+    the app gets its own. ``larger_bodies`` are the body limits, in bytes, of paths that stream what they are sent.
+    ``lifespan`` opens and closes what the process owns. ``adopts_ids`` is for a process that only other processes of
+    ours call. A process that traces has started that before.
     """
     registry = registry or new_registry()
     spans = tracer()
@@ -54,7 +56,9 @@ def create_app(
     )
     for failure in (MemloopError, RequestValidationError, HTTPException):
         app.add_exception_handler(failure, handle)
-    app.add_middleware(Edge, max_body_bytes=settings.max_body_bytes, adopts_ids=adopts_ids)
+    app.add_middleware(
+        Edge, max_body_bytes=settings.max_body_bytes, larger_bodies=larger_bodies or {}, adopts_ids=adopts_ids
+    )
     if spans is not None:
         app.add_middleware(spans.around)
     for router in (*routers, health_routes(readiness or {}), metrics_route(registry)):  # searched in this order

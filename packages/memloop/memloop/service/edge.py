@@ -4,6 +4,7 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -23,12 +24,21 @@ log = logging.getLogger(__name__)
 class Edge:
     """Wraps an app. Routes are declared without a trailing slash and answer with one too.
 
-    ``adopts_ids``: the caller is a process of ours, and its request id is ours too.
+    ``larger_bodies`` are the limits of paths that stream what they are sent. ``adopts_ids``: the caller is a process of
+    ours, and its request id is ours too.
     """
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int, adopts_ids: bool = False) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        max_body_bytes: int,
+        larger_bodies: Mapping[str, int] | None = None,
+        adopts_ids: bool = False,
+    ) -> None:
         self._app = app
         self._max_body_bytes = max_body_bytes
+        self._larger_bodies = larger_bodies or {}
         self._adopts_ids = adopts_ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -36,7 +46,8 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, self._max_body_bytes, adopts_id=self._adopts_ids)
+        limit = self._larger_bodies.get(scope["path"].rstrip("/"), self._max_body_bytes)
+        exchange = _Exchange(scope, receive, send, limit, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
         try:
             exchange.refuse_announced_size()

@@ -15,10 +15,11 @@ from gateway.deps import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep, nee
 from gateway.disconnect import ClientGone, stop_when_gone
 from gateway.document import body_of, streams
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
+from gateway.read_documents import chunks_of, held, let_go, tokens_at_most
 from gateway.read_hosts import ForegroundRead
 from gateway.read_records import TERMINAL, ReadDeleted, ReadJob, ReadPage
 from gateway.reading_calls import checked_job, opened_read, plan_of
-from gateway.reading_plan import cut, estimate
+from gateway.reading_plan import estimate
 from gateway.reads import new_record
 from gateway.services import Services
 from gateway.sse import EventStream, error_event
@@ -46,7 +47,7 @@ async def create_read(
     job = await checked_job(asked, services, principal)
 
     async def read(attempt: Attempt) -> Response:
-        await allowance.admit(*asked.asked, asked.document.text)
+        await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(job.text))
         if asked.background:
             return await _queued(job.model_copy(update={"read_id": f"lr_{attempt.id_of()}"}), services)
         return await _read_now(job, request.receive, services, allowance)
@@ -62,11 +63,11 @@ async def estimate_read(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Estimate:
     """The most that a read would cost. Nothing is read."""
-    del principal
     asked = await read_ours(request, LongReadRequest)
     await allowance.admit()
+    job = await checked_job(asked, services, principal)
     plan = await plan_of(asked, services)
-    chunks = await asyncio.to_thread(cut, asked.document.text or "", plan, services.splitter)
+    chunks = await chunks_of(job, plan, splitter=services.splitter, files=services.files)
     return await asyncio.to_thread(estimate, asked, plan, chunks, services.splitter)
 
 
@@ -107,12 +108,18 @@ async def cancel_read(read_id: str, services: ServicesDep, principal: PrincipalD
 @router.delete("/{read_id}")
 async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> ReadDeleted:
     """Delete a read, its document and its events; a running one stops."""
-    deleted = await services.jobs.read_records.delete(principal.tenant, read_id)
+    records = services.jobs.read_records
+    await records.get(principal.tenant, read_id)
+    job = await records.payload(read_id)
+    deleted = await records.delete(principal.tenant, read_id)
+    if job is not None:
+        await let_go(job, services.files)
     await services.idempotency.forget(principal.tenant, subject_of_read(read_id))
     return deleted
 
 
 async def _queued(job: ReadJob, services: Services) -> Response:
+    job = await held(job, services.files)
     record = new_record(job)
     await services.jobs.read_records.enqueue(job, record)
     if job.request.stream:

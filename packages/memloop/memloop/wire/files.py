@@ -1,0 +1,37 @@
+"""Bodies of ``/v1/files``. Source: OpenAI API reference, "Files"."""
+
+from typing import Literal
+
+from memloop.wire.base import Wire
+
+
+class FileObject(Wire):
+    """An uploaded file. ``status_details`` says why it has the status ``error``."""
+
+    id: str
+    object: Literal["file"] = "file"
+    bytes: int
+    created_at: int
+    expires_at: int | None = None
+    filename: str
+    purpose: Literal["user_data"] = "user_data"
+    status: Literal["uploaded", "processed", "error"]
+    status_details: str | None = None
+
+
+class FilePage(Wire):
+    """``GET /v1/files``."""
+
+    object: Literal["list"] = "list"
+    data: tuple[FileObject, ...]
+    first_id: str | None = None
+    last_id: str | None = None
+    has_more: bool = False
+
+
+class FileDeleted(Wire):
+    """``DELETE /v1/files/{id}``."""
+
+    id: str
+    object: Literal["file"] = "file"
+    deleted: Literal[True] = True

@@ -1,0 +1,160 @@
+"""What is stored for whom: contents by their hash, each kept once per tenant for as long as something holds it.
+
+Holders are jobs: a file for its bytes (``file:{id}``) and its text (``text:{id}``), a read for its document
+(``read:{id}``). A tenant's bytes count once for each holder. An object belongs either to a content or to the set of
+*loose* objects with the time from which it may be deleted: an upload that dies half-way and a content that nobody
+holds any more end there, and the worker sweeps them. Holders whose job is over, after a crash, are swept too.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Final, cast
+
+from redis.asyncio import Redis
+
+from gateway.files.storage import Storage
+from gateway.lanes import job_key
+from gateway.lua import Script, redis_errors, text
+from memloop.wire.base import Wire
+from memloop.wire.errors import TooLarge
+
+LOOSE: Final = "memloop:blobs:loose"
+HOLDERS: Final = "memloop:blobs:holders"
+_UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0
+_FIRST_LOOK_S: Final = 600.0
+_NEXT_LOOK_S: Final = 3600.0
+_SWEPT_AT_ONCE: Final = 200
+
+_CLAIM = """
+-- KEYS: content, tenant's bytes, loose, holders
+-- ARGV: holder, place, bytes, most bytes, holder's line, when to look at it. Answers the place of the content
+local kept = redis.call('HGET', KEYS[1], 'place')
+if kept and redis.call('HEXISTS', KEYS[1], 'held:' .. ARGV[1]) == 1 then return kept end
+if tonumber(redis.call('GET', KEYS[2]) or 0) + ARGV[3] > tonumber(ARGV[4]) then return false end
+if not kept then
+  kept = ARGV[2]
+  redis.call('HSET', KEYS[1], 'place', kept, 'bytes', ARGV[3])
+  redis.call('ZREM', KEYS[3], kept)
+end
+redis.call('HSET', KEYS[1], 'held:' .. ARGV[1], 1)
+redis.call('INCRBY', KEYS[2], ARGV[3])
+redis.call('ZADD', KEYS[4], ARGV[6], ARGV[5])
+return kept
+"""
+
+_RELEASE = """
+-- KEYS: content, tenant's bytes, loose, holders; ARGV: holder, now, holder's line
+redis.call('ZREM', KEYS[4], ARGV[3])
+if redis.call('HDEL', KEYS[1], 'held:' .. ARGV[1]) == 0 then return 0 end
+local found = redis.call('HMGET', KEYS[1], 'place', 'bytes')
+redis.call('DECRBY', KEYS[2], found[2])
+if redis.call('HLEN', KEYS[1]) == 2 then
+  redis.call('DEL', KEYS[1])
+  redis.call('ZADD', KEYS[3], ARGV[2], found[1])
+end
+return 1
+"""
+
+
+class Blob(Wire):
+    """A content of a tenant: the SHA-256 (hex) of its bytes, how many, and where they are."""
+
+    tenant: str
+    sha256: str
+    size_bytes: int
+    place: str
+
+
+class Blobs:
+    """The contents' records. Methods raise Unavailable and Timeout when Redis or the storage is gone."""
+
+    def __init__(self, redis: Redis, storage: Storage, *, tenant_bytes: int) -> None:
+        self._redis = redis
+        self._tenant_bytes = tenant_bytes
+        self._claim = Script(redis, _CLAIM)
+        self._release = Script(redis, _RELEASE)
+        self.storage = storage
+
+    async def new_place(self, tenant: str) -> str:
+        """Where something new may be written; it is swept when nobody claims it within hours."""
+        place = self.storage.new_place(tenant)
+        with redis_errors():
+            await self._redis.zadd(LOOSE, {place: time.time() + _UPLOAD_MAY_TAKE_S})
+        return place
+
+    async def claim(self, written: Blob, *, holder: str) -> Blob:
+        """Hold the content that was written; the place is another one when the tenant has the same already.
+
+        Raises TooLarge when the tenant would hold more than it may; what was written is then gone.
+        """
+        place = await self._held(written, holder)
+        if place != written.place:
+            await self.drop(written.place)
+        if place is None:
+            raise self._too_much()
+        return written.model_copy(update={"place": place})
+
+    async def hold(self, blob: Blob, *, holder: str) -> None:
+        """One more holder of a content that another holds. Raises TooLarge over the tenant's quota."""
+        if await self._held(blob, holder) is None:
+            raise self._too_much()
+
+    async def release(self, blob: Blob, *, holder: str) -> None:
+        """Let go; what nobody holds is deleted soon. Harmless when it was not held."""
+        await self._let_go(blob.tenant, blob.sha256, holder)
+
+    async def drop(self, place: str) -> None:
+        """Delete what was written and not claimed."""
+        await self.storage.delete(place)
+        with redis_errors():
+            await self._redis.zrem(LOOSE, place)
+
+    async def sweep(self) -> int:
+        """Let go of what the holders of finished jobs hold, delete what is due; how many objects."""
+        for line in await self._due(HOLDERS):
+            await self._look_at(line)
+        places = await self._due(LOOSE)
+        for place in places:
+            await self.drop(place)
+        return len(places)
+
+    async def _held(self, blob: Blob, holder: str) -> str | None:
+        line = _line(holder, blob.tenant, blob.sha256)
+        args = [holder, blob.place, blob.size_bytes, self._tenant_bytes, line, repr(time.time() + _FIRST_LOOK_S)]
+        return cast("str | None", await self._claim(_keys(blob.tenant, blob.sha256), args))
+
+    async def _let_go(self, tenant: str, sha256: str, holder: str) -> None:
+        await self._release(_keys(tenant, sha256), [holder, repr(time.time()), _line(holder, tenant, sha256)])
+
+    async def _look_at(self, line: str) -> None:
+        holder, tenant, sha256 = line.split(" ")
+        kind, job_id = holder.split(":", 1)
+        with redis_errors():
+            status = await self._redis.hget(job_key(job_id), "status")
+        over = status is None or (kind == "read" and text(status) not in {"queued", "in_progress"})
+        if over:
+            await self._let_go(tenant, sha256, holder)
+        else:
+            with redis_errors():
+                await self._redis.zadd(HOLDERS, {line: time.time() + _NEXT_LOOK_S}, xx=True)
+
+    async def _due(self, key: str) -> list[str]:
+        with redis_errors():
+            due: object = await self._redis.zrangebyscore(  # pyright: ignore[reportUnknownMemberType]
+                key, "-inf", time.time(), start=0, num=_SWEPT_AT_ONCE
+            )
+        return [text(member) for member in cast(Sequence[object], due)]
+
+    def _too_much(self) -> TooLarge:
+        return TooLarge(
+            f"This tenant may store {self._tenant_bytes} bytes in all. Delete files that are not needed.",
+            code="storage_quota_exceeded",
+        )
+
+
+def _keys(tenant: str, sha256: str) -> list[str]:
+    return [f"memloop:blob:{tenant}:{sha256}", f"memloop:blob-bytes:{tenant}", LOOSE, HOLDERS]
+
+
+def _line(holder: str, tenant: str, sha256: str) -> str:
+    return f"{holder} {tenant} {sha256}"

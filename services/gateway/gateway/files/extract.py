@@ -1,0 +1,176 @@
+"""The text of one file: reads its bytes from standard input, writes UTF-8 to standard output.
+
+Run as a process of its own, which may die of its input: it limits its own memory and CPU time before it looks at a
+byte, and has nothing that the input could want. Run: ``python -I -m gateway.files.extract NAME TYPE BYTES CPU_S``.
+Exits with 0, or with 3 and the reason on standard error.
+"""
+
+import codecs
+import logging
+import os
+import re
+import resource
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import BinaryIO, Final
+
+UNREADABLE: Final = 3
+_BLOCK_BYTES: Final = 1 << 20
+_UNZIPPED_BYTES: Final = 256 << 20
+_BOMS: Final = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_INLINE: Final = ["a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "u"]
+"""Tags that do not part the text around them."""
+_CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([A-Za-z0-9_-]{1,40})", re.IGNORECASE)
+
+
+class Unreadable(Exception):
+    """The file gives no text; the message says why."""
+
+
+def main(name: str, media_type: str, memory_bytes: str, cpu_s: str) -> int:
+    """The exit status."""
+    limit_process(int(memory_bytes), int(cpu_s))
+    logging.disable()  # standard error is for the reason alone
+    try:
+        for part in text_of(sys.stdin.buffer, name=name, media_type=media_type):
+            sys.stdout.buffer.write(part.encode("utf-8", "replace"))
+        sys.stdout.buffer.flush()
+    except Unreadable as error:
+        return _refused(str(error))
+    except MemoryError:
+        return _refused("reading it takes too much memory")
+    except Exception as error:  # noqa: BLE001 - a parser may raise anything; the file is at fault
+        return _refused(f"it is damaged ({type(error).__name__})")
+    return 0
+
+
+def limit_process(memory_bytes: int, cpu_s: int) -> None:
+    """Bound memory and CPU time; forbid files, core dumps and further processes."""
+    limits = {
+        resource.RLIMIT_AS: memory_bytes,
+        resource.RLIMIT_CPU: cpu_s,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NPROC: 0,
+    }
+    for kind, most in limits.items():
+        resource.setrlimit(kind, (most, most))
+
+
+def text_of(source: BinaryIO, *, name: str, media_type: str) -> Iterator[str]:
+    """The text in parts. Raises Unreadable, and whatever a parser raises."""
+    head = source.read(_BLOCK_BYTES)
+    return _reader(head, name.lower(), media_type.lower())(head, source)
+
+
+Reader = Callable[[bytes, BinaryIO], Iterator[str]]
+
+
+def _reader(head: bytes, name: str, media_type: str) -> Reader:
+    """By what the bytes say first, then by the name."""
+    if head.startswith(b"%PDF-"):
+        return _pdf
+    if head.startswith(b"PK\x03\x04"):
+        return _docx
+    if name.endswith((".html", ".htm", ".xhtml")) or "html" in media_type:
+        return _html
+    if name.endswith((".pdf", ".docx", ".doc", ".odt", ".epub", ".xlsx", ".pptx")):
+        raise Unreadable("its content is not what its name says, or of a kind that is not read")
+    return _plain
+
+
+def _plain(head: bytes, source: BinaryIO) -> Iterator[str]:
+    encoding = _encoding(head)
+    decoder = codecs.getincrementaldecoder(encoding)()
+    block = head
+    try:
+        while block:
+            yield _checked(decoder.decode(block))
+            block = source.read(_BLOCK_BYTES)
+        yield _checked(decoder.decode(b"", final=True))
+    except UnicodeDecodeError:
+        raise Unreadable(f"it is no text in {encoding.removesuffix('-sig').upper()}") from None
+
+
+def _checked(part: str) -> str:
+    if "\0" in part:
+        raise Unreadable("it is binary: it holds NUL")
+    return part
+
+
+def _encoding(head: bytes) -> str:
+    return next((name for bom, name in _BOMS.items() if head.startswith(bom)), "utf-8")
+
+
+def _html(head: bytes, source: BinaryIO) -> Iterator[str]:
+    from selectolax.lexbor import LexborHTMLParser
+
+    raw = head + source.read()
+    page = LexborHTMLParser(_html_text(raw))
+    page.strip_tags(["script", "style", "noscript", "template", "svg"])
+    page.unwrap_tags(_INLINE)
+    page.merge_text_nodes()
+    if page.body is None:
+        raise Unreadable("it is HTML without a body")
+    title = page.css_first("title")
+    if title is not None:
+        yield f"{title.text(strip=True)}\n\n"
+    yield page.body.text(separator="\n", strip=True)
+
+
+def _html_text(raw: bytes) -> str:
+    named = _CHARSET.search(raw, 0, 4096)
+    encoding = _encoding(raw) if named is None else named[1].decode()
+    try:
+        return raw.decode(encoding)
+    except (LookupError, UnicodeDecodeError):
+        return raw.decode("windows-1252", "replace")
+
+
+def _pdf(head: bytes, source: BinaryIO) -> Iterator[str]:
+    from pypdf import PdfReader
+
+    reader = PdfReader(BytesIO(head + source.read()))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise Unreadable("it is encrypted")
+    for page in reader.pages:
+        text = page.extract_text()
+        if text.strip():
+            yield f"{text}\n\n"
+
+
+def _docx(head: bytes, source: BinaryIO) -> Iterator[str]:
+    from docx import Document
+    from docx.table import Table
+
+    raw = BytesIO(head + source.read())
+    with zipfile.ZipFile(raw) as archive:
+        if "word/document.xml" not in archive.namelist():
+            raise Unreadable("it is an archive or a document of a kind that is not read")
+        if sum(entry.file_size for entry in archive.infolist()) > _UNZIPPED_BYTES:
+            raise Unreadable("it unpacks to more than is read")
+    for block in Document(raw).iter_inner_content():
+        if isinstance(block, Table):
+            yield "".join(" | ".join(cell.text for cell in row.cells) + "\n" for row in block.rows)
+        else:
+            yield f"{block.text}\n"
+
+
+def _refused(reason: str) -> int:
+    sys.stderr.write(reason)
+    sys.stderr.flush()
+    return UNREADABLE
+
+
+if __name__ == "__main__":
+    status = main(*sys.argv[1:5])
+    sys.stdout.buffer.flush()
+    os._exit(status)

@@ -1,0 +1,107 @@
+"""Runs the extraction of a file's text in a process of its own, and kills it when it takes too long."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, cast
+
+from gateway.files.extract import UNREADABLE, Unreadable
+
+_BLOCK_BYTES: Final = 1 << 18
+_REASON_BYTES: Final = 500
+_TOO_LONG: Final = "reading it takes too long"
+_DEATHS: Final = {-signal.SIGXCPU: _TOO_LONG, -signal.SIGKILL: _TOO_LONG, -signal.SIGSEGV: "it breaks the parser"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionLimits:
+    """Of one extraction: address space, CPU and wall time of its process, and bytes of text."""
+
+    memory_bytes: int
+    cpu_s: int
+    wall_s: float
+    text_bytes: int
+
+
+async def extracted(
+    source: AsyncIterator[bytes], *, name: str, media_type: str, limits: ExtractionLimits
+) -> AsyncGenerator[bytes]:
+    """The file's text as blocks of UTF-8. Raises Unreadable, at any block, and what ``source`` raises."""
+    text_bytes, blank = 0, True
+    async with _process(name, media_type, limits) as process:
+        stdout = cast(asyncio.StreamReader, process.stdout)
+        feed = asyncio.create_task(_feed(process, source))
+        tail = asyncio.create_task(_tail(process))
+        try:
+            while block := await stdout.read(_BLOCK_BYTES):
+                text_bytes += len(block)
+                blank = blank and not block.strip()
+                if text_bytes > limits.text_bytes:
+                    raise Unreadable(f"its text is longer than {limits.text_bytes} bytes")
+                yield block
+            await feed
+            _check_end(await process.wait(), await tail)
+        finally:
+            for task in (feed, tail):
+                task.cancel()
+            await asyncio.wait({feed, tail})
+    if blank:
+        raise Unreadable("it holds no text (is it a scan?)")
+
+
+@asynccontextmanager
+async def _process(name: str, media_type: str, limits: ExtractionLimits) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """The extractor, dead at the end and after ``wall_s`` at the latest. It sees none of our environment."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-W", "ignore", "-m", "gateway.files.extract"),
+        *(name, media_type, str(limits.memory_bytes), str(limits.cpu_s)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={"LANG": "C.UTF-8"},
+        start_new_session=True,
+    )
+    watchdog = asyncio.get_running_loop().call_later(limits.wall_s, _kill, process)
+    try:
+        yield process
+    finally:
+        watchdog.cancel()
+        _kill(process)
+        await process.wait()
+
+
+async def _feed(process: asyncio.subprocess.Process, source: AsyncIterator[bytes]) -> None:
+    """Hand the bytes over, to the source's end or failure; a process that has seen enough just ends."""
+    stdin = cast(asyncio.StreamWriter, process.stdin)
+    try:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            async for block in source:
+                stdin.write(block)
+                await stdin.drain()
+    finally:
+        stdin.close()
+
+
+async def _tail(process: asyncio.subprocess.Process) -> str:
+    """The last words on standard error."""
+    stderr, said = cast(asyncio.StreamReader, process.stderr), b""
+    while block := await stderr.read(_REASON_BYTES):
+        said = (said + block)[-_REASON_BYTES:]
+    return said.decode("utf-8", "replace")
+
+
+def _check_end(status: int, said: str) -> None:
+    if status == UNREADABLE:
+        raise Unreadable(said)
+    if status != 0:
+        raise Unreadable(_DEATHS.get(status, "it breaks the parser"))
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,71 @@
+"""The worker's side of ``/v1/files``: a file's bytes become the text that reads read."""
+
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from gateway.files.blobs import Blob
+from gateway.files.extract import Unreadable
+from gateway.files.extraction import ExtractionLimits, extracted
+from gateway.files.records import FileJob, FileRecords, StoredFile
+from gateway.files.texts import store_text
+from gateway.lanes import JobGone, Lease
+from gateway.runner import Ending, Hold
+from memloop.wire.errors import MemloopError, TooLarge
+
+
+@dataclass(frozen=True, slots=True)
+class FileHandler:
+    """Extracts. A file without text ends with the status ``error`` and a reason; it is the client's to delete."""
+
+    records: FileRecords
+    limits: ExtractionLimits
+
+    async def run(self, lease: Lease, hold: Hold) -> Ending:
+        """The file with its text, or with the reason why it has none."""
+        job = await self._job(lease)
+        try:
+            text = await self._text(job)
+        except (Unreadable, TooLarge) as error:
+            return _failed(job, str(error))
+        try:
+            await hold.check()
+        except BaseException:
+            await self.records.blobs.release(text, holder=_holder(job))
+            raise
+        file = job.file.model_copy(update={"status": "processed"})
+        return _ending("completed", StoredFile(file=file, text=text))
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+        """The file as unreadable: a fault of ours or a storage that was gone for half a day."""
+        del attempts
+        return _failed(await self._job(lease), f"its text could not be extracted: {error.message}")
+
+    async def cancelled(self, lease: Lease) -> Ending:
+        """No file is cancelled; it is deleted."""
+        raise JobGone(lease.job_id)
+
+    async def _text(self, job: FileJob) -> Blob:
+        raw = self.records.blobs.storage.stream(job.raw.place)
+        async with aclosing(raw):
+            blocks = extracted(raw, name=job.file.filename, media_type=job.media_type, limits=self.limits)
+            async with aclosing(blocks):
+                return await store_text(self.records.blobs, job.tenant, blocks, holder=_holder(job))
+
+    async def _job(self, lease: Lease) -> FileJob:
+        job = await self.records.payload(lease.job_id)
+        if job is None:
+            raise JobGone(lease.job_id)
+        return job
+
+
+def _holder(job: FileJob) -> str:
+    return f"text:{job.file.id}"
+
+
+def _failed(job: FileJob, reason: str) -> Ending:
+    file = job.file.model_copy(update={"status": "error", "status_details": reason})
+    return _ending("failed", StoredFile(file=file))
+
+
+def _ending(status: str, stored: StoredFile) -> Ending:
+    return Ending(status, stored.model_dump_json(), keep_ms=0)

@@ -1,0 +1,182 @@
+"""Files as Redis keeps them: a job each, whose payload is the file and whose record is what became of it."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from redis.asyncio import Redis
+
+from gateway.files.blobs import Blob, Blobs
+from gateway.lanes import LaneQueue, Submission, job_key
+from gateway.lua import redis_errors, text
+from memloop.wire.base import Wire
+from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
+from memloop.wire.files import FileDeleted, FileObject, FilePage
+
+EXPIRING: Final = "memloop:files:expiring"
+_FIRST_POLL_S: Final = 0.02
+_LAST_POLL_S: Final = 0.5
+
+
+class FileJob(Wire):
+    """The payload of an extraction: whose file it is and where its bytes are."""
+
+    tenant: str
+    raw: Blob
+    media_type: str = ""
+    file: FileObject
+
+
+class StoredFile(Wire):
+    """What became of a file: ``text`` is there once its status is ``processed``."""
+
+    file: FileObject
+    text: Blob | None = None
+
+
+def index_key(tenant: str) -> str:
+    """The sorted set of a tenant's files by time."""
+    return f"memloop:files:{tenant}"
+
+
+class FileRecords:
+    """Files, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
+
+    def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, *, tenant_files: int) -> None:
+        self._redis = redis
+        self._queue = queue
+        self._tenant_files = tenant_files
+        self.blobs = blobs
+
+    async def check_room(self, tenant: str) -> None:
+        """Raises TooLarge when the tenant has as many files as it may."""
+        with redis_errors():
+            count = await self._redis.zcard(index_key(tenant))
+        if count >= self._tenant_files:
+            raise TooLarge(f"This tenant may have {self._tenant_files} files.", code="file_quota_exceeded")
+
+    async def enqueue(self, job: FileJob) -> None:
+        """Enter the file and have its text extracted."""
+        file = job.file
+        fields = {
+            "tenant": job.tenant,
+            "status": "queued",
+            "record": StoredFile(file=file).model_dump_json(),
+            "payload": job.model_dump_json(),
+        }
+        if file.expires_at is not None:
+            with redis_errors():
+                await self._redis.zadd(EXPIRING, {f"{job.tenant} {file.id}": file.expires_at})
+        await self._queue.submit(
+            Submission(
+                job_id=file.id,
+                lane=file.id,
+                created_ms=int(time.time() * 1000),
+                index=index_key(job.tenant),
+                fields=fields,
+            )
+        )
+
+    async def payload(self, file_id: str) -> FileJob | None:
+        """What was uploaded, or None when the file is gone."""
+        with redis_errors():
+            payload = await self._redis.hget(job_key(file_id), "payload")
+        return None if payload is None else FileJob.model_validate_json(text(payload))
+
+    async def get(self, tenant: str, file_id: str) -> StoredFile:
+        """The file. Raises NotFound when there is none in this tenant."""
+        found = await self._found(tenant, [file_id]) if file_id.startswith("file-") else []
+        if not found:
+            raise NotFound("There is no such file.", param="file_id")
+        return found[0]
+
+    async def job(self, tenant: str, file_id: str) -> FileJob:
+        """What was uploaded. Raises NotFound."""
+        await self.get(tenant, file_id)
+        job = await self.payload(file_id)
+        if job is None:
+            raise NotFound("There is no such file.", param="file_id")
+        return job
+
+    async def text_of(self, tenant: str, file_id: str, *, wait_s: float) -> Blob:
+        """The file's text, waiting for its extraction.
+
+        Raises NotFound, Unprocessable when it has none, Conflict when it is still not there after ``wait_s``.
+        """
+        deadline, poll_s = time.monotonic() + wait_s, _FIRST_POLL_S
+        while True:
+            stored = await self.get(tenant, file_id)
+            if stored.text is not None:
+                return stored.text
+            if stored.file.status == "error":
+                reason = f"The file cannot be read: {stored.file.status_details}"
+                raise Unprocessable(reason, param="document.file_id", code="file_unreadable")
+            if time.monotonic() >= deadline:
+                raise Conflict(
+                    "The file's text is still being extracted.",
+                    param="document.file_id",
+                    code="file_not_ready",
+                    retry_after_s=5.0,
+                )
+            await asyncio.sleep(poll_s)
+            poll_s = min(poll_s * 1.5, _LAST_POLL_S)
+
+    async def page(self, tenant: str, *, limit: int, after: str | None, newest_first: bool) -> FilePage:
+        """The tenant's files behind ``after``. Raises NotFound for an unknown ``after``."""
+        start = 0 if after is None else await self._rank(tenant, after, newest_first=newest_first) + 1
+        with redis_errors():
+            ids: object = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType]
+                index_key(tenant), start, start + limit, desc=newest_first
+            )
+        names = [text(id_) for id_ in cast(Sequence[object], ids)]
+        data = tuple(stored.file for stored in await self._found(tenant, names[:limit]))
+        first, last = (data[0].id, data[-1].id) if data else (None, None)
+        return FilePage(data=data, first_id=first, last_id=last, has_more=len(names) > limit)
+
+    async def delete(self, tenant: str, file_id: str) -> FileDeleted:
+        """Delete the file and its text; a read that is under way keeps the text to its end. Raises NotFound."""
+        job, stored = await self.job(tenant, file_id), await self.get(tenant, file_id)
+        await self._queue.forget(file_id, file_id, index=index_key(tenant))
+        with redis_errors():
+            await self._redis.zrem(EXPIRING, f"{tenant} {file_id}")
+        await self.blobs.release(job.raw, holder=f"file:{file_id}")
+        if stored.text is not None:
+            await self.blobs.release(stored.text, holder=f"text:{file_id}")
+        return FileDeleted(id=file_id)
+
+    async def delete_expired(self) -> None:
+        """Delete the files whose time is over."""
+        with redis_errors():
+            due: object = await self._redis.zrangebyscore(  # pyright: ignore[reportUnknownMemberType]
+                EXPIRING, "-inf", time.time(), start=0, num=100
+            )
+        for line in map(text, cast(Sequence[object], due)):
+            tenant, file_id = line.split(" ")
+            try:
+                await self.delete(tenant, file_id)
+            except NotFound:
+                with redis_errors():
+                    await self._redis.zrem(EXPIRING, line)
+
+    async def _found(self, tenant: str, ids: Sequence[str]) -> list[StoredFile]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for id_ in ids:
+                pipeline.hmget(job_key(id_), ["tenant", "record"])
+            with redis_errors():
+                rows = cast(list[list[object]], await pipeline.execute())
+        return [
+            StoredFile.model_validate_json(text(record))
+            for owner, record in rows
+            if owner is not None and record is not None and text(owner) == tenant
+        ]
+
+    async def _rank(self, tenant: str, file_id: str, *, newest_first: bool) -> int:
+        key = index_key(tenant)
+        with redis_errors():
+            rank: Any = await (  # pyright: ignore[reportUnknownVariableType]
+                self._redis.zrevrank(key, file_id) if newest_first else self._redis.zrank(key, file_id)  # pyright: ignore[reportUnknownMemberType]
+            )
+        if rank is None:
+            raise NotFound("There is no such file.", param="after")
+        return int(rank)

@@ -1,0 +1,147 @@
+"""Documents as UTF-8 in the storage, and their chunks loaded one at a time.
+
+Where the chunks lie is found in one pass over the text, a block at a time, and kept beside it: whoever reads the same
+text again with chunks of the same size, after a crash too, need not tokenise it again.
+"""
+
+import asyncio
+import codecs
+import hashlib
+import sys
+from array import array
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.files.blobs import Blob, Blobs
+from gateway.files.storage import Storage
+from memloop.ports import Chunk, Span, Splitter
+from memloop.profiles import well_formed
+
+_BLOCK_BYTES: Final = 1 << 18
+_BLOCKS_HELD: Final = 12
+_ENCODE_CHARS: Final = 1 << 20
+_FORMAT: Final = b"memloop-chunks-1"
+
+
+async def store_text(blobs: Blobs, tenant: str, blocks: AsyncIterator[bytes], *, holder: str) -> Blob:
+    """Write a text that comes as blocks of UTF-8. Raises TooLarge over the tenant's quota, and what they raise."""
+    place = await blobs.new_place(tenant)
+    digest, size = hashlib.sha256(), 0
+    async with blobs.storage.writing(place) as writer:
+        async for block in blocks:
+            digest.update(block)
+            size += len(block)
+            await writer.write(block)
+    written = Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place)
+    return await blobs.claim(written, holder=holder)
+
+
+async def utf8_blocks(document: str) -> AsyncIterator[bytes]:
+    """The text as blocks of UTF-8; half characters become U+FFFD."""
+    for start in range(0, len(document), _ENCODE_CHARS):
+        yield well_formed(document[start : start + _ENCODE_CHARS]).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkIndex:
+    """Where each chunk ends, in characters and in bytes, and its tokens: 20 bytes a chunk."""
+
+    char_ends: "array[int]"
+    byte_ends: "array[int]"
+    tokens: "array[int]"
+
+    def dump(self) -> bytes:
+        """For the storage."""
+        order = sys.byteorder.encode()
+        return b"\n".join((_FORMAT, order, str(len(self.tokens)).encode(), b"")) + b"".join(
+            part.tobytes() for part in (self.char_ends, self.byte_ends, self.tokens)
+        )
+
+    @classmethod
+    def load(cls, raw: bytes) -> "ChunkIndex | None":
+        """What ``dump`` wrote, or None when it is of another version or machine."""
+        kind, order, count, rest = raw.split(b"\n", 3)
+        if kind != _FORMAT or order != sys.byteorder.encode():
+            return None
+        chars, ends, tokens = array("Q"), array("Q"), array("I")
+        size = int(count) * chars.itemsize
+        chars.frombytes(rest[:size])
+        ends.frombytes(rest[size : 2 * size])
+        tokens.frombytes(rest[2 * size :])
+        return cls(chars, ends, tokens)
+
+    @classmethod
+    def of(cls, blocks: Iterable[bytes], splitter: Splitter, *, chunk_tokens: int) -> "ChunkIndex":
+        """One pass over a text that comes as blocks of UTF-8. It computes: run it in a thread."""
+        index, at = cls(array("Q"), array("Q"), array("I")), 0
+        for chunk in splitter.stream(_decoded(blocks), chunk_tokens=chunk_tokens):
+            at += len(chunk.text.encode())
+            index.char_ends.append(chunk.end)
+            index.byte_ends.append(at)
+            index.tokens.append(chunk.tokens)
+        return index
+
+
+class StoredChunks:
+    """The ``Chunks`` of a stored text. Holds the index and a few blocks of the text, whatever its size."""
+
+    def __init__(self, storage: Storage, text: Blob, index: ChunkIndex) -> None:
+        self._storage = storage
+        self._text = text
+        self._index = index
+        self._held: OrderedDict[int, bytes] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._index.tokens)
+
+    def span(self, index: int) -> Span:
+        """See ``Chunks``."""
+        return Span(self._start(index), self._index.char_ends[index], self._index.tokens[index])
+
+    async def chunk(self, index: int) -> Chunk:
+        """See ``Chunks``."""
+        span = self.span(index)
+        first = self._index.byte_ends[index - 1] if index else 0
+        raw = await self._bytes(first, self._index.byte_ends[index])
+        return Chunk(index, span.start, span.end, raw.decode(), span.tokens)
+
+    def _start(self, index: int) -> int:
+        return self._index.char_ends[index - 1] if index else 0
+
+    async def _bytes(self, start: int, end: int) -> bytes:
+        numbers = range(start // _BLOCK_BYTES, (end - 1) // _BLOCK_BYTES + 1)
+        joined = b"".join([await self._block(number) for number in numbers])
+        offset = numbers.start * _BLOCK_BYTES
+        return joined[start - offset : end - offset]
+
+    async def _block(self, number: int) -> bytes:
+        if number not in self._held:
+            start = number * _BLOCK_BYTES
+            self._held[number] = await self._storage.read(self._text.place, start=start, end=start + _BLOCK_BYTES)
+        self._held.move_to_end(number)
+        block = self._held[number]
+        while len(self._held) > _BLOCKS_HELD:
+            self._held.popitem(last=False)
+        return block
+
+
+async def stored_chunks(storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int) -> StoredChunks:
+    """The text in chunks. The index is made by the first who asks, and kept. Raises NotFound, Unavailable."""
+    name = f"chunks-{splitter.name}-{chunk_tokens}"
+    raw = await storage.get(text.place, name)
+    index = None if raw is None else ChunkIndex.load(raw)
+    if index is None:
+        index = await asyncio.to_thread(
+            lambda: ChunkIndex.of(storage.blocks(text.place), splitter, chunk_tokens=chunk_tokens)
+        )
+        await storage.put(text.place, index.dump(), name)
+    return StoredChunks(storage, text, index)
+
+
+def _decoded(blocks: Iterable[bytes]) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for block in blocks:
+        yield decoder.decode(block)
+    yield decoder.decode(b"", final=True)

@@ -1,0 +1,152 @@
+"""Takes a multipart upload apart while it comes in, and writes the file to the storage on the way."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from gateway.files.blobs import Blob, Blobs
+from gateway.files.storage import Writer
+from memloop.wire.errors import InvalidRequest, TooLarge, Unprocessable
+
+_FIELD_BYTES: Final = 1024
+_NAME_CHARS: Final = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What came: the file's content, claimed by nobody yet, and the form's other fields."""
+
+    content: Blob
+    filename: str
+    media_type: str
+    fields: dict[str, str]
+
+
+async def receive_upload(
+    blocks: AsyncIterator[bytes], *, content_type: str, tenant: str, blobs: Blobs, max_bytes: int
+) -> Upload:
+    """Write the form's one ``file``. What was written is gone when anything raises.
+
+    Raises InvalidRequest for what is no such form, TooLarge, Unavailable.
+    """
+    parts = _Parts(_boundary(content_type))
+    place = await blobs.new_place(tenant)
+    digest, size = hashlib.sha256(), 0
+    async with blobs.storage.writing(place) as writer:
+        async for block in blocks:
+            for data in parts.feed(block):
+                size += len(data)
+                if size > max_bytes:
+                    raise TooLarge(f"A file may have {max_bytes} bytes.", param="file", code="file_too_large")
+                digest.update(data)
+                await _write(writer, data)
+        parts.check_whole(size)
+    return Upload(
+        content=Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place),
+        filename=parts.filename,
+        media_type=parts.media_type,
+        fields={name: value.decode("utf-8", "replace") for name, value in parts.fields.items()},
+    )
+
+
+async def _write(writer: Writer, data: bytes) -> None:
+    await writer.write(data)
+
+
+def _boundary(content_type: str) -> bytes:
+    kind, options = parse_options_header(content_type)
+    if kind != b"multipart/form-data" or not options.get(b"boundary"):
+        raise InvalidRequest("Send the file as multipart/form-data.", code="invalid_multipart")
+    return options[b"boundary"]
+
+
+@dataclass
+class _Parts:
+    """The form's parts as they come in: the data of ``file`` goes through, small fields are kept."""
+
+    boundary: bytes
+    fields: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    filename: str = ""
+    media_type: str = ""
+    _files: int = 0
+    _ended: bool = False
+    _name: str = ""
+    _header: bytes = b""
+    _value: bytes = b""
+    _headers: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    _out: list[bytes] = field(default_factory=list[bytes])
+
+    def __post_init__(self) -> None:
+        self._parser = MultipartParser(
+            self.boundary,
+            {
+                "on_part_begin": self._headers.clear,
+                "on_header_field": self._header_field,
+                "on_header_value": self._header_value,
+                "on_header_end": self._header_end,
+                "on_headers_finished": self._part_begins,
+                "on_part_data": self._part_data,
+                "on_end": self._end,
+            },
+        )
+
+    def feed(self, block: bytes) -> list[bytes]:
+        """The file's bytes in this block of the body. Raises InvalidRequest."""
+        self._out = []
+        try:
+            self._parser.write(block)
+        except FormParserError as error:
+            raise InvalidRequest(f"The form is malformed: {error}", code="invalid_multipart") from error
+        return self._out
+
+    def check_whole(self, size: int) -> None:
+        """Raises InvalidRequest for a form that was cut off, Unprocessable for one without a file or bytes in it."""
+        if not self._ended:
+            raise InvalidRequest("The form ends too early.", code="invalid_multipart")
+        if self._files != 1:
+            raise Unprocessable("Send exactly one file.", param="file")
+        if size == 0:
+            raise Unprocessable("The file is empty.", param="file", code="empty_file")
+
+    def _header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _header_end(self) -> None:
+        self._headers[self._header.decode("latin-1").lower()] = self._value
+        self._header, self._value = b"", b""
+
+    def _part_begins(self) -> None:
+        _, options = parse_options_header(self._headers.get("content-disposition", b""))
+        self._name = options.get(b"name", b"").decode("utf-8", "replace")
+        if self._name == "file":
+            self._files += 1
+            self.filename = _safe_name(options.get(b"filename", b""))
+            self.media_type = self._headers.get("content-type", b"").decode("latin-1")[:_NAME_CHARS]
+        elif len(self.fields) >= 16:
+            raise Unprocessable("The form has too many fields.")
+        else:
+            self.fields[self._name] = b""
+
+    def _part_data(self, data: bytes, start: int, end: int) -> None:
+        if self._name == "file":
+            self._out.append(data[start:end])
+            return
+        self.fields[self._name] += data[start:end]
+        if len(self.fields[self._name]) > _FIELD_BYTES:
+            raise Unprocessable(f"The field is longer than {_FIELD_BYTES} bytes.", param=self._name)
+
+    def _end(self) -> None:
+        self._ended = True
+
+
+def _safe_name(raw: bytes) -> str:
+    """The file's own name, without folders and without what no name needs."""
+    name = raw.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
+    return "".join(letter for letter in name if letter.isprintable())[:_NAME_CHARS] or "file"

@@ -1,0 +1,159 @@
+"""The text of a file, by a process of its own that a hostile file can only end."""
+
+import io
+import zipfile
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
+import docx
+import pytest
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+from gateway.files.extract import Unreadable
+from gateway.files.extraction import ExtractionLimits, extracted
+
+LIMITS = ExtractionLimits(memory_bytes=1 << 29, cpu_s=20, wall_s=30.0, text_bytes=1 << 24)
+
+
+async def blocks_of(raw: bytes) -> AsyncGenerator[bytes]:
+    for start in range(0, len(raw), 1 << 16):
+        yield raw[start : start + (1 << 16)]
+
+
+async def text_of(raw: bytes, name: str, *, media_type: str = "", limits: ExtractionLimits = LIMITS) -> str:
+    blocks = extracted(blocks_of(raw), name=name, media_type=media_type, limits=limits)
+    return b"".join([block async for block in blocks]).decode()
+
+
+async def reason(raw: bytes, name: str, limits: ExtractionLimits = LIMITS) -> str:
+    with pytest.raises(Unreadable) as refused:
+        await text_of(raw, name, limits=limits)
+    return str(refused.value)
+
+
+def pdf(*pages: str, password: str = "") -> bytes:
+    """A PDF with a line of text on each page."""
+    writer = PdfWriter()
+    font = DictionaryObject(
+        {NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1")}
+        | {NameObject("/BaseFont"): NameObject("/Helvetica")}
+    )
+    for line in pages:
+        page = writer.add_blank_page(200, 200)
+        content = DecodedStreamObject()
+        content.set_data(f"BT /F 12 Tf 10 100 Td ({line}) Tj ET".encode())
+        page[NameObject("/Contents")] = writer._add_object(content)  # pyright: ignore[reportPrivateUsage] - no public way
+        fonts = DictionaryObject({NameObject("/F"): font})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    return _written(writer)
+
+
+def _written(writer: PdfWriter) -> bytes:
+    raw = io.BytesIO()
+    writer.write(raw)
+    return raw.getvalue()
+
+
+def word(*paragraphs: str, cells: tuple[str, ...] = ()) -> bytes:
+    """A DOCX with paragraphs, and a table of one row."""
+    document, raw = docx.Document(), io.BytesIO()
+    for paragraph in paragraphs:
+        document.add_paragraph(paragraph)
+    if cells:
+        table = document.add_table(1, len(cells))
+        for number, cell in enumerate(cells):
+            table.cell(0, number).text = cell
+    document.save(raw)
+    return raw.getvalue()
+
+
+def archive(**entries: bytes) -> bytes:
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for name, content in entries.items():
+            zipped.writestr(name.replace("__", "/"), content)
+    return raw.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "text"),
+    [
+        ("Tea, \u00e9t\u00e9, \u6f22\u5b57".encode(), "a.txt", "Tea, \u00e9t\u00e9, \u6f22\u5b57"),
+        ("# Tea\r\n* five".encode("utf-8-sig"), "a.md", "# Tea\r\n* five"),
+        ("Tea at five".encode("utf-16"), "a.txt", "Tea at five"),
+        (
+            b"<title>T</title><script>no()</script><p>Tea <b>at</b> five</p><p>&amp; six</p>",
+            "a.html",
+            "T\n\nTea at five\n& six",
+        ),
+        ('<meta charset="latin1"><p>\u00e9t\u00e9'.encode("latin1"), "a.htm", "\u00e9t\u00e9"),
+        (pdf("Tea at five", "Coffee at six"), "renamed.txt", "Tea at five\n\nCoffee at six\n\n"),
+        (word("Tea at five", cells=("a", "b")), "a.docx", "Tea at five\na | b\n"),
+    ],
+    ids=["text", "markdown with a mark", "UTF-16", "HTML", "HTML in Latin-1", "PDF by its bytes", "DOCX"],
+)
+async def test_the_text_of_every_kind_of_file(raw: bytes, name: str, text: str) -> None:
+    assert await text_of(raw, name) == text
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "why"),
+    [
+        (b"caf\xe9 " * 10, "a.txt", "it is no text in UTF-8"),
+        (b"a\0b", "a.txt", "it is binary: it holds NUL"),
+        (b" \n ", "a.txt", "it holds no text (is it a scan?)"),
+        (pdf(""), "a.pdf", "it holds no text (is it a scan?)"),
+        (pdf("secret", password="x"), "a.pdf", "it is encrypted"),
+        (b"%PDF-1.7\n garbage", "a.pdf", "it is damaged (PdfStreamError)"),
+        (b"no pdf", "a.pdf", "its content is not what its name says, or of a kind that is not read"),
+        (archive(a=b"x"), "a.docx", "it is an archive or a document of a kind that is not read"),
+        (archive(word__document_xml=b"x")[:-40], "a.docx", "it is damaged (BadZipFile)"),
+    ],
+)
+async def test_what_gives_no_text_says_why(raw: bytes, name: str, why: str) -> None:
+    assert await reason(raw, name) == why
+
+
+async def test_a_zip_bomb_is_refused_before_it_is_unpacked() -> None:
+    bomb = archive(**{"word/document.xml": b"<" * (300 << 20)})
+    assert len(bomb) < 1 << 20
+    assert await reason(bomb, "a.docx") == "it unpacks to more than is read"
+
+
+async def test_a_file_that_takes_too_much_memory_ends_its_own_process_only() -> None:
+    small = replace(LIMITS, memory_bytes=200 << 20)
+    deep = b"<p>" + b"<i>x</i>" * (8 << 20)
+    assert await reason(deep, "a.html", small) in ("reading it takes too much memory", "it breaks the parser")
+
+
+async def test_a_pdf_that_computes_for_ever_is_stopped_by_its_cpu_time() -> None:
+    heavy = pdf("x) Tj (" * 1_000_000)
+    limits = replace(LIMITS, cpu_s=1)
+    assert await reason(heavy, "a.pdf", limits) == "reading it takes too long"
+
+
+async def test_a_process_that_waits_for_ever_is_killed() -> None:
+    assert await reason(b"x" * 100, "a.txt", replace(LIMITS, wall_s=0.001)) == "reading it takes too long"
+
+
+async def test_a_text_over_its_limit_is_refused() -> None:
+    limits = replace(LIMITS, text_bytes=1000)
+    assert await reason(b"x" * 100_000, "a.txt", limits) == "its text is longer than 1000 bytes"
+
+
+async def test_the_process_sees_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONSTARTUP", "/nonexistent")
+    monkeypatch.setenv("PYTHONPATH", "/nonexistent")
+    assert await text_of(b"text", "a.txt") == "text"
+
+
+async def test_a_source_that_fails_fails_the_extraction() -> None:
+    async def broken() -> AsyncGenerator[bytes]:
+        yield b"half"
+        raise OSError("the storage is gone")
+
+    with pytest.raises(OSError, match="the storage is gone"):
+        _ = [block async for block in extracted(broken(), name="a.txt", media_type="", limits=LIMITS)]
