@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Self, TypeVar, cast
+from urllib.parse import quote
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -15,6 +16,7 @@ from memloop.clients import Timeouts
 from memloop.clients.http import Http
 from memloop.wire.chat import ChatMemory, ChatMessage, Json
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, MemloopError, Unavailable
+from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import LongReadRequest, ReadEvent
 from memloop.wire.memory import EventPage, ItemPage, MemoryAdd, MemoryEvent, MemoryItem, MemorySearch, SearchResult
 from memloop_cli.errors import CliError
@@ -126,6 +128,24 @@ class GatewayClient:
             if event.status in _ENDED or time.monotonic() > deadline:
                 return event
             await asyncio.sleep(_POLL_S)
+
+    async def create_key(self, request: KeyCreate) -> NewApiKey:
+        """A new key, with its secret."""
+        return _parsed(NewApiKey, await self._call("POST", "v1/admin/keys", body=_body(request)))
+
+    async def keys(self, tenant: str | None, *, cursor: str | None, limit: int) -> KeyPage:
+        """A page of a tenant's keys; of the caller's own when none is named."""
+        params = {"limit": str(limit)} | ({"tenant": tenant} if tenant else {}) | ({"cursor": cursor} if cursor else {})
+        return _parsed(KeyPage, await self._call("GET", "v1/admin/keys", params=params))
+
+    async def rotate_key(self, key_id: str, *, overlap_s: int) -> NewApiKey:
+        """The key with a new secret."""
+        path = f"v1/admin/keys/{quote(key_id, safe='')}/rotate"
+        return _parsed(NewApiKey, await self._call("POST", path, body={"overlap_s": overlap_s}))
+
+    async def revoke_key(self, key_id: str) -> KeyRevoked:
+        """The key, ended."""
+        return _parsed(KeyRevoked, await self._call("DELETE", f"v1/admin/keys/{quote(key_id, safe='')}"))
 
     async def close(self) -> None:
         """Close the connections."""

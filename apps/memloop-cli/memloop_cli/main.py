@@ -19,6 +19,7 @@ from rich.text import Text
 from memloop.wire.chat import Json
 from memloop.wire.long_read import Document, LongReadRequest, Strategy
 from memloop_cli.client import GatewayClient
+from memloop_cli.commands import keys as key_commands
 from memloop_cli.commands import memory as memory_commands
 from memloop_cli.commands.chat import Conversation, converse
 from memloop_cli.commands.read import LiveRead, document_text, question_text, read_to_end, show_result
@@ -36,12 +37,15 @@ _LAST_BASE_PORT = 65_530
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
 memory = typer.Typer(no_args_is_help=True, help="What is remembered of a user.")
 app.add_typer(memory, name="memory")
+keys = typer.Typer(no_args_is_help=True, help="API keys of the gateway; needs one with the scope admin.")
+app.add_typer(keys, name="keys")
 console = Console(highlight=False, soft_wrap=True)
 
 HomeFolder = Annotated[Path, typer.Option("--home", envvar="MEMLOOP_HOME", help="The stack's folder: data and logs.")]
 Url = Annotated[str | None, typer.Option("--url", envvar="MEMLOOP_URL", help="The gateway; default: the local stack.")]
 Key = Annotated[str | None, typer.Option("--api-key", envvar="MEMLOOP_API_KEY", help="The gateway's API key.")]
 User = Annotated[str, typer.Option("--user", help="Whose memory.")]
+Tenant = Annotated[str | None, typer.Option("--tenant", help="Default: the admin key's own.")]
 Model = Annotated[str | None, typer.Option("--model", help="A served model's id; default: the first.")]
 Port = Annotated[int, typer.Option("--port", min=1024, max=_LAST_BASE_PORT, help="The gateway's; five more follow.")]
 _HOME = Path(".memloop")
@@ -176,6 +180,61 @@ def memory_events(
 
     async def work(client: GatewayClient) -> None:
         await memory_commands.events(client, console, user_id=user, limit=limit)
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@keys.command("create")
+def keys_create(
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    tenant: Tenant = None,
+    scopes: Annotated[str | None, typer.Option(help="Joined with +; default: all but admin.")] = None,
+    expires: Annotated[str | None, typer.Option(help="A date or a time; default: never.")] = None,
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Make a key; its secret is shown this once."""
+
+    async def work(client: GatewayClient) -> None:
+        request = key_commands.asked(name, tenant=tenant, scopes=scopes, expires=expires)
+        await key_commands.create(client, console, request)
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@keys.command("list")
+def keys_list(tenant: Tenant = None, home: HomeFolder = _HOME, url: Url = None, api_key: Key = None) -> None:
+    """List a tenant's keys."""
+
+    async def work(client: GatewayClient) -> None:
+        await key_commands.list_all(client, console, tenant=tenant)
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@keys.command("rotate")
+def keys_rotate(
+    key_id: str,
+    overlap: Annotated[str, typer.Option(help="How long the old secret works on: 30m, 24h, 7d.")] = "0",
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Give a key a new secret; it is shown this once."""
+
+    async def work(client: GatewayClient) -> None:
+        await key_commands.rotate(client, console, key_id, overlap_s=key_commands.seconds_of(overlap))
+
+    _with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@keys.command("revoke")
+def keys_revoke(key_id: str, home: HomeFolder = _HOME, url: Url = None, api_key: Key = None) -> None:
+    """End a key, within a second."""
+
+    async def work(client: GatewayClient) -> None:
+        await key_commands.revoke(client, console, key_id)
 
     _with_gateway(work, home=home, url=url, api_key=api_key)
 

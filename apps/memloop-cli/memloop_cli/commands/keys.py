@@ -1,0 +1,104 @@
+"""``memloop keys``: create, list, rotate, revoke. The secret of a key is printed once, alone on its line."""
+
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.text import Text
+
+from memloop.wire.keys import ALL_SCOPES, ApiKey, KeyCreate, NewApiKey
+from memloop_cli.client import GatewayClient
+from memloop_cli.errors import BadInput
+
+_UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_PAGE: Final = 100
+
+
+async def create(client: GatewayClient, console: Console, request: KeyCreate) -> None:
+    """Make a key and show its secret."""
+    _show_new(await client.create_key(request), console)
+
+
+async def list_all(client: GatewayClient, console: Console, *, tenant: str | None) -> None:
+    """All keys of a tenant, newest first."""
+    cursor: str | None = None
+    found = 0
+    while True:
+        page = await client.keys(tenant, cursor=cursor, limit=_PAGE)
+        for key in page.data:
+            console.print(_line(key))
+        found, cursor = found + len(page.data), page.next_cursor
+        if cursor is None:
+            break
+    if not found:
+        console.print("there are no keys", style="dim")
+
+
+async def rotate(client: GatewayClient, console: Console, key_id: str, *, overlap_s: int) -> None:
+    """Give a key a new secret and show it."""
+    _show_new(await client.rotate_key(key_id, overlap_s=overlap_s), console)
+
+
+async def revoke(client: GatewayClient, console: Console, key_id: str) -> None:
+    """End a key."""
+    revoked = await client.revoke_key(key_id)
+    console.print(f"{revoked.id} is revoked")
+
+
+def asked(name: str, *, tenant: str | None, scopes: str | None, expires: str | None) -> KeyCreate:
+    """The key that the options describe: ``chat+memory:read``, a date or a time. Raises BadInput."""
+    given = {"tenant": tenant, "scopes": scopes and _scopes(scopes), "expires_at": expires and _moment(expires)}
+    try:
+        return KeyCreate.model_validate({"name": name, **{field: value for field, value in given.items() if value}})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise BadInput(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+
+def seconds_of(text: str) -> int:
+    """``90s``, ``30m``, ``24h``, ``7d`` or plain seconds. Raises BadInput."""
+    found = re.fullmatch(r"([0-9]{1,9})([smhd]?)", text)
+    if found is None:
+        raise BadInput("--overlap takes seconds, or 30m, 24h, 7d")
+    return int(found[1]) * _UNITS_S[found[2] or "s"]
+
+
+def _scopes(text: str) -> tuple[str, ...]:
+    named = frozenset(text.split("+"))
+    if not named <= ALL_SCOPES:
+        raise BadInput(f"--scopes takes {' + '.join(sorted(ALL_SCOPES))}, joined with +")
+    return tuple(sorted(named))
+
+
+def _moment(text: str) -> int:
+    """Seconds since the epoch; UTC unless the text says otherwise."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput("--expires takes a date or a time: 2027-01-01, 2027-01-01T12:00:00Z") from None
+    return int((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def _show_new(key: NewApiKey, console: Console) -> None:
+    console.print(_line(key))
+    if key.overlap_until is not None:
+        console.print(f"the secret before it works until {_when(key.overlap_until)}", style="dim")
+    console.print("the secret, shown this once:", style="dim")
+    console.print(Text(key.secret))
+
+
+def _line(key: ApiKey) -> Text:
+    ends = f"until {_when(key.expires_at)}" if key.expires_at is not None else "does not expire"
+    used = f"used {_when(key.last_used_at)}" if key.last_used_at is not None else "not used yet"
+    return Text.assemble(
+        (f"{key.id}  ", "bold"),
+        f"{key.tenant}  {key.prefix}…  ",
+        (key.name, "cyan"),
+        (f"  [{'+'.join(key.scopes)}]  made {_when(key.created_at)}, {ends}, {used}", "dim"),
+    )
+
+
+def _when(moment: int) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M}"

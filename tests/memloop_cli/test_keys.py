@@ -1,0 +1,71 @@
+"""``memloop keys`` against a real gateway."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from memloop_cli.main import app
+from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY, Api, api
+from tests.gateway.long_reads import reader
+from tests.memloop_cli.conftest import lines
+
+
+@pytest.fixture
+async def it(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Api]:
+    async with api(redis_url, reader, api_keys=OPERATED) as running:
+        monkeypatch.setenv("MEMLOOP_URL", running.gateway.url)
+        monkeypatch.setenv("MEMLOOP_API_KEY", OPERATOR_KEY)
+        yield running
+
+
+async def keys(*arguments: str) -> Result:
+    return await asyncio.to_thread(CliRunner().invoke, app, ["keys", *arguments])
+
+
+async def status_with(it: Api, secret: str) -> int:
+    return (await it.get("/v1/models", **{"X-API-Key": secret})).status
+
+
+async def test_a_key_is_made_listed_rotated_and_revoked(it: Api) -> None:
+    made = await keys("create", "app", "--tenant", "a", "--scopes", "chat+memory:read", "--expires", "2999-01-01")
+    secret = lines(made)[-1]
+    key_id = lines(made)[0].split()[0]
+    assert await status_with(it, secret) == 200
+
+    (listed,) = lines(await keys("list", "--tenant", "a"))
+    assert listed.startswith(f"{key_id}  a  {secret[:10]}…  app  [chat+memory:read]")
+    assert "until 2999-01-01" in listed
+    assert secret not in listed
+
+    rotated = await keys("rotate", key_id, "--overlap", "1h")
+    assert [await status_with(it, known) for known in (secret, lines(rotated)[-1])] == [200, 200]
+
+    assert "is revoked" in (await keys("revoke", key_id)).output
+    assert [await status_with(it, known) for known in (secret, lines(rotated)[-1])] == [401, 401]
+    assert "there are no keys" in (await keys("list", "--tenant", "a")).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["create", "x", "--scopes", "root"], "--scopes takes"),
+        (["create", "x", "--expires", "soon"], "--expires takes"),
+        (["create", "x", "--tenant", "a/b"], "tenant"),
+        (["create", ""], "name"),
+        (["rotate", "key_1", "--overlap", "a while"], "--overlap takes"),
+        (["revoke", "key_1"], "There is no key"),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_taken_is_told_in_a_line(arguments: list[str], said: str, it: Api) -> None:
+    result = await keys(*arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+async def test_a_key_without_the_scope_is_told_what_it_lacks(it: Api) -> None:
+    result = await keys("list", "--api-key", ALICE_KEY)
+    assert (result.exit_code, "Missing scopes: admin." in result.output) == (2, True)
