@@ -12,6 +12,7 @@ from gateway.answers import parsed_object, reply_text
 from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.direct_route import DirectRoute
 from gateway.disconnect import ClientGone, stop_when_gone
 from gateway.document import body_of, streams
 from gateway.engine_calls import EngineCall
@@ -34,7 +35,7 @@ ENGINE_PATH = "chat/completions"
 Prepared: TypeAlias = tuple[ChatTurn | None, bytes]
 """Memory's part in a chat, if it has one, and what the engine is to get."""
 
-router = APIRouter(tags=["chat"])
+router = APIRouter(tags=["chat"], route_class=DirectRoute)
 
 
 @router.post(
