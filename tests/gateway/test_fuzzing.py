@@ -45,13 +45,14 @@ async def _fuzzed(redis_url: str, folder: Path, *, examples: int, seed: int) -> 
 
 
 async def test_every_route_keeps_to_the_document(redis_url: str, tmp_path: Path) -> None:
-    report = await _fuzzed(redis_url, tmp_path, examples=15, seed=2)
+    report = await _fuzzed(redis_url, tmp_path, examples=8, seed=2)
     assert report.requests > 1000
-    assert report.findings == ()
+    assert not report.findings, report.told()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seed", [2, 3])
 async def test_every_route_keeps_to_the_document_for_long(redis_url: str, tmp_path: Path, seed: int) -> None:
-    assert (await _fuzzed(redis_url, tmp_path, examples=300, seed=seed)).findings == ()
+    report = await _fuzzed(redis_url, tmp_path, examples=300, seed=seed)
+    assert not report.findings, report.told()

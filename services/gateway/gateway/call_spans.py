@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from memloop.service.spans import Attributes, OpenSpan, Span, Value
-from memloop.service.tracing import open_span, span, tracer
+from memloop.service.tracing import NO_SPAN, open_span, span, tracer
 
 _OPERATIONS: Final = {"completions": "text_completion", "responses": "chat"}
 _MODEL_CHARS: Final = 128
@@ -17,12 +17,12 @@ _MODEL_CHARS: Final = 128
 
 def open_call(operation: str, model: object) -> OpenSpan:
     """The span of a client's call, which may end in another task than it began in. ``operation`` as metrics name it."""
-    return open_span(*_named(operation, model), kind="client")
+    return NO_SPAN if tracer() is None else open_span(*_named(operation, model), kind="client")
 
 
 def loop_call(model: str) -> AbstractContextManager[Span]:
     """The span of a loop's call."""
-    return span(*_named("chat", model), kind="client")
+    return NO_SPAN if tracer() is None else span(*_named("chat", model), kind="client")
 
 
 def note_usage(call: Span, *, input_tokens: int | None, output_tokens: int | None) -> None:
@@ -37,8 +37,6 @@ def note_finish(call: Span, reasons: Sequence[str]) -> None:
 
 
 def _named(operation: str, model: object) -> tuple[str, Attributes]:
-    if tracer() is None:
-        return "", {}
     name = _OPERATIONS.get(operation, operation)
     asked = str(model)[:_MODEL_CHARS]
     attributes: dict[str, Value] = {
