@@ -299,3 +299,11 @@ async def test_the_query_of_the_base_url_is_on_every_request() -> None:
     ):
         await client.complete(PROMPT)
     assert asked == ["/v1/chat/completions?api-version=7"]
+
+
+@pytest.mark.parametrize("reason", ["abort", "error"])
+def test_a_reply_that_the_engine_broke_off_is_a_failure_and_no_reply(reason: str) -> None:
+    body = answer("half a mem")
+    body["choices"] = [{"message": {"content": "half a mem"}, "finish_reason": reason}]
+    with pytest.raises(EngineError, match="broke off"):
+        read_completion(body)

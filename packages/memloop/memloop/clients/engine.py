@@ -16,6 +16,8 @@ from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
 from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
 from memloop.wire.memory import Usage
 
+_BROKEN_OFF = frozenset({"abort", "error"})
+"""Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""
 _AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _AZURE_API_VERSION = "2024-10-21"
 _MESSAGE_CHARS = 2_000
@@ -143,12 +145,14 @@ def request_body(prompt: Prompt, *, model: str, dialect: Dialect) -> Json:
 
 
 def read_completion(body: Json) -> Completion:
-    """OpenAI's response as a reply. Raises EngineError when it has not that shape."""
+    """OpenAI's response as a reply. Raises EngineError when it has not that shape, or is a reply that broke off."""
     try:
         response = _Response.model_validate(body)
         choice = response.choices[0]
     except (ValidationError, IndexError) as error:
         raise EngineError("the engine's answer is no chat completion") from error
+    if choice.finish_reason in _BROKEN_OFF:
+        raise EngineError(f"the engine broke off its reply ({choice.finish_reason})")
     return Completion(
         content=choice.message.content or "",
         finish_reason=choice.finish_reason or "",

@@ -26,8 +26,14 @@ _MARKS_OF_MEMORY = ("confirmed",)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
+_TEMPLATE_TAGS = ("s", "bos", "eos", "pad", "unk", "start_of_turn", "end_of_turn")
+_TEMPLATE_BRACKET = re.compile(r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])")
+
+
 def _opening(*tags: str) -> re.Pattern[str]:
-    return re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(tags)})\b|\|)", re.IGNORECASE)
+    """The ``<`` of our tags, and of the special tokens of ChatML, Llama, Mistral, Gemma and DeepSeek templates."""
+    ours, theirs = "|".join(tags), "|".join(_TEMPLATE_TAGS)
+    return re.compile(rf"<(?=\s*/?\s*(?:{ours})\b|/?(?:{theirs})>|<\/?SYS>>|[|｜])", re.IGNORECASE)
 
 
 _ANY_TAG = _opening(*_SLOT_TAGS, *_MORE_TAGS, *_MARKS_OF_MEMORY)
@@ -46,11 +52,14 @@ def well_formed(text: str) -> str:
 
 
 def neutralise(text: str, *, keep_marks: bool = False) -> str:
-    """The well-formed text with tags of ours made harmless (``<`` becomes ``&lt;``). Twice does no more than once.
+    """The well-formed text with our tags and chat templates' made harmless (``<`` becomes ``&lt;``, ``[`` ``&#91;``).
+
+    Twice does no more than once.
 
     ``keep_marks`` leaves ``<confirmed>`` alone: for the memory slot, whose text the model itself marked.
     """
-    return (_ANY_BUT_MARKS if keep_marks else _ANY_TAG).sub("&lt;", well_formed(text))
+    safe = (_ANY_BUT_MARKS if keep_marks else _ANY_TAG).sub("&lt;", well_formed(text))
+    return _TEMPLATE_BRACKET.sub("&#91;", safe)
 
 
 def _safe(slot: str, text: str) -> str:
