@@ -15,7 +15,7 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo up down test test-fast test-slow test-deploy check
+.PHONY: help setup demo up down test test-fast test-slow test-deploy test-state-machine check
 .PHONY: bench bench-longread bench-gateway bench-memory evaluate-tiny train-tiny lock clean
 
 help: ## list the commands
@@ -67,6 +67,9 @@ test-fast: $(READY) $(SGLANG)
 
 test-slow: $(READY) ## the tests that take minutes, the whole demo among them
 	$(BIN)/pytest -m slow
+
+test-state-machine: $(READY) ## ten thousand random steps of the store beside its plain model
+	$(BIN)/pytest -m slow -s tests/memory_store/test_state_machine.py
 
 test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifications and hadolint
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy

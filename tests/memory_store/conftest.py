@@ -18,7 +18,7 @@ from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
 from memory_store.redis_link import connect
 from memory_store.settings import Settings
-from memory_store.vectors.port import VectorStore
+from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.embedder import HashingEncoder
 from tests.memory_store.api import StoreApi
@@ -44,7 +44,7 @@ def edge_folder(quick_disk: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def app_over(vectors: VectorStore, settings: Settings, *, clock: Clock = now) -> FastAPI:
+def app_over(vectors: LiveCollection, settings: Settings, *, clock: Clock = now) -> FastAPI:
     """The store's app with the hashing encoder."""
     registry = new_registry()
     metrics = Metrics(registry)

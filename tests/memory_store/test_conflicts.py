@@ -183,3 +183,10 @@ def test_the_order_of_arrival_does_not_change_what_held_when(order: tuple[tuple[
         timeline.state(value, at)
 
     assert [timeline.at(moment) for moment in range(9)] == [[], ["A"], ["A"], ["B"], ["B"], ["A"], ["A"], ["C"], ["C"]]
+
+
+def test_a_version_that_ended_where_it_began_has_nothing_to_say() -> None:
+    zero_length, live = version("oslo", 4, 4, number=2), version("rome", 4, number=1)
+
+    assert mend([zero_length, live]) == ()
+    assert resolve("oslo", day(2), [zero_length, live]).placed == Placement(day(2), valid_to=day(4))

@@ -8,7 +8,7 @@ import pytest
 
 from memory_store.filters import AllOf
 from memory_store.vectors.port import NO_WORDS, Point
-from memory_store.vectors.qdrant_edge import EdgeInUse, QdrantEdge
+from memory_store.vectors.qdrant_edge import EdgeCollections, EdgeInUse, QdrantEdge
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 
 _SPEC = CollectionSpec("some/Model-v1", 4)
@@ -61,14 +61,13 @@ async def test_a_store_that_was_closed_opens_again_with_its_points(edge_folder: 
 
 
 async def test_the_timer_flushes_while_serving(edge_folder: Path) -> None:
-    store = QdrantEdge(edge_folder, flush_s=0.01)
-    await store.open(_SPEC)
-    await store.upsert([Point(_id(1), (1, 0, 0, 0), NO_WORDS, {})])
+    shard = await EdgeCollections(edge_folder, flush_s=0.01).open(_SPEC, _SPEC.name)
+    await shard.upsert([Point(_id(1), (1, 0, 0, 0), NO_WORDS, {})])
     async with asyncio.timeout(10):
-        while store.dirty:  # noqa: ASYNC110 - the store tells, it does not call
+        while shard.dirty:  # noqa: ASYNC110 - the shard tells, it does not call
             await asyncio.sleep(0.01)
 
-    await store.close()
+    await shard.close()
 
 
 async def test_a_folder_that_is_in_use_is_refused_with_the_way_out(edge_folder: Path) -> None:
@@ -84,7 +83,9 @@ async def test_a_folder_that_is_in_use_is_refused_with_the_way_out(edge_folder: 
 async def test_another_model_does_not_start_empty_beside_memories(edge_folder: Path) -> None:
     await _make(edge_folder, _SPEC)
 
-    with pytest.raises(EmbeddingMismatch, match=r"memloop_some_model-v1_4.*MEMLOOP_EMBEDDING_MODEL.*START_EMPTY"):
+    with pytest.raises(
+        EmbeddingMismatch, match=r"memloop_some_model-v1_4.*MEMLOOP_EMBEDDING_MODEL.*reembed.*START_EMPTY"
+    ):
         await QdrantEdge(edge_folder, flush_s=60).open(CollectionSpec("other", 4))
 
 
@@ -94,12 +95,14 @@ async def test_another_model_may_start_empty_when_told_so(edge_folder: Path) -> 
     await _make(edge_folder, CollectionSpec("other", 8, start_empty=True))
 
     await _make(edge_folder, CollectionSpec("other", 8))
-    await _make(edge_folder, _SPEC)
+    with pytest.raises(EmbeddingMismatch, match="memories are in memloop_other_8"):
+        await _make(edge_folder, _SPEC)
 
 
 async def test_a_collection_of_another_dimension_under_the_same_name_is_refused(edge_folder: Path) -> None:
     await _make(edge_folder, _SPEC)
     (edge_folder / _SPEC.name).rename(edge_folder / CollectionSpec("some/Model-v1", 5).name)
+    (edge_folder / "in-service").unlink()
 
     with pytest.raises(EmbeddingMismatch, match="4 dimensions"):
         await QdrantEdge(edge_folder, flush_s=60).open(CollectionSpec("some/Model-v1", 5))

@@ -81,7 +81,7 @@ class Resolution:
 
 def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -> Resolution:
     """Apply the first rule that fits. ``versions`` are the fact's versions that are not deleted, in any order."""
-    timeline = sorted(versions, key=lambda version: (version.valid_from, version.number))
+    timeline = _timeline(versions)
     before = [version for version in timeline if version.valid_from <= stated_at]
     after = [version for version in timeline if version.valid_from > stated_at]
     current = next((version for version in reversed(before) if version.covers(stated_at)), None)
@@ -102,9 +102,14 @@ def mend(versions: Sequence[Version]) -> tuple[Change, ...]:
 
     Two stores that raced past the fence, or a cluster that lost half of a write, can leave two live versions.
     """
-    timeline = sorted(versions, key=lambda version: (version.valid_from, version.number))
-    followed = pairwise(timeline)
+    followed = pairwise(_timeline(versions))
     return tuple(Change(one.id, valid_to=after.valid_from) for one, after in followed if one.valid_to is None)
+
+
+def _timeline(versions: Sequence[Version]) -> list[Version]:
+    """In event time, without versions that hold at no time: one that ended where it began has nothing to say."""
+    holding = [version for version in versions if version.valid_to is None or version.valid_from < version.valid_to]
+    return sorted(holding, key=lambda version: (version.valid_from, version.number))
 
 
 def _new(stated_at: datetime) -> Resolution:

@@ -15,6 +15,10 @@ class TextEncoding:
         self._embedder = embedder
         self._bm25 = bm25
 
+    def use(self, embedder: Embedder) -> None:
+        """Embed with another model from now on."""
+        self._embedder = embedder
+
     async def points(self, records: Sequence[Record]) -> list[Point]:
         """The records as points, embedded in one call."""
         texts = [record.embedded_text for record in records]

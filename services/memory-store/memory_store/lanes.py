@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
+from memory_store.gate import Gate
+
 
 @dataclass(slots=True)
 class _Lane:
@@ -13,10 +15,11 @@ class _Lane:
 
 
 class Lanes:
-    """Locks by name; a lane that nobody uses is forgotten."""
+    """Locks by name; a lane that nobody uses is forgotten. While the gate is closed, nobody gets a lane."""
 
-    def __init__(self) -> None:
+    def __init__(self, gate: Gate | None = None) -> None:
         self._lanes: dict[str, _Lane] = {}
+        self._gate = gate or Gate()
 
     def __len__(self) -> int:
         return len(self._lanes)
@@ -27,7 +30,7 @@ class Lanes:
         lane = self._lanes.setdefault(name, _Lane())
         lane.users += 1
         try:
-            async with lane.lock:
+            async with lane.lock, self._gate.shared():
                 yield
         finally:
             lane.users -= 1

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -18,18 +18,21 @@ from memory_store.documents import Clock, now
 from memory_store.embedder import BatchingEmbedder
 from memory_store.encoding import TextEncoding
 from memory_store.fencing import Fence
+from memory_store.gate import Gate
 from memory_store.items import Items
 from memory_store.lanes import Lanes
 from memory_store.listing import Listings
 from memory_store.metrics import Metrics
 from memory_store.recovery import Recovery
+from memory_store.redis_files import rewrite_files
 from memory_store.redis_link import RedisLink, connect
 from memory_store.retrieval import Retrieval
 from memory_store.routes import Capabilities, store_routes
 from memory_store.sentence_encoder import SentenceEncoder
 from memory_store.settings import Settings
 from memory_store.sparse import Bm25
-from memory_store.vectors.port import VectorStore
+from memory_store.upkeep import Upkeep
+from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec
@@ -43,9 +46,11 @@ _log = logging.getLogger(__name__)
 class Adapters:
     """The outside world of one process."""
 
-    vectors: VectorStore
+    vectors: LiveCollection
     embedder: BatchingEmbedder
     redis: RedisLink
+    embedder_for: Callable[[str], BatchingEmbedder] | None = None
+    """Makes the embedder of another model, for a re-embedding; None where there is no other model."""
 
 
 def build(
@@ -53,7 +58,8 @@ def build(
 ) -> FastAPI:
     """The app over the adapters; its lifespan opens and closes them."""
     encoding = TextEncoding(adapters.embedder, Bm25(language=settings.bm25_language))
-    lanes = Lanes()
+    gate = Gate()
+    lanes = Lanes(gate)
     buffers = Buffers(adapters.redis, max_turns=settings.buffer_max_turns)
     policy = WritePolicy(
         raw_turn_life=timedelta(days=settings.raw_turn_days),
@@ -72,6 +78,15 @@ def build(
     )
     recovery = Recovery(adapters.vectors, encoding, lanes=lanes, clock=clock)
     retrieval = Retrieval(adapters.vectors, encoding, metrics=metrics, clock=clock)
+    upkeep = Upkeep(
+        adapters.vectors,
+        encoding,
+        gate=gate,
+        embedder_for=adapters.embedder_for,
+        rewrite_redis=lambda: rewrite_files(adapters.redis),
+        metrics=metrics,
+        clock=clock,
+    )
     listings = Listings(adapters.vectors, clock=clock)
 
     @contextlib.asynccontextmanager
@@ -82,6 +97,7 @@ def build(
             try:
                 yield
             finally:
+                await upkeep.close()
                 sweeper.cancel()
                 await asyncio.gather(sweeper, return_exceptions=True)
 
@@ -90,7 +106,7 @@ def build(
         settings=settings,
         routers=[
             store_routes(
-                Capabilities(writer, retrieval, items, recovery, buffers, listings),
+                Capabilities(writer, retrieval, items, recovery, buffers, listings, upkeep, gate),
                 key=settings.store_key.get_secret_value() if settings.store_key else None,
             )
         ],
@@ -130,11 +146,14 @@ async def _sweep(items: Items, every_s: float) -> None:
 def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
     """The real adapters that the settings name; nothing is opened yet."""
     return Adapters(
-        vectors=_vectors(settings), embedder=_embedder(settings, metrics), redis=connect(settings.redis_url)
+        vectors=_vectors(settings),
+        embedder=_embedder(settings, metrics, settings.embedding_model),
+        redis=connect(settings.redis_url),
+        embedder_for=lambda model: _embedder(settings, metrics, model),
     )
 
 
-def _vectors(settings: Settings) -> VectorStore:
+def _vectors(settings: Settings) -> LiveCollection:
     if settings.qdrant_url is None:
         return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s)
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
@@ -144,10 +163,10 @@ def _vectors(settings: Settings) -> VectorStore:
     return QdrantServer(client)
 
 
-def _embedder(settings: Settings, metrics: Metrics) -> BatchingEmbedder:
+def _embedder(settings: Settings, metrics: Metrics, model: str) -> BatchingEmbedder:
     def load() -> SentenceEncoder:
         return SentenceEncoder(
-            settings.embedding_model,
+            model,
             threads=settings.embedding_threads,
             batch=settings.embedding_batch,
             precision=settings.embedding_precision,

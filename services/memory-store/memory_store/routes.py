@@ -29,11 +29,14 @@ from memloop.wire.memory import (
     StoreBatch,
     StoreSearch,
 )
+from memory_store.admin_routes import admin_routes
 from memory_store.buffers import Buffers
+from memory_store.gate import Gate
 from memory_store.items import Items, Owned
 from memory_store.listing import Listings
 from memory_store.recovery import Recovery
 from memory_store.retrieval import Retrieval, View
+from memory_store.upkeep import Upkeep
 from memory_store.writing import Writer
 
 _ETAG = re.compile(r'(?:W/)?"?(\d{1,18})"?')
@@ -49,6 +52,8 @@ class Capabilities:
     recovery: Recovery
     buffers: Buffers
     listings: Listings
+    upkeep: Upkeep
+    gate: Gate
 
 
 class ItemsQuery(Namespace):
@@ -67,6 +72,7 @@ def store_routes(parts: Capabilities, *, key: str | None) -> APIRouter:
     router.include_router(_item_routes(parts))
     router.include_router(_owned_routes(parts.items, parts.recovery))
     router.include_router(_buffer_routes(parts))
+    router.include_router(admin_routes(parts.upkeep))
     return router
 
 
@@ -83,7 +89,8 @@ def _item_routes(parts: Capabilities) -> APIRouter:
 
     @router.post("/items/search")
     async def search(request: StoreSearch) -> SearchResult:
-        return await parts.retrieval.search(request)
+        async with parts.gate.shared():
+            return await parts.retrieval.search(request)
 
     @router.get("/items")
     async def page(query: Annotated[ItemsQuery, Query()]) -> ItemPage:

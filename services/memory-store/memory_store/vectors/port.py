@@ -69,15 +69,16 @@ class Hybrid:
     sparse: SparseVector | None = None
 
 
-class VectorStore(Protocol):
-    """Points of one collection. Failures raise ``Unavailable`` or ``DependencyError``."""
+class Collection(Protocol):
+    """Points under one name. Failures raise ``Unavailable`` or ``DependencyError``."""
 
-    async def open(self, spec: CollectionSpec) -> None:
-        """Create or load the collection and its payload indexes. Raises ``EmbeddingMismatch`` (see ``schema``)."""
+    @property
+    def name(self) -> str:
+        """The collection's name."""
         ...
 
     async def close(self) -> None:
-        """Make everything durable and let go of files and connections."""
+        """Make everything durable and let go of it."""
         ...
 
     async def ping(self) -> None:
@@ -114,4 +115,40 @@ class VectorStore(Protocol):
 
     async def delete(self, *, where: Condition) -> None:
         """Remove the points, vectors and payload."""
+        ...
+
+
+class VectorStore(Collection, Protocol):
+    """The collection that is in service."""
+
+    async def open(self, spec: CollectionSpec) -> None:
+        """Create or load the collection and its payload indexes. Raises ``EmbeddingMismatch`` (see ``schema``)."""
+        ...
+
+
+class Collections(Protocol):
+    """All collections of one place, and which of them is in service."""
+
+    async def names(self) -> Sequence[str]:
+        """Those whose names are ours."""
+        ...
+
+    async def serving(self) -> str | None:
+        """The one that is in service; None before the first."""
+        ...
+
+    async def serve(self, name: str) -> None:
+        """Put another one in service, in one step that survives a crash."""
+        ...
+
+    async def open(self, spec: CollectionSpec, name: str) -> Collection:
+        """Load the collection or make it, with its payload indexes. Raises ``EmbeddingMismatch``: another dimension."""
+        ...
+
+    async def drop(self, name: str) -> None:
+        """Remove a collection that is not open, files and all."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the place."""
         ...

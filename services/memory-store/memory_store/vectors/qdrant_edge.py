@@ -12,6 +12,8 @@ run where they are awaited.
 import asyncio
 import contextlib
 import logging
+import os
+import shutil
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -22,8 +24,9 @@ from pydantic import BaseModel, JsonValue
 from memloop.wire.errors import DependencyError
 from memory_store.filters import Condition, Ids, all_of
 from memory_store.vectors.edge_filters import to_filter
+from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import NO_WORDS, Found, Hybrid, Page, Payload, Point, SparseVector
-from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind
+from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind, is_ours
 
 _log = logging.getLogger(__name__)
 
@@ -32,36 +35,80 @@ class EdgeInUse(RuntimeError):
     """Another process has the folder open."""
 
 
-class QdrantEdge:
-    """``VectorStore`` on one Edge shard in a subfolder named as the collection.
+class QdrantEdge(LiveCollection):
+    """``VectorStore`` on Edge shards, each in a subfolder named as its collection.
 
     ``flush_s``: seconds between flushes while there are writes.
     """
 
     def __init__(self, folder: Path, *, flush_s: float) -> None:
+        super().__init__(EdgeCollections(folder, flush_s=flush_s))
+
+
+class EdgeCollections:
+    """``Collections`` in the subfolders of one folder; a small file, replaced as a whole, names the one in service."""
+
+    def __init__(self, folder: Path, *, flush_s: float) -> None:
         self._folder = folder
         self._flush_s = flush_s
-        self._shard: edge.EdgeShard | None = None
-        self._dirty = False
-        self._flusher: asyncio.Task[None] | None = None
+        self._pointer = folder / "in-service"
 
-    async def open(self, spec: CollectionSpec) -> None:
-        """Load the shard or make it, with its indexes, then flush on a timer until :meth:`close`."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        names = [path.name for path in self._folder.iterdir() if path.is_dir()]
-        spec.check_neighbours(names)
-        path = self._folder / spec.name
+    async def names(self) -> Sequence[str]:
+        """The subfolders with our names; one that holds no shard, as a kill while it was made leaves it, is none."""
+        if not self._folder.is_dir():
+            return []
+        return [path.name for path in self._folder.iterdir() if is_ours(path.name) and _is_made(path)]
+
+    async def serving(self) -> str | None:
+        """What the file says, if that collection is there."""
+        name = self._pointer.read_text().strip() if self._pointer.is_file() else ""
+        return name if is_ours(name) and _is_made(self._folder / name) else None
+
+    async def serve(self, name: str) -> None:
+        """Write a new file and move it over the old one, on the disk when this returns."""
+        fresh = self._pointer.with_suffix(".new")
+        with fresh.open("w") as file:
+            file.write(name)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._pointer)
+        _sync_folder(self._folder)
+
+    async def open(self, spec: CollectionSpec, name: str) -> "EdgeCollection":
+        """Load the shard or make it, with its indexes; it is flushed on a timer until it is closed."""
+        path = self._folder / name
         with _translated(path):
-            self._shard = edge.EdgeShard.load(str(path)) if _is_made(path) else _create(path, spec)
+            if not _is_made(path):
+                shutil.rmtree(path, ignore_errors=True)
+            shard = edge.EdgeShard.load(str(path)) if _is_made(path) else _create(path, spec)
             spec.check_dimension(_dimension(path))
-            self._make_indexes(self._shard)
+        return EdgeCollection(name, shard, flush_s=self._flush_s)
+
+    async def drop(self, name: str) -> None:
+        """Remove the subfolder."""
+        shutil.rmtree(self._folder / name)
+        _sync_folder(self._folder)
+
+    async def close(self) -> None:
+        """Nothing is held but open collections."""
+
+
+class EdgeCollection:
+    """``Collection`` on one open shard. Made inside a running event loop, which flushes it on a timer."""
+
+    def __init__(self, name: str, shard: edge.EdgeShard, *, flush_s: float) -> None:
+        self.name = name
+        self._shard: edge.EdgeShard | None = shard
+        self._flush_s = flush_s
+        self._dirty = False
+        with _translated():
+            self._make_indexes(shard)
         self._flusher = asyncio.create_task(self._flush_on_timer(), name="edge-flush")
 
     async def close(self) -> None:
         """Flush and release the folder."""
-        if self._flusher:
-            self._flusher.cancel()
-            await asyncio.gather(self._flusher, return_exceptions=True)
+        self._flusher.cancel()
+        await asyncio.gather(self._flusher, return_exceptions=True)
         if self._shard:
             self._flush()
             self._shard.close()
@@ -177,6 +224,15 @@ def _translated(path: Path | None = None) -> Generator[None]:
                 "several stores share memories through a Qdrant server (QDRANT_URL)."
             ) from error
         raise DependencyError(f"Qdrant Edge: {error}") from error
+
+
+def _sync_folder(path: Path) -> None:
+    """Make the folder's list of names durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _is_made(path: Path) -> bool:

@@ -10,46 +10,88 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from memloop.wire.errors import DependencyError, Unavailable
 from memory_store.filters import Condition, Ids, all_of
+from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import NO_WORDS, Found, Hybrid, Page, Payload, Point, SparseVector
-from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind
+from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind, is_ours
 from memory_store.vectors.server_filters import to_filter
 
 _RETRY_AFTER_S = 2.0
+_ALIAS = "memloop"
 
 
-class QdrantServer:
-    """``VectorStore`` on one collection of a Qdrant server. The client is closed with the store."""
+class QdrantServer(LiveCollection):
+    """``VectorStore`` on a Qdrant server. The client is closed with the store."""
+
+    def __init__(self, client: AsyncQdrantClient) -> None:
+        super().__init__(ServerCollections(client))
+
+
+class ServerCollections:
+    """``Collections`` of a Qdrant server; an alias names the one in service."""
 
     def __init__(self, client: AsyncQdrantClient) -> None:
         self._client = client
-        self._name = ""
 
-    async def open(self, spec: CollectionSpec) -> None:
+    async def names(self) -> Sequence[str]:
+        """Those with our names; others may share the server."""
+        with _translated():
+            collections = (await self._client.get_collections()).collections
+        return [collection.name for collection in collections if is_ours(collection.name)]
+
+    async def serving(self) -> str | None:
+        """What the alias names."""
+        with _translated():
+            aliases = (await self._client.get_aliases()).aliases
+        return next((alias.collection_name for alias in aliases if alias.alias_name == _ALIAS), None)
+
+    async def serve(self, name: str) -> None:
+        """Move the alias: the server deletes and makes it in one step."""
+        make = models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=name, alias_name=_ALIAS))
+        drop = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=_ALIAS))
+        known = await self.serving() is not None
+        with _translated():
+            await self._client.update_collection_aliases([drop, make] if known else [make])
+
+    async def open(self, spec: CollectionSpec, name: str) -> "ServerCollection":
         """Find the collection or make it, with its indexes."""
         with _translated():
-            names = [collection.name for collection in (await self._client.get_collections()).collections]
-            spec.check_neighbours(names)
-            self._name = spec.name
-            if spec.name not in names:
-                await self._create(spec)
-            info = await self._client.get_collection(self._name)
+            if not await self._client.collection_exists(name):
+                await _create(self._client, spec, name)
+            info = await self._client.get_collection(name)
             spec.check_dimension(_dimension(info))
-            await self._make_indexes(info)
+            await _make_indexes(self._client, name, info)
+        return ServerCollection(self._client, name)
+
+    async def drop(self, name: str) -> None:
+        """Delete the collection."""
+        with _translated():
+            await self._client.delete_collection(name)
 
     async def close(self) -> None:
         """Close the connection."""
         await self._client.close()
 
+
+class ServerCollection:
+    """``Collection`` of a Qdrant server."""
+
+    def __init__(self, client: AsyncQdrantClient, name: str) -> None:
+        self._client = client
+        self.name = name
+
+    async def close(self) -> None:
+        """Nothing is held: the server keeps what it has acknowledged."""
+
     async def ping(self) -> None:
         """One round trip."""
         with _translated():
-            await self._client.collection_exists(self._name)
+            await self._client.collection_exists(self.name)
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Waits until the server has applied the points."""
         with _translated():
             structs = [_to_struct(point) for point in points]
-            await self._client.upsert(self._name, points=structs, wait=True)
+            await self._client.upsert(self.name, points=structs, wait=True)
 
     async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
         """Points by id that the condition allows."""
@@ -57,7 +99,7 @@ class QdrantServer:
             return []
         with _translated():
             records, _ = await self._client.scroll(
-                self._name,
+                self.name,
                 scroll_filter=to_filter(all_of([Ids(tuple(ids)), where])),
                 limit=len(ids),
                 with_payload=True,
@@ -69,7 +111,7 @@ class QdrantServer:
         """A page in the order of ids."""
         with _translated():
             records, next_id = await self._client.scroll(
-                self._name, scroll_filter=to_filter(where), limit=limit, offset=start_id, with_payload=True
+                self.name, scroll_filter=to_filter(where), limit=limit, offset=start_id, with_payload=True
             )
         found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
@@ -79,7 +121,7 @@ class QdrantServer:
         order = models.OrderBy(key="created_at", direction=models.Direction.DESC)
         with _translated():
             records, _ = await self._client.scroll(
-                self._name, scroll_filter=to_filter(where), limit=limit, order_by=order, with_payload=True
+                self.name, scroll_filter=to_filter(where), limit=limit, order_by=order, with_payload=True
             )
         return [Found(str(record.id), _payload(record.payload)) for record in records]
 
@@ -87,7 +129,7 @@ class QdrantServer:
         """Exact counts by value."""
         with _translated():
             answer = await self._client.facet(
-                self._name, key=field, facet_filter=to_filter(where), limit=limit, exact=True
+                self.name, key=field, facet_filter=to_filter(where), limit=limit, exact=True
             )
         return {str(hit.value): hit.count for hit in answer.hits}
 
@@ -98,7 +140,7 @@ class QdrantServer:
             if len(rankings) == 1:
                 only = rankings[0]
                 response = await self._client.query_points(
-                    self._name,
+                    self.name,
                     query=only.query,
                     using=only.using,
                     query_filter=only.filter,
@@ -108,32 +150,34 @@ class QdrantServer:
             else:
                 fusion = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
                 response = await self._client.query_points(
-                    self._name, prefetch=rankings, query=fusion, limit=query.limit
+                    self.name, prefetch=rankings, query=fusion, limit=query.limit
                 )
         return [Found(str(point.id), _payload(point.payload), point.score) for point in response.points]
 
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
         with _translated():
-            return (await self._client.count(self._name, count_filter=to_filter(where), exact=True)).count
+            return (await self._client.count(self.name, count_filter=to_filter(where), exact=True)).count
 
     async def delete(self, *, where: Condition) -> None:
         """Remove by condition; waits until it is done."""
         with _translated():
             selector = models.FilterSelector(filter=to_filter(where))
-            await self._client.delete(self._name, points_selector=selector, wait=True)
+            await self._client.delete(self.name, points_selector=selector, wait=True)
 
-    async def _create(self, spec: CollectionSpec) -> None:
-        await self._client.create_collection(
-            self._name,
-            vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
-            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        )
 
-    async def _make_indexes(self, info: models.CollectionInfo) -> None:
-        for field, kind in PAYLOAD_INDEXES:
-            if field not in info.payload_schema:
-                await self._client.create_payload_index(self._name, field, field_schema=_index(kind), wait=True)
+async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str) -> None:
+    await client.create_collection(
+        name,
+        vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
+        sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+    )
+
+
+async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.CollectionInfo) -> None:
+    for field, kind in PAYLOAD_INDEXES:
+        if field not in info.payload_schema:
+            await client.create_payload_index(name, field, field_schema=_index(kind), wait=True)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """The collection's name, its vectors and its payload indexes: the same for every adapter."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -11,7 +11,8 @@ RRF_K = 2
 """Qdrant's own constant: with it the best score, first in both lists, is 1.0."""
 
 _PREFIX = "memloop"
-_NAME = re.compile(rf"{_PREFIX}_.+_\d+")
+_GENERATION = "~"
+_NAME = re.compile(rf"{_PREFIX}_.+_\d+(?:{_GENERATION}\d+)?")
 
 IndexKind: TypeAlias = Literal["tenant", "keyword", "datetime"]
 
@@ -52,16 +53,23 @@ class CollectionSpec:
         slug = re.sub(r"[^a-z0-9.-]+", "_", self.model.lower()).strip("_.")
         return f"{_PREFIX}_{slug}_{self.dimension}"
 
-    def check_neighbours(self, names: Iterable[str]) -> None:
-        """Refuse to start empty beside memories that another model embedded: they would seem to be lost."""
-        others = sorted(name for name in names if _NAME.fullmatch(name) and name != self.name)
-        if self.name in names or not others or self.start_empty:
-            return
+    def choose(self, names: Collection[str], serving: str | None) -> str:
+        """The collection to open: the one in service, else the newest of this model's, else a new one.
+
+        Raises ``EmbeddingMismatch`` where memories are in the collections of other models: they would seem lost.
+        """
+        mine = sorted((name for name in names if family(name) == self.name), key=generation)
+        if serving in mine:
+            return serving
+        others = sorted(name for name in names if is_ours(name) and name not in mine)
+        if self.start_empty or not others or (mine and serving is None):
+            return mine[-1] if mine else self.name
         raise EmbeddingMismatch(
-            f"memories are stored in {', '.join(others)}, but the embedding model is {self.model} "
-            f"({self.dimension} dimensions), whose collection {self.name} does not exist. Set MEMLOOP_EMBEDDING_MODEL "
-            "back to the model that embedded them, or set MEMLOOP_EMBEDDING_START_EMPTY=true to begin a new "
-            "collection beside the old one (its memories stay on disk, unread)."
+            f"memories are in {serving or ', '.join(others)}, but the embedding model is {self.model} "
+            f"({self.dimension} dimensions), whose collection is {self.name}. Set MEMLOOP_EMBEDDING_MODEL back to the "
+            "model that embedded them; to change the model, start with the old one and POST /v1/admin/reembed. Or set "
+            "MEMLOOP_EMBEDDING_START_EMPTY=true to begin an empty collection beside the old one (its memories stay "
+            "stored, unread)."
         )
 
     def check_dimension(self, stored: int | None) -> None:
@@ -71,3 +79,24 @@ class CollectionSpec:
                 f"collection {self.name} holds vectors of {stored} dimensions, but {self.model} gives "
                 f"{self.dimension}. Move that collection away, or configure the model that made it."
             )
+
+
+def is_ours(name: str) -> bool:
+    """Whether a collection has a name that the store gives."""
+    return _NAME.fullmatch(name) is not None
+
+
+def family(name: str) -> str:
+    """The name without its generation: model and dimension."""
+    return name.partition(_GENERATION)[0]
+
+
+def generation(name: str) -> int:
+    """How often the collection was written anew; 1 for the first."""
+    number = name.partition(_GENERATION)[2]
+    return int(number) if number else 1
+
+
+def successor(name: str) -> str:
+    """The name of the same collection, written anew."""
+    return f"{family(name)}{_GENERATION}{generation(name) + 1}"

@@ -1,0 +1,76 @@
+"""Routes for the operator: the collections, re-embedding, and the flush that makes erasures physical."""
+
+from typing import Literal
+
+from fastapi import APIRouter
+from pydantic import AwareDatetime, Field
+
+from memloop.wire.base import Wire
+from memory_store.copying import Progress
+from memory_store.upkeep import Upkeep
+
+
+class Job(Wire):
+    """A copy of the whole collection."""
+
+    kind: Literal["reembed", "flush"]
+    target: str
+    status: Literal["running", "completed", "failed"]
+    done: int
+    total: int
+    started_at: AwareDatetime
+    ended_at: AwareDatetime | None
+    error: str | None
+
+
+class CollectionList(Wire):
+    """The collection in service, those kept beside it, and the newest job."""
+
+    in_service: str
+    kept: tuple[str, ...]
+    job: Job | None
+
+
+class Reembed(Wire):
+    """``POST /v1/admin/reembed``."""
+
+    model: str = Field(min_length=1, max_length=512)
+
+
+class FlushResult(Wire):
+    """The new files' collection, how many memories it has, which collections and files of Redis were replaced."""
+
+    collection: str
+    memories: int
+    dropped: tuple[str, ...]
+    redis: tuple[str, ...]
+
+
+def admin_routes(upkeep: Upkeep) -> APIRouter:
+    """Everything under ``/v1/admin``."""
+    router = APIRouter(prefix="/admin", tags=["admin"])
+
+    @router.get("/collections")
+    async def collections() -> CollectionList:
+        in_service, kept = await upkeep.collections()
+        return CollectionList(in_service=in_service, kept=kept, job=_job(upkeep.progress))
+
+    @router.delete("/collections/{name}", status_code=204)
+    async def drop(name: str) -> None:
+        await upkeep.drop(name)
+
+    @router.post("/reembed", status_code=202)
+    async def reembed(asked: Reembed) -> Job | None:
+        return _job(await upkeep.reembed(asked.model))
+
+    @router.post("/flush")
+    async def flush() -> FlushResult:
+        done = await upkeep.flush()
+        return FlushResult(collection=done.collection, memories=done.memories, dropped=done.dropped, redis=done.redis)
+
+    _ = collections, drop, reembed, flush
+    return router
+
+
+def _job(progress: Progress | None) -> Job | None:
+    return Job.model_validate(vars(progress)) if progress else None
