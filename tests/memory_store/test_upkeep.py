@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient
 
 from memloop.service import new_registry
+from memloop.wire.memory import Buffer, Source
 from memory_store.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
@@ -19,7 +20,9 @@ from memory_store.settings import Settings
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
+from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 from tests.fakes.embedder import HashingEncoder
+from tests.fakes.redis_server import RedisServer
 from tests.memory_store.api import StoreApi, day
 from tests.memory_store.conftest import MODEL
 
@@ -30,10 +33,12 @@ _WIDE = 96
 
 
 class FailingEncoder(HashingEncoder):
-    """Encodes a few batches, then the process is as good as dead."""
+    """Encodes the probe and two batches, then fails until ``still`` is set."""
+
+    still = False
 
     def encode(self, texts: Sequence[str]) -> Sequence[tuple[float, ...]]:
-        if len(self.batches) > 2:
+        if len(self.batches) > 2 and not self.still:
             raise RuntimeError("killed")
         return super().encode(texts)
 
@@ -112,4 +117,119 @@ async def test_a_run_that_failed_goes_on_where_it_was(vectors: LiveCollection, s
         failed = await reembedded(store)
         assert failed["status"] == "failed"
         assert failed["error"] == "DependencyError: the embedding model failed: RuntimeError"
+        assert (await store.http.get("/v1/admin/collections")).json()["in_service"] == "memloop_hashing_64"
+        await store.patch(items[0].id, {"memory": "changed since"})
+        await store.delete(items[1].id)
+        done_before = len(encoder.batches)
+        encoder.still = True
+
+        done = await reembedded(store)
+
+        assert done["status"] == "completed"
+        texts = [item.memory for item in (await store.page(limit=500)).items]
+        assert sorted(texts) == sorted(["changed since", *(f"value {number}" for number in range(2, 200))])
+        assert sum(encoder.batches[done_before:]) < 200
+
+
+async def test_what_was_erased_after_a_failed_run_does_not_come_back(
+    vectors: LiveCollection, settings: Settings
+) -> None:
+    encoder = FailingEncoder(dimension=_WIDE)
+    async with store_on(vectors, settings, other=encoder) as store:
+        for number in range(200):
+            await store.add(f"Key {number}", f"value {number}")
+        await reembedded(store)
+        await store.erase()
+        await store.add("Key 1", "value 1")
+        encoder.still = True
+
+        assert (await reembedded(store))["status"] == "completed"
+        assert [item.memory for item in (await store.page(limit=500, latest_only="false")).items] == ["value 1"]
+
+
+async def test_after_a_new_start_the_old_model_is_refused_with_the_way_out(
+    edge_folder: Path, settings: Settings
+) -> None:
+    async with store_on(QdrantEdge(edge_folder, flush_s=60), settings) as store:
+        await store.add("City", "Rome")
+        await reembedded(store)
+
+    with pytest.raises(EmbeddingMismatch, match=r"memories are in memloop_wide_96.*MEMLOOP_EMBEDDING_MODEL"):
+        await QdrantEdge(edge_folder, flush_s=60).open(CollectionSpec(MODEL, 64))
+    new = settings.model_copy(update={"embedding_model": "wide"})
+    async with store_on(QdrantEdge(edge_folder, flush_s=60), new) as store:
+        assert await store.found("city") == ["Rome"]
+
+
+async def test_the_old_collection_is_dropped_by_command_only_when_it_is_not_in_service(
+    vectors: LiveCollection, settings: Settings
+) -> None:
+    async with store_on(vectors, settings) as store:
+        await store.add("City", "Rome")
+        await reembedded(store)
+
+        names = ("memloop_wide_96", "memloop_hashing_64", "memloop_hashing_64", "..")
+        dropped = [(await store.http.delete(f"/v1/admin/collections/{name}")).status_code for name in names]
+
+        assert dropped[:3] == [409, 204, 404]
+        assert dropped[3] in (404, 405)
+
+
+async def test_the_model_in_service_cannot_be_its_own_successor(edge_folder: Path, settings: Settings) -> None:
+    async with store_on(QdrantEdge(edge_folder, flush_s=60), settings) as store:
+        answer = await store.http.post("/v1/admin/reembed", json={"model": MODEL})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "model_in_service")
+
+
+async def test_after_a_flush_what_was_erased_is_in_no_file(edge_folder: Path, settings: Settings) -> None:
+    redis = RedisServer.start(appendonly=True)
+    mine = settings.model_copy(update={"redis_url": redis.url})
+    try:
+        async with store_on(QdrantEdge(edge_folder, flush_s=0.05), mine) as store:
+            kept = (await store.add("City", "Rome", metadata={"a": 1})).item
+            erased = store.of(user_id="bob")
+            await erased.add("Secret", SECRET, metadata={"note": SECRET})
+            await erased.add("turn", SECRET, kind="RawTurn")
+            buffer = Buffer(namespace=erased.namespace, turns=(Source(role="user", content=SECRET),))
+            await store.http.put("/v1/buffers", content=buffer.model_dump_json())
+            assert {"edge", "redis"} <= places_of_secret(edge_folder, redis.folder)
+
+            assert (await erased.erase()).vectors == 2
+            answer = await store.http.post("/v1/admin/flush")
+
+            assert answer.json() == {
+                "collection": "memloop_hashing_64~2",
+                "memories": 1,
+                "dropped": ["memloop_hashing_64"],
+                "redis": ["append-only file"],
+            }
+            assert places_of_secret(edge_folder, redis.folder) == set()
+            assert await store.item(kept.id) == kept
+            assert await store.found("city") == ["Rome"]
+            await store.add("City", "Oslo")
+        async with store_on(QdrantEdge(edge_folder, flush_s=60), mine) as store:
+            assert await store.found("city") == ["Oslo"]
+    finally:
+        redis.stop()
+
+
+def places_of_secret(edge: Path, redis: Path) -> set[str]:
+    """Where the bytes of the secret stand."""
+    places = {"edge": edge, "redis": redis}
+    return {
+        name
+        for name, folder in places.items()
+        if any(SECRET.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    }
+
+
+async def test_flushes_follow_one_another(vectors: LiveCollection, settings: Settings) -> None:
+    async with store_on(vectors, settings) as store:
+        await store.add("City", "Rome")
+
+        answers = await asyncio.gather(*(store.http.post("/v1/admin/flush") for _ in range(3)))
+
+        assert [answer.status_code for answer in answers] == [200, 200, 200]
+        assert await store.found("city") == ["Rome"]
         assert (await store.http.get("/v1/admin/collections")).json()["in_service"] == "memloop_hashing_64~4"
