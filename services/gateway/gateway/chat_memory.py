@@ -43,11 +43,13 @@ class ChatTurn:
     """Reserved for the write, so that queuing it a second time changes nothing."""
     read: LongContext | None = None
     """What was read because it did not fit."""
+    left_out: str | None = None
+    """What the key does not allow."""
 
     async def answered(self, services: Services, reply: str) -> ChatMemory:
         """Queue the write of the newest turn, if there is one; what the answer says about memory."""
         event_id, error = await self._write(services, reply)
-        problems = [problem for problem in (self.recalled.error, error) if problem is not None]
+        problems = [problem for problem in (self.left_out, self.recalled.error, error) if problem is not None]
         spent = self.read.usage if self.read is not None else Usage()
         return ChatMemory(
             retrieved=self.recalled.ids,
@@ -76,13 +78,15 @@ async def begin_turn(
     *,
     event_id: str,
     context: ReadContext | None = None,
+    left_out: str | None = None,
 ) -> ChatTurn | None:
     """Recall for a chat; None when memory has no part in it (it is off, or was not asked for and nobody is named).
 
-    ``context``: what was read before, because the chat did not fit.
+    ``context``: what was read before, because the chat did not fit. ``left_out``: what the key does not allow.
     """
     options = chat.memory or MemoryOptions()
-    if context is None and (options.mode == "off" or (namespace is None and chat.memory is None)):
+    told = context is not None or left_out is not None
+    if not told and (options.mode == "off" or (namespace is None and chat.memory is None)):
         return None
     place = last_user_index(chat.messages)
     query = chat.messages[place].text() if place is not None else ""
@@ -94,6 +98,7 @@ async def begin_turn(
         place=place,
         event_id=event_id,
         read=context.told if context is not None else None,
+        left_out=left_out,
     )
 
 

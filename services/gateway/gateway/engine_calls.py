@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, aclosing
 from fastapi import Request, Response
 
 from gateway.call_spans import open_call
+from gateway.deadline import deadline_s, within
 from gateway.disconnect import ClientGone, stop_when_gone
 from gateway.meter import Meter
 from gateway.services import Services
@@ -71,7 +72,7 @@ class EngineCall:
         whole: Callable[[bytes], Awaitable[bytes]],
     ) -> Response:
         async with AsyncExitStack() as opened:
-            async with stop_when_gone(self._request.receive):
+            async with within(deadline_s(self._request.headers)), stop_when_gone(self._request.receive):
                 upstream = await self._opened(opened, body, path)
                 streams = upstream.status < 400 and is_event_stream(upstream)
                 raw = b"" if streams else await upstream.read()

@@ -39,6 +39,7 @@ class Caller:
     """A connected client."""
 
     client: Client
+    http: httpx2.AsyncClient
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """What the tool gives; it must not be an error."""
@@ -66,4 +67,4 @@ async def caller(url: str, key: str = ALICE_KEY, *, era: Era = "auto") -> AsyncG
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=30) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=era) as client,
     ):
-        yield Caller(client)
+        yield Caller(client, http)

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tests.gateway.api_rig import BOB_KEY
@@ -55,6 +56,64 @@ async def test_a_client_that_cancels_stops_the_engine(redis_url: str, folder: Pa
         assert (await client.call("memory_list", user_id="ann"))["items"] == []
         reads = (await it.gateway.get("/v1/long-read", headers={"X-API-Key": "alice-key"})).json["data"]
         assert [read["status"] for read in reads] == ["cancelled"]
+
+
+async def cancelled_with_a_second_request(it: Whole, *, key: str, changed: dict[str, str] | None = None) -> int:
+    """How many engine calls a read of an older client makes when a request that cancels it comes during the second."""
+    async with caller(it.gateway.url, era="legacy") as client:
+        sent: list[dict[str, str]] = []
+
+        async def note(request: httpx2.Request) -> None:
+            sent.append(dict(request.headers))
+
+        client.http.event_hooks = {"request": [note]}
+        call = asyncio.create_task(client.call("long_read", question="Where?", text=LONG))
+        await it.engine.hanging.wait()
+        session = sent[0]["mcp-session-id"]
+        headers = {"X-API-Key": key, "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session}
+        ids = [{"requestId": number} for number in range(5)]
+        for params in ids:
+            body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            await it.gateway.post("/mcp", body, headers=headers | (changed or {}))
+        it.engine.let_go.set()
+        await asyncio.wait({call})
+    return len(it.engine.calls)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["the client's own", "another session's"])
+async def test_an_older_client_cancels_with_a_second_request(redis_url: str, folder: Path, own: bool) -> None:
+    async with whole(redis_url, folder, think, hang_at=2) as it:
+        changed = {} if own else {"Mcp-Session-Id": "guessed"}
+        calls = await cancelled_with_a_second_request(it, key="alice-key", changed=changed)
+        assert (calls == 2) == own
+
+
+async def test_another_tenant_cancels_nothing(redis_url: str, folder: Path) -> None:
+    async with whole(redis_url, folder, think, hang_at=2) as it:
+        assert await cancelled_with_a_second_request(it, key=BOB_KEY) > 2
+
+
+async def test_the_older_clients_own_cancelling_stops_its_read(redis_url: str, folder: Path) -> None:
+    taken = asyncio.Event()
+
+    async def note(response: httpx2.Response) -> None:
+        if b"notifications/cancelled" in response.request.content:
+            taken.set()
+
+    async with whole(redis_url, folder, think, hang_at=2) as it, caller(it.gateway.url, era="legacy") as client:
+        client.http.event_hooks = {"response": [note]}
+        call = asyncio.create_task(client.call("long_read", question="Where?", text=LONG))
+        await it.engine.hanging.wait()
+        call.cancel()
+        await taken.wait()
+        it.engine.let_go.set()
+
+        async def cancelled() -> bool:
+            (read,) = (await it.gateway.get("/v1/long-read", headers={"X-API-Key": "alice-key"})).json["data"]
+            return read["status"] == "cancelled"
+
+        await eventually(cancelled)
+        assert len(it.engine.calls) == 2
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -13,6 +13,8 @@ from starlette.routing import BaseRoute, Match, Route
 from memloop.profiles import well_formed
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
 
+_COME_BACK = frozenset({429, 503})
+"""These always tell when."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 409: "conflict_error"}
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
 
@@ -98,6 +100,8 @@ def _headers(error: MemloopError) -> dict[str, str]:
     headers = dict(error.headers) if isinstance(error, RouteError) else {}
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(math.ceil(error.retry_after_s))
+    elif error.http_status in _COME_BACK:
+        headers["Retry-After"] = "1"
     if error.http_status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return headers

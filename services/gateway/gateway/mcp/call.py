@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gateway.allowance import Allowance
+from gateway.mcp.cancelling import Session
 from gateway.principal import Principal
 from gateway.services import Services
 
@@ -19,6 +20,7 @@ class Caller:
     services: Services
     principal: Principal
     allowance: Allowance
+    session: Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +30,7 @@ class Call:
     services: Services
     principal: Principal
     allowance: Allowance
+    session: Session
+    id: object
+    """The client's own number or name for it."""
     progress: Progress

@@ -44,7 +44,8 @@ class LongRead(Tool):
                     await call.progress(event.sequence_number, None, f"{job.read_id}: chunk {done} of {total}")
 
             try:
-                record = await read.run(tell)
+                async with call.session.reading(call.id, job.read_id):
+                    record = await read.run(tell)
             except asyncio.CancelledError:
                 call.services.metrics.upstream_abort.inc()
                 raise

@@ -83,7 +83,14 @@ async def _call_tool(
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}.")
     caller = _caller(context)
-    call = Call(caller.services, caller.principal, caller.allowance, context.session.report_progress)
+    call = Call(
+        caller.services,
+        caller.principal,
+        caller.allowance,
+        session=caller.session,
+        id=context.request_id,
+        progress=context.session.report_progress,
+    )
     try:
         call.principal.require(tool.scope)
         return _result(await strictly(tool, orjson.dumps(params.arguments or {})).run(call))

@@ -12,11 +12,13 @@ from gateway.answers import parsed_object, reply_text
 from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.direct_route import DirectRoute
 from gateway.disconnect import ClientGone, stop_when_gone
 from gateway.document import body_of, streams
 from gateway.engine_calls import EngineCall
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
 from gateway.long_context import ReadContext, oversize_of, read_context
+from gateway.memory_rights import permitted
 from gateway.meter import Meter
 from gateway.namespaces import namespace_of
 from gateway.oversized import Oversize
@@ -34,7 +36,7 @@ ENGINE_PATH = "chat/completions"
 Prepared: TypeAlias = tuple[ChatTurn | None, bytes]
 """Memory's part in a chat, if it has one, and what the engine is to get."""
 
-router = APIRouter(tags=["chat"])
+router = APIRouter(tags=["chat"], route_class=DirectRoute)
 
 
 @router.post(
@@ -54,12 +56,15 @@ async def create_chat_completion(
         chat = validated(ChatRequest, body.fields)
         meter.model = chat.model
         namespace = namespace_of(principal, chat, request.headers)
+        chat, left_out = permitted(chat, namespace, principal)
 
     async def answer(attempt: Attempt) -> Response:
         async def prepared(context: ReadContext | None = None) -> Prepared:
             with meter.ours():
                 event_id = f"evt_{attempt.id_of()}"
-                turn = await begin_turn(services, chat, namespace, event_id=event_id, context=context)
+                turn = await begin_turn(
+                    services, chat, namespace, event_id=event_id, context=context, left_out=left_out
+                )
                 return turn, engine_body(body, turn, context)
 
         async def prepared_by_reading(over: Oversize) -> Prepared:

@@ -8,6 +8,7 @@ from gateway.allowance import Allowance
 from gateway.answers import objects_in, parsed_object
 from gateway.bodies import read_json
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.direct_route import DirectRoute
 from gateway.document import engines_body, streams
 from gateway.engine_calls import EngineCall
 from gateway.meter import Meter
@@ -20,18 +21,19 @@ from memloop.wire.errors import EngineError, NotFound, NotSupported
 
 _ASKING = ("prompt", "input", "instructions")
 
-router = APIRouter(tags=["engine"])
+listings = APIRouter(tags=["engine"])
+router = APIRouter(tags=["engine"], route_class=DirectRoute)
 _CHAT = needs("chat")
 
 
-@router.get("/v1/models", dependencies=[needs(None)])
+@listings.get("/v1/models", dependencies=[needs(None)])
 async def list_models(services: ServicesDep, principal: PrincipalDep) -> Json:
     """The models that the engine serves."""
     del principal
     return await _models(services)
 
 
-@router.get("/v1/models/{model_id:path}", dependencies=[needs(None)])
+@listings.get("/v1/models/{model_id:path}", dependencies=[needs(None)])
 async def retrieve_model(model_id: str, services: ServicesDep, principal: PrincipalDep) -> Json:
     """One of them."""
     del principal
@@ -69,6 +71,9 @@ async def create_response(request: Request, services: ServicesDep, allowance: Al
     return await _pass_through(
         request, services, allowance, "responses", unserved=("previous_response_id", "conversation")
     )
+
+
+router.include_router(listings)
 
 
 async def _models(services: Services) -> Json:

@@ -1,0 +1,57 @@
+"""How long a client waits, as it says itself, and the end of work that it no longer waits for."""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from memloop.wire.errors import InvalidRequest, Timeout
+
+HEADER: Final = "x-request-timeout"
+_SDK_HEADERS: Final = ("x-stainless-timeout", "x-stainless-read-timeout")
+"""What OpenAI's clients send of their own accord: the whole time (Node), the longest silence (Python)."""
+
+
+class DeadlinePassed(Timeout):
+    """The client's own deadline passed before the answer began."""
+
+    default_code = "deadline_exceeded"
+
+
+def deadline_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the client waits, the least of what it says; None when it does not say.
+
+    Raises InvalidRequest for a header of ours that is no number of seconds.
+    """
+    given = headers.get(HEADER)
+    told = [_seconds(headers.get(name)) for name in _SDK_HEADERS]
+    if given is not None:
+        told.append(_seconds(given))
+        if told[-1] is None:
+            raise InvalidRequest("X-Request-Timeout must be a number of seconds above 0.", param="X-Request-Timeout")
+    return min((seconds for seconds in told if seconds is not None), default=None)
+
+
+@asynccontextmanager
+async def within(seconds: float | None) -> AsyncGenerator[None]:
+    """Cancels what runs inside after so long, and raises DeadlinePassed."""
+    if seconds is None:
+        yield
+        return
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise DeadlinePassed(f"The engine's answer did not begin within the {seconds:g} s that you wait.") from error
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        seconds = float(text or "")
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds > 0 else None

@@ -1,0 +1,90 @@
+"""Cancelling a read with a second request, as clients of the older handshake do.
+
+Such a client names the call by a number of its own. It gets a random session id for that, and the id stands for nothing
+else: Redis knows which read a session's call runs, so any replica can cancel it. The read ends with the engine's answer
+that is under way.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import Message, Receive, Send
+
+from gateway.answers import object_in, parsed_object
+from gateway.lua import redis_errors, text
+from gateway.services import Services
+from memloop.wire.errors import DependencyError, NotFound
+
+SESSION_HEADER: Final = "mcp-session-id"
+_KEEP_S: Final = 24 * 60 * 60
+_SMALL_BYTES: Final = 64 * 1024
+
+
+class Session:
+    """What one client's requests have in common: its tenant and its session id, none before it has one."""
+
+    def __init__(self, services: Services, tenant: str, session_id: str | None) -> None:
+        self._services = services
+        self._tenant = tenant
+        self._id = session_id
+        self._begins = False
+
+    @asynccontextmanager
+    async def reading(self, call_id: object, read_id: str) -> AsyncGenerator[None]:
+        """Meanwhile the call can be cancelled."""
+        if self._id is None:
+            yield
+            return
+        key = self._key(call_id)
+        with redis_errors():
+            await self._services.redis.set(key, read_id, ex=_KEEP_S)
+        try:
+            yield
+        finally:
+            with suppress(DependencyError), redis_errors():
+                await self._services.redis.delete(key)
+
+    def hearing(self, receive: Receive) -> Receive:
+        """``receive``, with an ear for the two requests that matter here."""
+
+        async def heard() -> Message:
+            message = await receive()
+            body: bytes = message.get("body", b"")
+            if len(body) <= _SMALL_BYTES and (b"initialize" in body or b"cancelled" in body):
+                await self._hear(body)
+            return message
+
+        return heard
+
+    def telling(self, send: Send) -> Send:
+        """``send``, with a session id on the answer to a handshake."""
+
+        async def told(message: Message) -> None:
+            if self._begins and message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[SESSION_HEADER] = secrets.token_hex(16)
+            await send(message)
+
+        return told
+
+    async def _hear(self, body: bytes) -> None:
+        asked = parsed_object(body)
+        if asked.get("method") == "initialize":
+            self._begins = True
+        elif asked.get("method") == "notifications/cancelled" and self._id is not None:
+            await self._cancel(object_in(asked.get("params")).get("requestId"))
+
+    async def _cancel(self, call_id: object) -> None:
+        with redis_errors():
+            found = await self._services.redis.get(self._key(call_id))
+        if found is not None:
+            with suppress(NotFound):
+                await self._services.jobs.read_records.cancel(self._tenant, text(found))
+
+    def _key(self, call_id: object) -> str:
+        named = json.dumps([self._tenant, self._id, call_id])
+        return f"memloop:mcp:{hashlib.sha256(named.encode()).hexdigest()}"
