@@ -39,10 +39,10 @@ class FakeStore:
         self.status = 200
         self._stack = AsyncExitStack()
 
-    async def start(self) -> None:
-        """Listen."""
+    async def start(self, *, port: int = 0) -> None:
+        """Listen; on a given port it comes back after ``stop``."""
         routes = [web.post("/v1/items/search", self._search), web.get("/readyz", self._ready)]
-        self.url = await self._stack.enter_async_context(serving(routes))
+        self.url = await self._stack.enter_async_context(serving(routes, port=port))
 
     async def stop(self) -> None:
         """Be gone."""

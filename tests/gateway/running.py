@@ -54,6 +54,13 @@ class Answer:
         return [orjson.loads(value) for value in data if value != b"[DONE]"]
 
     @property
+    def error_event(self) -> Any:
+        """What stands under ``error`` in a stream's last event."""
+        kind, _, data = self.events[-1].partition(b"\ndata: ")
+        assert kind == b"event: error"
+        return orjson.loads(data)["error"]
+
+    @property
     def streamed_text(self) -> str:
         """The text of choice 0."""
         choices = [choice for chunk in self.chunks for choice in chunk.get("choices", ())]

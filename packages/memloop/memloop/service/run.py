@@ -2,6 +2,7 @@
 
 import gc
 import ipaddress
+import socket
 
 import uvicorn
 from fastapi import FastAPI
@@ -12,6 +13,7 @@ from memloop.service.settings import ServiceSettings
 _KEEP_ALIVE_S = 75
 _GRACE_S = 30
 _NEW_OBJECTS = 20_000
+_NOT_STARTED = 3
 
 
 def refuse_open_listen(host: str, *, has_keys: bool) -> None:
@@ -24,16 +26,37 @@ def run(app: FastAPI, settings: ServiceSettings) -> None:
     """Serve until a signal; requests in flight get half a minute."""
     configure_logging(app.title, settings.log_level)
     _spare_the_collector()
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
-        host=settings.host,
-        port=settings.port,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,
     )
+    server = uvicorn.Server(config)
+    server.run(sockets=[listener(settings)])
+    if not server.started:
+        raise SystemExit(_NOT_STARTED)
+
+
+def listener(settings: ServiceSettings) -> socket.socket:
+    """The bound socket. What is sent on its connections must be taken within ``write_timeout_s``.
+
+    The kernel watches that, where it can (Linux), for every answer and without a timer of ours: it closes a connection
+    whose peer has taken nothing for so long, and the request ends as if the client had left. Exits when it cannot bind.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves Nagle on
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(settings.write_timeout_s * 1000))
+    try:
+        bound.bind((settings.host, settings.port))
+    except OSError as error:
+        bound.close()
+        raise SystemExit(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
+    return bound
 
 
 def _spare_the_collector() -> None:

@@ -14,4 +14,6 @@ class ServiceSettings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=7800, ge=0, le=65_535)
     max_body_bytes: int = Field(default=32 * 1024 * 1024, gt=0)
+    write_timeout_s: float = Field(default=60.0, gt=0)
+    """A client that takes nothing of what is sent to it for so long is dropped."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

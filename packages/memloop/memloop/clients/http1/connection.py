@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
             self._fail(error)
         if self._waiter is not None:
             self._wake()
-        elif answer.size > _MOST_WAITING_BYTES and not self._paused and self._transport is not None:
+        if answer.size > _MOST_WAITING_BYTES and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
 

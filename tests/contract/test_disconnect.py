@@ -1,0 +1,80 @@
+"""Clients that leave in the middle, on real vLLM: the engine stops their requests within two seconds."""
+
+import asyncio
+import re
+import time
+
+import pytest
+
+from gateway.settings import GatewaySettings
+from tests.contract.conftest import TinyEngine
+from tests.gateway.rig import eventually
+from tests.gateway.running import CHAT, Gateway, running_gateway
+
+pytestmark = pytest.mark.engine
+_CLIENTS = 6
+_GONE_WITHIN_S = 2.0
+
+
+async def gauge(gateway: Gateway, engine: TinyEngine, name: str) -> float:
+    """The sum of a metric's samples on the engine's own page."""
+    async with gateway.http.get(engine.openai_url.removesuffix("/v1") + "/metrics") as response:
+        page = await response.text()
+    return sum(float(value) for value in re.findall(rf"^{re.escape(name)}(?:,[^}}]*)?}} (\S+)$", page, re.MULTILINE))
+
+
+RUNNING = 'vllm:num_requests_running{engine="0"'
+ABORTED = 'vllm:request_success_total{engine="0",finished_reason="abort"'
+
+
+async def begun(gateway: Gateway, engine: TinyEngine) -> None:
+    """Return when the engine works on all requests."""
+
+    async def all_running() -> bool:
+        return await gauge(gateway, engine, RUNNING) == _CLIENTS
+
+    await eventually(all_running, timeout_s=60)
+
+
+async def seconds_until_idle(gateway: Gateway, engine: TinyEngine) -> float:
+    """How long the engine still had requests running."""
+    began = time.monotonic()
+
+    async def idle() -> bool:
+        return await gauge(gateway, engine, RUNNING) == 0
+
+    await eventually(idle, timeout_s=60)
+    return time.monotonic() - began
+
+
+async def ask(gateway: Gateway, engine: TinyEngine, *, stream: bool) -> None:
+    """One client with an endless question, who reads all that comes."""
+    body = {
+        "model": engine.model,
+        "messages": [{"role": "user", "content": "Tell me a story."}],
+        "max_tokens": 1800,
+        "ignore_eos": True,
+        "stream": stream,
+    }
+    async with gateway.http.post(gateway.url + CHAT, json=body) as response:
+        assert response.status == 200
+        await response.read()
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["in mid-stream", "in mid-JSON"])
+async def test_the_engine_stops_within_two_seconds_when_its_clients_leave(
+    tiny_engine: TinyEngine, redis_url: str, stream: bool
+) -> None:
+    settings = {"engine_url": tiny_engine.openai_url, "redis_url": redis_url, "model": tiny_engine.model}
+    async with running_gateway(GatewaySettings.model_validate(settings)) as gateway:
+        aborted_before = await gauge(gateway, tiny_engine, ABORTED)
+        clients = [asyncio.create_task(ask(gateway, tiny_engine, stream=stream)) for _ in range(_CLIENTS)]
+        await begun(gateway, tiny_engine)
+        for client in clients:
+            client.cancel()
+        waited_s = await seconds_until_idle(gateway, tiny_engine)
+        ends = await asyncio.gather(*clients, return_exceptions=True)
+        assert [type(end) for end in ends] == [asyncio.CancelledError] * _CLIENTS
+        assert waited_s < _GONE_WITHIN_S
+        assert await gauge(gateway, tiny_engine, ABORTED) - aborted_before == _CLIENTS
+        assert await gateway.metric("upstream_abort_total") == _CLIENTS
