@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import uvicorn
 
 from inference import plan_command
+from inference.conformance import command as conformance
 from inference.engines import BUILDERS, Command
 from inference.lifecycle import Lifecycle
 from inference.machine import Machine
@@ -55,7 +56,10 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("serve", help="start the engine and watch it (the default)")
     plan_command.add_arguments(commands.add_parser("plan", help="print command, memory and warnings; start nothing"))
+    conformance.add_arguments(commands.add_parser("conformance", help="try what an engine does; print a table"))
     arguments = parser.parse_args()
+    if arguments.command == "conformance":
+        return conformance.run(arguments)
     try:
         if arguments.command == "plan":
             return plan_command.run(arguments)

@@ -37,11 +37,16 @@ class LauncherMetrics:
         }
 
     def show_engine(self, exposition: str) -> None:
-        """Take over the gauges from the engine's own ``/metrics`` text (the sum over its replicas)."""
-        sums: dict[str, float] = {}
-        for family in text_string_to_metric_families(exposition):
-            name = _ENGINE_GAUGES.get(family.name)
-            if name is not None:
-                sums[name] = sum(sample.value for sample in family.samples)
-        for name, value in sums.items():
+        """Take over the gauges from the engine's own ``/metrics`` text."""
+        for name, value in engine_gauges(exposition).items():
             self._engine[name].set(value)
+
+
+def engine_gauges(exposition: str) -> dict[str, float]:
+    """``running``, ``waiting`` and ``cache_used``, those that an engine tells, summed over its replicas."""
+    sums: dict[str, float] = {}
+    for family in text_string_to_metric_families(exposition):
+        name = _ENGINE_GAUGES.get(family.name)
+        if name is not None:
+            sums[name] = sum(sample.value for sample in family.samples)
+    return sums

@@ -1,0 +1,117 @@
+"""Checks of plain chats: what ends them, what they cost, what is refused."""
+
+import json
+
+from inference.conformance.probe import Probe, choice_of, expect, message_of
+from memloop.ports import Prompt, Sampling
+from memloop.wire.chat import ChatMessage, Json
+
+_LONG = "word " * 200_000
+
+
+async def lists_its_model(probe: Probe) -> str:
+    """``/v1/models`` names the model, and its window if it can."""
+    rows = (await probe.client.get_json("models")).get("data")
+    named = (
+        [row for row in rows if isinstance(row, dict) and row.get("id") == probe.model]
+        if isinstance(rows, list)
+        else []
+    )
+    expect(named, f"it does not list {probe.model}")
+    return f"window {named[0].get('max_model_len', 'not told')}"
+
+
+async def a_reply_ends_by_itself(probe: Probe) -> str:
+    """A short question ends with ``stop`` and a text."""
+    answer = await probe.chat(max_tokens=256)
+    reason = choice_of(answer).get("finish_reason")
+    expect(reason == "stop", f"it ended with {reason!r}")
+    expect(str(message_of(answer).get("content") or "").strip(), "the text is empty")
+    return "stop"
+
+
+async def a_cut_reply_says_so(probe: Probe) -> str:
+    """``max_tokens`` ends a reply with ``length``, not in silence."""
+    reason = choice_of(await probe.chat(max_tokens=1)).get("finish_reason")
+    expect(reason == "length", f"it ended with {reason!r}")
+    return "length"
+
+
+async def usage_is_told(probe: Probe) -> str:
+    """Prompt and completion tokens are counted."""
+    reply = await probe.client.complete(Prompt((ChatMessage(role="user", content="Hello."),), Sampling(max_tokens=8)))
+    expect(reply.usage.input_tokens and reply.usage.output_tokens, f"the usage is {reply.usage}")
+    return f"{reply.usage.input_tokens} in, {reply.usage.output_tokens} out"
+
+
+async def a_stream_is_whole(probe: Probe) -> str:
+    """A stream ends with a chunk of usage and ``[DONE]``, and says what the JSON answer says."""
+    events = [event async for event in probe.stream()]
+    expect(events and events[-1] == "[DONE]", "no [DONE] at its end")
+    chunks = [json.loads(event) for event in events[:-1]]
+    expect(chunks and chunks[-1].get("choices") == [] and chunks[-1].get("usage"), "no usage chunk at its end")
+    text = "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
+    whole = message_of(await probe.chat()).get("content")
+    expect(text == whole, f"it streams {text!r} and answers {whole!r}")
+    return f"{len(chunks)} chunks"
+
+
+async def greedy_is_repeatable(probe: Probe) -> str:
+    """Temperature 0 twice gives one text."""
+    first, second = [message_of(await probe.chat()).get("content") for _ in range(2)]
+    expect(first == second, f"{first!r}, then {second!r}")
+    return "the same twice"
+
+
+async def thinking_is_apart(probe: Probe) -> str:
+    """Thinking that was asked for comes beside the text, under a name that our client knows."""
+    prompt = Prompt((ChatMessage(role="user", content="How are you?"),), Sampling(max_tokens=256), thinking=True)
+    reply = await probe.client.complete(prompt)
+    expect("<think>" not in reply.content, "the thinking is in the text")
+    expect(reply.reasoning.strip(), "there is no thinking")
+    return "reasoning or reasoning_content"
+
+
+async def thinking_can_be_off(probe: Probe) -> str:
+    """``chat_template_kwargs`` switches thinking off."""
+    message = message_of(await probe.chat())
+    found = message.get("reasoning") or message.get("reasoning_content")
+    expect(not found and "<think>" not in str(message.get("content")), "it thinks all the same")
+    return "no thinking"
+
+
+async def a_reply_fits_its_schema(probe: Probe) -> str:
+    """``response_format`` with a JSON schema is kept to."""
+    schema: Json = {"type": "string", "enum": ["one", "two"]}
+    wanted: Json = {"type": "json_schema", "json_schema": {"name": "count", "schema": schema, "strict": True}}
+    text = str(message_of(await probe.chat("One or two?", response_format=wanted)).get("content")).strip()
+    expect(text in ('"one"', '"two"'), f"it says {text!r}")
+    return text
+
+
+async def unknown_fields_do_no_harm(probe: Probe) -> str:
+    """A field that nobody knows is not an error: clients send more than an engine knows."""
+    status = await probe.status(probe.body(memloop_unknown_field=1))
+    expect(status == 200, f"it answered {status}")
+    return "200"
+
+
+async def an_unknown_model_is_refused(probe: Probe) -> str:
+    """404 for a model that it does not serve."""
+    status = await probe.status({**probe.body(), "model": "no-such-model"})
+    expect(status == 404, f"it answered {status}")
+    return "404"
+
+
+async def an_over_long_prompt_is_refused(probe: Probe) -> str:
+    """400, or 413, for a prompt beyond its window; never a cut one."""
+    status = await probe.status(probe.body(_LONG))
+    expect(status in (400, 413), f"it answered {status}")
+    return str(status)
+
+
+async def malformed_json_is_refused(probe: Probe) -> str:
+    """A 4xx for a body that is no JSON."""
+    status = await probe.status(b'{"model": ')
+    expect(400 <= status < 500, f"it answered {status}")
+    return str(status)

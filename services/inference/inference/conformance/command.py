@@ -1,0 +1,43 @@
+"""``conformance``: what an engine does of that on which the loops rely, as a table."""
+
+import argparse
+import asyncio
+import os
+
+from inference.conformance.probe import Probe
+from inference.conformance.suite import Row, run_checks
+from memloop.clients import EngineClient
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which engine."""
+    parser.add_argument("--engine-url", required=True, help="its OpenAI base URL, which ends in /v1")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--api-key-env", default="MEMLOOP_ENGINE_API_KEY", help="the variable that holds its key")
+    parser.add_argument("--metrics-url", help="default: /metrics beside /v1; empty for an endpoint that has none")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table; the status is 1 when a row failed."""
+    return asyncio.run(_run(arguments))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    url: str = arguments.engine_url.rstrip("/")
+    told = arguments.metrics_url
+    metrics_url = url.removesuffix("/v1") + "/metrics" if told is None else (told or None)
+    key = os.environ.get(arguments.api_key_env) or None
+    failed = explained = passed = 0
+    async with EngineClient(url, model=arguments.model, api_key=key) as client:
+        async for row in run_checks(Probe(client, arguments.model, metrics_url)):
+            print(line(row), flush=True)
+            failed += row.verdict == "FAILED"
+            explained += row.verdict == "explained"
+            passed += row.verdict == "passed"
+    print(f"{passed} passed, {explained} explained, {failed} failed")
+    return 1 if failed else 0
+
+
+def line(row: Row) -> str:
+    """A row of the table."""
+    return f"{row.verdict:<10}{row.name:<40}{row.seconds:6.2f} s  {row.detail}"

@@ -1,0 +1,120 @@
+"""What a check works with: an engine's client, the model, and small questions to ask."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import cast
+
+import aiohttp
+from pydantic import JsonValue
+
+from memloop.clients import EngineClient
+from memloop.wire.chat import Json
+
+GREEDY: Json = {"temperature": 0.0, "seed": 7}
+NO_THINKING: Json = {"chat_template_kwargs": {"enable_thinking": False}}
+TOOL: Json = {
+    "type": "function",
+    "function": {
+        "name": "ignore_memory",
+        "description": "Store nothing.",
+        "parameters": {
+            "type": "object",
+            "properties": {"reason": {"type": "string"}},
+            "required": ["reason"],
+            "additionalProperties": False,
+        },
+        "strict": True,
+    },
+}
+
+
+class Unmet(Exception):
+    """The engine did something else; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One engine under test. ``metrics_url`` is where it tells its gauges; None: nowhere known."""
+
+    client: EngineClient
+    model: str
+    metrics_url: str | None
+
+    async def chat(self, text: str = "How are you?", **fields: JsonValue) -> Json:
+        """A chat of one user message, greedy, without thinking unless the fields say otherwise."""
+        return await self.client.post_json("chat/completions", self.body(text, **fields))
+
+    def body(self, text: str = "How are you?", **fields: JsonValue) -> Json:
+        """The same as a request."""
+        messages: JsonValue = [{"role": "user", "content": text}]
+        return {"model": self.model, "messages": messages, "max_tokens": 64, **GREEDY, **NO_THINKING, **fields}
+
+    async def status(self, body: bytes | Json) -> int:
+        """Only the status of the answer."""
+        async with self.client.stream_raw(body) as response:
+            return response.status
+
+    async def stream(self, text: str = "How are you?", **fields: JsonValue) -> AsyncGenerator[str]:
+        """The ``data:`` of a stream's events."""
+        body = self.body(text, stream=True, stream_options={"include_usage": True}, **fields)
+        async with self.client.stream_raw(body) as response:
+            expect(response.status == 200, f"the stream answered {response.status}")
+            raw = b""
+            async with aclosing(response.chunks()) as chunks:
+                async for piece in chunks:
+                    raw += piece
+                    *whole, raw = raw.split(b"\n\n")
+                    for event in whole:
+                        if event.startswith(b"data:"):
+                            yield event.removeprefix(b"data:").strip().decode()
+
+    async def exposition(self) -> str:
+        """The engine's metrics as text. Raises Unmet where it has none."""
+        if self.metrics_url is None:
+            raise Unmet("its metrics have no known address")
+        async with aiohttp.ClientSession() as session, session.get(self.metrics_url) as response:
+            if response.status != 200:
+                raise Unmet(f"{self.metrics_url} answered {response.status}")
+            return await response.text()
+
+
+def choice_of(answer: Json) -> Json:
+    """The first choice. Raises Unmet."""
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise Unmet("the answer has no choice")
+    return choices[0]
+
+
+def message_of(answer: Json) -> Json:
+    """The first choice's message. Raises Unmet."""
+    message = choice_of(answer).get("message")
+    if not isinstance(message, dict):
+        raise Unmet("the choice has no message")
+    return message
+
+
+def calls_of(answer: Json) -> list[Json]:
+    """The functions that the message calls."""
+    calls = message_of(answer).get("tool_calls")
+    listed = cast(list[Json], calls) if isinstance(calls, list) else []
+    return [cast(Json, call["function"]) for call in listed if isinstance(call.get("function"), dict)]
+
+
+def arguments_of(function: Json) -> Json:
+    """A call's arguments. Raises Unmet when they are no JSON object."""
+    try:
+        value = cast(object, json.loads(str(function.get("arguments"))))
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise Unmet(f"the arguments are {function.get('arguments')!r}, no JSON object")
+    return cast(Json, value)
+
+
+def expect(holds: object, otherwise: str) -> None:
+    """Raise Unmet with the text unless it holds."""
+    if not holds:
+        raise Unmet(otherwise)

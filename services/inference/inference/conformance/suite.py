@@ -1,0 +1,83 @@
+"""All checks in their order, run one after another; what each found, as a table."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from inference.conformance import chats, running, tools
+from inference.conformance.probe import Probe, Unmet
+from memloop.wire.errors import MemloopError
+
+Check: TypeAlias = Callable[[Probe], Awaitable[str]]
+Verdict: TypeAlias = Literal["passed", "explained", "FAILED"]
+CHECKS: tuple[Check, ...] = (
+    chats.lists_its_model,
+    chats.a_reply_ends_by_itself,
+    chats.a_cut_reply_says_so,
+    chats.usage_is_told,
+    chats.a_stream_is_whole,
+    chats.greedy_is_repeatable,
+    chats.thinking_can_be_off,
+    chats.thinking_is_apart,
+    chats.a_reply_fits_its_schema,
+    tools.required_makes_one_call,
+    tools.a_named_tool_is_called,
+    tools.a_named_call_ends_as_a_call,
+    tools.none_calls_nothing,
+    tools.a_streamed_call_is_whole,
+    tools.a_tool_result_is_taken,
+    tools.the_writer_calls_without_thinking,
+    tools.the_writer_calls_while_thinking,
+    tools.the_writer_must_call_while_thinking,
+    chats.unknown_fields_do_no_harm,
+    chats.an_unknown_model_is_refused,
+    chats.an_over_long_prompt_is_refused,
+    chats.malformed_json_is_refused,
+    running.a_repeated_prefix_is_cached,
+    running.gauges_are_told,
+    running.a_stream_that_nobody_reads_stops,
+    running.an_answer_that_nobody_awaits_stops,
+)
+EXPLAINED: dict[Check, str] = {
+    tools.a_named_call_ends_as_a_call: "vLLM says stop; the memory writer reads the calls, not the reason",
+    tools.none_calls_nothing: "vLLM lets a raw call through; no loop asks with none",
+    chats.thinking_is_apart: "a model, or a parser, that does not think: loops that want thinking work without",
+    running.a_repeated_prefix_is_cached: "no prefix cache, or it is not told: reading costs more, nothing else",
+    running.gauges_are_told: "not vLLM or SGLang: autoscaling needs another signal",
+    running.a_stream_that_nobody_reads_stops: "cannot be seen without gauges",
+    running.an_answer_that_nobody_awaits_stops: "cannot be seen without gauges",
+}
+"""Failures that no part of the stack depends on, and why; those of running work only where gauges are missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One check's outcome; ``detail`` is what was seen, with the explanation if it has one."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    seconds: float
+
+
+async def run_checks(probe: Probe, checks: Sequence[Check] = CHECKS) -> AsyncIterator[Row]:
+    """Run them; a check that breaks on an error of the engine has failed."""
+    for check in checks:
+        began = time.perf_counter()
+        verdict, detail = await _outcome(check, probe)
+        yield Row(check.__name__.replace("_", " "), verdict, detail, time.perf_counter() - began)
+
+
+async def _outcome(check: Check, probe: Probe) -> tuple[Verdict, str]:
+    try:
+        return "passed", await check(probe)
+    except (Unmet, MemloopError, ValueError, LookupError, TypeError) as problem:
+        seen = str(problem)[:200] or type(problem).__name__
+    explanation = EXPLAINED.get(check)
+    if explanation is None or (check in _SEEN_BY_GAUGES and probe.metrics_url is not None):
+        return "FAILED", seen
+    return "explained", f"{seen} ({explanation})"
+
+
+_SEEN_BY_GAUGES = (running.a_stream_that_nobody_reads_stops, running.an_answer_that_nobody_awaits_stops)

@@ -1,0 +1,92 @@
+"""Checks of tool calls, which the memory writer lives on."""
+
+import json
+
+from inference.conformance.probe import TOOL, Probe, arguments_of, calls_of, choice_of, expect, message_of
+from memloop.loops.parsing import FoundCall, find_call
+from memloop.ports import Prompt, Sampling, ToolChoice
+from memloop.profiles import load_profile
+from memloop.wire.chat import ChatMessage, Json
+
+_NAMED: Json = {"type": "function", "function": {"name": "ignore_memory"}}
+_SMALL_TALK = "Decide what to remember from this conversation.\n\n[user]: How are you?"
+
+
+async def required_makes_one_call(probe: Probe) -> str:
+    """``required`` gives a native call whose arguments fit the schema, never an empty list."""
+    (function, *more) = calls_of(await probe.chat(_SMALL_TALK, tools=[TOOL], tool_choice="required")) or [{}]
+    expect(function.get("name") == "ignore_memory", "there is no native call")
+    expect(isinstance(arguments_of(function).get("reason"), str), f"the arguments are {function.get('arguments')}")
+    return f"{1 + len(more)} call(s)"
+
+
+async def a_named_tool_is_called(probe: Probe) -> str:
+    """A named ``tool_choice`` calls that tool."""
+    functions = calls_of(await probe.chat(_SMALL_TALK, tools=[TOOL], tool_choice=_NAMED))
+    expect([function.get("name") for function in functions] == ["ignore_memory"], f"it calls {functions}")
+    return "called"
+
+
+async def a_named_call_ends_as_a_call(probe: Probe) -> str:
+    """``finish_reason`` of a named choice is ``tool_calls``."""
+    reason = choice_of(await probe.chat(_SMALL_TALK, tools=[TOOL], tool_choice=_NAMED)).get("finish_reason")
+    expect(reason == "tool_calls", f"it ended with {reason!r}")
+    return "tool_calls"
+
+
+async def none_calls_nothing(probe: Probe) -> str:
+    """``none`` gives no call, and no call's text either."""
+    answer = await probe.chat(_SMALL_TALK, tools=[TOOL], tool_choice="none")
+    expect(not calls_of(answer), "it calls a tool")
+    expect("<tool_call>" not in str(message_of(answer).get("content")), "the text holds a raw <tool_call>")
+    return "text"
+
+
+async def a_streamed_call_is_whole(probe: Probe) -> str:
+    """The pieces of a streamed call join to one whose arguments are JSON."""
+    name, arguments = "", ""
+    async for event in probe.stream(_SMALL_TALK, tools=[TOOL], tool_choice="required"):
+        for choice in json.loads(event).get("choices", ()) if event != "[DONE]" else ():
+            for call in choice["delta"].get("tool_calls") or ():
+                name += call["function"].get("name") or ""
+                arguments += call["function"].get("arguments") or ""
+    expect(name == "ignore_memory", f"the name is {name!r}")
+    expect(isinstance(arguments_of({"arguments": arguments}).get("reason"), str), f"the arguments are {arguments!r}")
+    return "joined"
+
+
+async def the_writer_calls_without_thinking(probe: Probe) -> str:
+    """MemReader's prompt, its four tools, thinking off: a call that our parser finds."""
+    return await _writer_call(probe, choice="auto", thinking=False)
+
+
+async def the_writer_calls_while_thinking(probe: Probe) -> str:
+    """The same with thinking on: the call is not lost in it."""
+    return await _writer_call(probe, choice="auto", thinking=True)
+
+
+async def the_writer_must_call_while_thinking(probe: Probe) -> str:
+    """The same under ``required``."""
+    return await _writer_call(probe, choice="required", thinking=True)
+
+
+async def a_tool_result_is_taken(probe: Probe) -> str:
+    """A conversation goes on after a tool's message."""
+    call: Json = {"id": "c1", "type": "function", "function": {"name": "ignore_memory", "arguments": '{"reason": "x"}'}}
+    messages: list[Json] = [
+        {"role": "user", "content": "How are you?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "Done."},
+    ]
+    status = await probe.status({**probe.body(tools=[TOOL]), "messages": [*messages]})
+    expect(status == 200, f"it answered {status}")
+    return "200"
+
+
+async def _writer_call(probe: Probe, *, choice: ToolChoice, thinking: bool) -> str:
+    tools = load_profile("default").prompts["memory"].tools
+    message = ChatMessage(role="user", content=_SMALL_TALK)
+    prompt = Prompt((message,), Sampling(max_tokens=256), tools=tools, tool_choice=choice, thinking=thinking)
+    found = find_call(await probe.client.complete(prompt))
+    expect(isinstance(found, FoundCall), getattr(found, "problem", ""))
+    return getattr(found, "path", "")
