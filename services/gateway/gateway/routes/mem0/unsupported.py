@@ -10,8 +10,8 @@ from gateway.routes.mem0.errors import Mem0Route
 from memloop.wire.errors import NotSupported
 
 _ROUTES: Final = (
-    ("/v1/exports", ("POST",), "Exports in a schema: POST /v1/memory/export gives all memories as they are"),
-    ("/v1/exports/get", ("POST",), "Exports in a schema: POST /v1/memory/export gives all memories as they are"),
+    ("/v1/exports", ("POST",), "Exports in a schema: get_all gives the memories page by page"),
+    ("/v1/exports/get", ("POST",), "Exports in a schema: get_all gives the memories page by page"),
     ("/v1/summary", ("POST",), "Summaries of exports"),
     ("/v1/feedback", ("POST",), "Feedback"),
     ("/v2/entities/{kind}/{name}/profile", ("GET",), "Profiles"),
