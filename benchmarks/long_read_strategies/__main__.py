@@ -25,6 +25,7 @@ LENGTHS = (SHORT, 32_768, 131_072, 524_288, LONG)
 SEGMENTS = 8
 DISTRACTORS_PER_CHUNK = 0.2
 _SAFETY = 1.3
+_LEAST_READS = 4
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -87,28 +88,25 @@ async def _ways(engine: EngineClient, profile: Profile, options: argparse.Namesp
 
 
 async def _lengths(engine: EngineClient, profile: Profile, options: argparse.Namespace, ends_at: float) -> list[Cells]:
-    """Rows of growing length, as long as the next is likely to end within the budget."""
+    """Rows of growing length, each with as many reads as are likely to end within the budget."""
     rows: list[Cells] = []
     for way in (PLAIN, PARALLEL):
-        seconds_per_token = 0.0
+        reads, seconds_per_token = options.reads, 0.0
         for tokens in LENGTHS:
-            if time.monotonic() + _SAFETY * seconds_per_token * tokens > ends_at:
+            if seconds_per_token:
+                left_s = ends_at - time.monotonic()
+                reads = min(reads, int(left_s / (_SAFETY * seconds_per_token * tokens)))
+            if reads < _LEAST_READS:
                 break
             began = time.monotonic()
-            rows.append(await _length(engine, profile, way, tokens, options))
-            seconds_per_token = (time.monotonic() - began) / tokens
+            rows.append(await _length(engine, profile, way, tokens, reads, options.seed))
+            seconds_per_token = (time.monotonic() - began) / (reads * tokens)
     return rows
 
 
-async def _length(engine: EngineClient, profile: Profile, way: Way, tokens: int, options: argparse.Namespace) -> Cells:
+async def _length(engine: EngineClient, profile: Profile, way: Way, tokens: int, reads: int, seed: int) -> Cells:
     documents = await asyncio.to_thread(
-        documents_of,
-        profile,
-        tokens=tokens,
-        hops=way.hops,
-        count=options.reads,
-        seed=options.seed,
-        distractors_per_chunk=0.0,
+        documents_of, profile, tokens=tokens, hops=way.hops, count=reads, seed=seed, distractors_per_chunk=0.0
     )
     row = await measured(engine, profile, way, documents, tokens=tokens, alone=False)
     return row.cells()

@@ -5,7 +5,11 @@ import random
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from math import ceil
+from pathlib import Path
 
+from memloop.chunking import TokenizerSplitter
 from memloop.loops.reader import Reader
 from memloop.loops.reading import read_questions
 from memloop.loops.results import ReadResult
@@ -19,6 +23,7 @@ from trainer.tiny.documents import Document, random_document
 from trainer.tiny.evaluate import Score
 
 MAX_REREADS = 2
+_TOKENIZER = Path("services/inference/models/memloop-tiny/tokenizer.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +83,28 @@ class Row:
 def documents_of(
     profile: Profile, *, tokens: int, hops: int, count: int, seed: int, distractors_per_chunk: float
 ) -> list[Document]:
-    """Documents of about so many tokens, each with its facts at places of its own."""
+    """Documents of so many tokens of the tiny tokenizer, each with its facts at places of its own."""
     rng = random.Random(f"{seed} {tokens} {hops}")
     chunk_tokens = profile.budget.chunk_tokens
     return [
         random_document(
             rng,
-            chunks=max(2, tokens // chunk_tokens),
+            chunks=chunks_for(tokens, chunk_tokens=chunk_tokens),
             chunk_tokens=chunk_tokens,
             hops=hops,
             distractors_per_chunk=distractors_per_chunk,
         )
         for _ in range(count)
     ]
+
+
+@cache
+def chunks_for(tokens: int, *, chunk_tokens: int) -> int:
+    """How many of the world's chunks, which fall short of ``chunk_tokens`` a little, make so many tokens."""
+    probe = random_document(random.Random(0), chunks=32, chunk_tokens=chunk_tokens, hops=1, distractors_per_chunk=0.0)
+    splitter = TokenizerSplitter(_TOKENIZER.read_bytes())
+    per_chunk = sum(splitter.count(chunk.text) for chunk in probe.chunks) / len(probe.chunks)
+    return max(2, ceil(tokens / per_chunk))
 
 
 async def read_one(model: ChatModel, profile: Profile, way: Way, document: Document) -> ReadResult:

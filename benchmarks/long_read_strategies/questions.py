@@ -4,7 +4,7 @@ import random
 import time
 from collections.abc import Sequence
 
-from benchmarks.long_read_strategies.measure import Row
+from benchmarks.long_read_strategies.measure import Row, chunks_for
 from memloop.loops.reader import Reader
 from memloop.loops.reading import read_questions
 from memloop.ports import ChatModel, Chunk, HeldChunks
@@ -41,7 +41,9 @@ async def measured_questions(
     """A row for whole documents: all their questions in one read each, or one read for each question in turn."""
     budget, right, usage, began = profile.budget.chunk_tokens, 0, Usage(), time.perf_counter()
     for number in range(count):
-        facts, chunks = document_with_many_facts(seed + number, chunks=tokens // budget, chunk_tokens=budget)
+        facts, chunks = document_with_many_facts(
+            seed + number, chunks=chunks_for(tokens, chunk_tokens=budget), chunk_tokens=budget
+        )
         texts = [question_of(fact).text() for fact in facts]
         for group in [texts] if together else [[text] for text in texts]:
             results = await read_questions(

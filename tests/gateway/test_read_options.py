@@ -1,17 +1,21 @@
-"""Options and many questions through the gateway's reads: records, events, budgets, refusals."""
+"""Options and many questions through the gateway's reads: records, events, budgets, resuming, refusals."""
 
 import pytest
 
 from gateway.reading_options import check_options
+from gateway.reads import new_record, run_read
 from memloop.loops.parity import PUBLISHED
+from memloop.ports import ChatModel, Prompt
 from memloop.profiles import load_profile
-from memloop.wire.errors import Unprocessable
-from memloop.wire.long_read import Document, SaveTo
+from memloop.wire.errors import EngineError, Unprocessable
+from memloop.wire.long_read import Document, LongRead, ReadEvent, SaveTo
 from tests.fakes.model import ScriptedModel, says
 from tests.gateway.redis_view import connected, keys
 from tests.gateway.test_reading_plan import asked as request_of
 from tests.gateway.test_reading_plan import planned
-from tests.gateway.test_reads import job, read
+from tests.gateway.test_reads import job, read, shown, tools
+from tests.memloop.side_by_side_models import Shuffled
+from tests.memloop.test_journal import DictCheckpoints
 
 BOTH = ["Where?", "Who?"]
 
@@ -128,3 +132,47 @@ def test_parity_takes_the_published_numbers_and_no_others() -> None:
     assert plan.profile.prompts["judge"].sampling.max_tokens == 1024
     with pytest.raises(Unprocessable, match="chunk_tokens of 5000"):
         planned(options={"parity": True}, chunk_tokens=4000)
+
+
+@pytest.mark.parametrize("died_after", [1, 4, 7, 9])
+async def test_a_read_of_segments_and_questions_that_died_repeats_its_events_and_goes_on(
+    redis_url: str, died_after: int
+) -> None:
+    asked = job(
+        question=None,
+        questions=BOTH,
+        document=Document(text="one two three four. " * 24),
+        options={"parallel": {"segments": 2}},
+    )
+    checkpoints, calls = DictCheckpoints(), 0
+
+    def dies(prompt: Prompt) -> str | Exception:
+        nonlocal calls
+        calls += 1
+        return by_question(prompt) if calls <= died_after else EngineError("gone")
+
+    async def run(model: ChatModel, events: list[ReadEvent]) -> LongRead:
+        async def publish(event: ReadEvent, record: LongRead) -> None:
+            del record
+            events.append(event)
+
+        async with tools(redis_url, model) as made:
+            return await run_read(
+                asked,
+                new_record(asked),
+                tools=made,
+                checkpoints=checkpoints,
+                publish=publish,
+                started_at=1e12,
+                first_sequence=0,
+            )
+
+    before: list[ReadEvent] = []
+    after: list[ReadEvent] = []
+    with pytest.raises(EngineError):
+        await run(Shuffled(ScriptedModel(dies), 1), before)
+    model = ScriptedModel(by_question)
+    record = await run(Shuffled(model, 2), after)
+    assert [shown(event) for event in after[: len(before)]] == [shown(event) for event in before]
+    assert [each.output_text for each in record.outputs] == ["Rome", "Ann"]
+    assert (record.usage.llm_calls, model.calls) == (10, 10 - min(died_after, 10))

@@ -100,10 +100,10 @@ async def test_heads_share_the_memorys_tokens_and_only_the_stalest_is_rewritten(
     result = await read_document(
         "q", chunks_of(*"vwxyz"), model=model, profile=PROFILE, options=options, report=recorder
     )
-    assert [step.memory for step in reads(recorder)] == ["A", "B\nA", "B\nA", "C\nB", "D\nC"]
+    assert [step.memory for step in reads(recorder)] == ["A", "A\nB", "A\nB", "B\nC", "C\nD"]
     assert model.prompts[0].sampling.max_tokens == PROFILE.budget.memory_tokens // 2
-    assert "D\nC" in model.asked[-1]
-    assert result.memory == "D\nC"
+    assert "C\nD" in model.asked[-1]
+    assert result.memory == "C\nD"
 
 
 @given(st.lists(st.text(max_size=2), max_size=30), st.integers(1, 5))

@@ -68,7 +68,7 @@ class Metrics:
             "longread_resumed", "Long reads taken up again after a worker was lost.", registry=registry
         )
         self.longread_chunk_seconds = Histogram(
-            "longread_chunk_seconds", "Time of one chunk's call.", buckets=_LATENCY_S, registry=registry
+            "longread_chunk_seconds", "From one chunk of a read to the next.", buckets=_LATENCY_S, registry=registry
         )
         self.upstream_abort = Counter(
             "upstream_abort", "Engine requests aborted because the client left.", registry=registry

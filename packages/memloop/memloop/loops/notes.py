@@ -35,9 +35,8 @@ class Notes:
         return Notes(heads, (*later, number))
 
     def text(self, empty: str) -> str:
-        """All heads that hold something, as one memory, the freshest first."""
-        fresh_first = (self.heads[number] for number in reversed(self.stale_first))
-        return "\n".join(told(fresh_first, empty)) or empty
+        """All heads that hold something, as one memory, the freshest last."""
+        return "\n".join(told((self.heads[number] for number in self.stale_first), empty)) or empty
 
 
 def told(memories: Iterable[str], empty: str) -> list[str]:

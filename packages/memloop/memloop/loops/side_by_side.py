@@ -74,15 +74,19 @@ async def branches(
 ) -> list[Result]:
     """Run the works, each with a report of its own; all their results, in order.
 
-    Raises BudgetSpent after all have ended, when one of them had to end for it.
+    Raises BudgetSpent after all have ended, when one of them had to end for it. A branch that fails leaves its turn
+    open: what others say after it would come in another order when the read is taken up again.
     """
     turns = InTurns(len(works), report)
 
     async def run(number: int) -> Result:
         try:
-            return await works[number](turns.of(number))
-        finally:
+            result = await works[number](turns.of(number))
+        except BudgetSpent:
             await turns.close(number)
+            raise
+        await turns.close(number)
+        return result
 
     return all_of(await together([run(number) for number in range(len(works))]))
 
