@@ -15,7 +15,9 @@ from yarl import URL
 
 from benchmarks.gateway import results, servers
 from benchmarks.gateway.load import closed_loop
+from benchmarks.gateway.plot import draw
 from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, Goal, Row, Rows
+from benchmarks.gateway.soak import soak
 from benchmarks.gateway.workload import LEVELS, Level, remember, requests
 from benchmarks.mock_engine import mock_engine
 
@@ -100,10 +102,13 @@ def main() -> None:
             *([beside.target] if beside.target else []),
         ]
         rows = uvloop.run(run(targets, store, console))
-    figures = Rows(rows).figures()
+        soaked = uvloop.run(soak(gateway))
+    figures = Rows(rows, soaked).figures()
     met = list(results.goals(figures))
+    draw(rows)
     show(console, rows, met, beside)
-    print(orjson.dumps(summary(rows, figures, met, beside) | {"load_before": round(load_before, 2)}).decode())
+    told = summary(rows, figures, met, beside) | {"load_before": round(load_before, 2), "soak": asdict(soaked)}
+    print(orjson.dumps(told).decode())
 
 
 def summary(

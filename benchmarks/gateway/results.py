@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.gateway.load import Load
+from benchmarks.gateway.soak import Soak
 from benchmarks.gateway.workload import Kind, Level
 from benchmarks.mock_engine import STREAM_EVENTS
 
@@ -73,8 +74,9 @@ class Goal:
 class Rows:
     """The rows of a run and what follows from them."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], soak: Soak | None = None) -> None:
         self._rows = rows
+        self._soak = soak
 
     def figures(self) -> dict[str, float | None]:
         """The figures of the last line, by name; None where the peer was not there."""
@@ -88,8 +90,12 @@ class Rows:
             "litellm_rps_ratio_c32": ratio(self._rate(OFF), self._rate(LITELLM)),
             "added_p50_ms": self.added(OFF, "json", ADDED_AT, 50),
             "added_p99_ms": self.added(OFF, "json", ADDED_AT, 99),
-            "rss_mb": max((row.rss_mb["gateway"] for row in self._rows if row.target in {OFF, ON}), default=None),
+            "rss_mb": max((*self._rss_mb(), *(self._soak.rss_mb if self._soak else ())), default=None),
+            "rss_slope_percent": self._soak.slope_percent if self._soak else None,
         }
+
+    def _rss_mb(self) -> Iterable[float]:
+        return (row.rss_mb["gateway"] for row in self._rows if row.target in {OFF, ON})
 
     def cpu_ms(self, target: str, process: str, kind: str) -> float | None:
         """CPU per request of one process, over all levels of a kind."""
@@ -123,6 +129,7 @@ def goals(figures: dict[str, float | None]) -> Iterable[Goal]:
     yield Goal("litellm_cpu_ratio_stream", figures["litellm_cpu_ratio_stream"], 30, at_least=True)
     yield Goal("litellm_rps_ratio_c32", figures["litellm_rps_ratio_c32"], 20, at_least=True)
     yield Goal("rss_mb", figures["rss_mb"], 120)
+    yield Goal("rss_slope_percent", figures["rss_slope_percent"], 1)
 
 
 def ratio(over: float | None, under: float | None) -> float | None:
