@@ -21,7 +21,7 @@ from gateway.long_context import ReadContext
 from gateway.recall import Recall, recall
 from gateway.services import Services
 from gateway.turns import last_user_index, newest_turn
-from memloop.wire.chat import ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
+from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, Usage
 
@@ -84,7 +84,7 @@ async def begin_turn(
 
     ``context``: what was read before, because the chat did not fit. ``left_out``: what the key does not allow.
     """
-    options = chat.memory or MemoryOptions()
+    options = chat.memory or NO_OPTIONS
     told = context is not None or left_out is not None
     if not told and (options.mode == "off" or (namespace is None and chat.memory is None)):
         return None

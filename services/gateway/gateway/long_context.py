@@ -27,7 +27,7 @@ from memloop.loops.steps import ReadStep
 from memloop.ports import Chunks
 from memloop.profiles import neutralise
 from memloop.service.tracing import past_span, span
-from memloop.wire.chat import ChatRequest, Json, LongContext, MemoryOptions, PartRead, SentMessage
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, LongContext, PartRead, SentMessage
 from memloop.wire.errors import Timeout, Unprocessable
 from memloop.wire.long_read import Document, LongReadRequest
 from memloop.wire.memory import Usage
@@ -67,7 +67,7 @@ async def oversize_of(services: Services, chat: ChatRequest, fields: Json, princ
 
     Raises InvalidRequest (400, ``context_length_exceeded``), and Forbidden for a key that may not read.
     """
-    if (chat.memory or MemoryOptions()).long_context == "off":
+    if (chat.memory or NO_OPTIONS).long_context == "off":
         return None
     principal.require("long-read", param="memory.long_context")
     window = await _window(services, chat.model)

@@ -72,7 +72,7 @@ class Meter:
 
     def finish(self) -> None:
         """The answer is complete."""
-        self._metrics.overhead_seconds.labels(self._route).observe(self._ours_s)
+        self._metrics.count_overhead(self._route, self._ours_s)
 
 
 def _count(usage: Json, names: tuple[str, str]) -> int | None:

@@ -1,5 +1,6 @@
 """Every metric of the gateway and its worker, made in this one place. No label holds a user's id or text."""
 
+from functools import lru_cache
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -41,6 +42,8 @@ class Metrics:
             buckets=tuple(float(4**power) for power in range(1, 11)),
             registry=registry,
         )
+        self._token_usage_of = lru_cache(maxsize=64)(self.token_usage.labels)
+        self._overhead_of = lru_cache(maxsize=64)(self.overhead_seconds.labels)
         self.memory_search_seconds = Histogram(
             "memory_search_seconds",
             "Time of a memory search.",
@@ -89,4 +92,8 @@ class Metrics:
 
     def count_tokens(self, kind: Literal["input", "output"], operation: str, tokens: int) -> None:
         """Count the tokens of one engine call."""
-        self.token_usage.labels(kind, operation).observe(tokens)
+        self._token_usage_of(kind, operation).observe(tokens)
+
+    def count_overhead(self, route: str, seconds: float) -> None:
+        """One request's time in which no engine worked on it."""
+        self._overhead_of(route).observe(seconds)

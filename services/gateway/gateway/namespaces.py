@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from gateway.principal import Principal
-from memloop.wire.chat import ChatRequest, MemoryOptions
+from memloop.wire.chat import NO_OPTIONS, ChatRequest
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Namespace
 
@@ -18,7 +18,7 @@ def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, 
     ``safety_identifier``, ``user``. Agent and run come from ``memory``, else from ``metadata``. An empty string
     counts as absent. Raises Unprocessable for an id of more than 256 characters.
     """
-    asked = chat.memory or MemoryOptions()
+    asked = chat.memory or NO_OPTIONS
     metadata = chat.metadata or {}
     user_id = _first(
         ("memory.user_id", asked.user_id),

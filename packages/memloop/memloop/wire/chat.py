@@ -4,7 +4,7 @@ Unknown fields are kept on every model, so that what an engine adds reaches the 
 Source: OpenAI API reference, "Chat Completions".
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
@@ -68,6 +68,10 @@ class MemoryOptions(Wire):
     top_k: Annotated[int, Integral] = Field(default=10, ge=1, le=100, strict=True)
     max_tokens: Annotated[int, Integral] = Field(default=1500, ge=1, le=32_768, strict=True)
     long_context: Literal["auto", "off"] = "off"
+
+
+NO_OPTIONS: Final = MemoryOptions()
+"""What a request that says nothing of memory means."""
 
 
 class StreamOptions(OpenWire):
