@@ -1,7 +1,9 @@
 """``memory.long_context: auto``: parts that do not fit the window are read, and a memory stands in their place."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 
+import aiohttp
 import pytest
 
 from gateway.settings import GatewaySettings
@@ -134,6 +136,14 @@ async def test_read_that_takes_too_long_fails_the_chat(settings: GatewaySettings
     await engine.until_running(0)
 
 
+async def test_client_that_waits_no_longer_ends_the_read(gateway: Gateway, engine: FakeEngine) -> None:
+    engine.will(Says("note 1"), Hangs())
+    body = {"model": MODEL, "messages": [_user(LONG), _user(QUESTION)], "memory": AUTO}
+    answer = await gateway.post(CHAT, body, headers={"X-Request-Timeout": "0.5"})
+    assert (answer.status, answer.error["code"]) == (504, "deadline_exceeded")
+    await engine.until_running(0)
+
+
 async def test_engine_that_breaks_while_reading_fails_the_chat(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(Says("note 1"), Refuses(500, {"error": {"message": "broken"}}))
     answer = await _chat(gateway, _user(LONG), _user(QUESTION))
@@ -153,7 +163,7 @@ async def test_stream_begins_at_once_with_heartbeats_and_ends_with_what_was_read
     assert answer.chunks[-1]["memory"]["long_context"]["parts"][0]["chunks"] == CHUNKS
 
 
-def _open(gateway: Gateway):
+def _open(gateway: Gateway) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
     body = {"model": MODEL, "messages": [_user(LONG), _user(QUESTION)], "memory": AUTO, "stream": True}
     return gateway.http.post(gateway.url + CHAT, json=body)
 

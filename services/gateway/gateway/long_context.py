@@ -17,7 +17,6 @@ from gateway.answers import objects_in
 from gateway.loop_calls import WatchedModel
 from gateway.metrics import Metrics
 from gateway.oversized import Oversize, Part, oversize
-from gateway.principal import Principal
 from gateway.reading_plan import ReadingPlan, cut, plan_read
 from gateway.services import Services
 from memloop.loops.budget import Budgeted, BudgetSpent
@@ -62,14 +61,13 @@ class _Cut:
     chunks: Chunks
 
 
-async def oversize_of(services: Services, chat: ChatRequest, fields: Json, principal: Principal) -> Oversize | None:
+async def oversize_of(services: Services, chat: ChatRequest, fields: Json) -> Oversize | None:
     """What must be read before the chat can be answered; None when nothing must, or it was not asked for.
 
-    Raises InvalidRequest (400, ``context_length_exceeded``), and Forbidden for a key that may not read.
+    Raises InvalidRequest (400, ``context_length_exceeded``), and what the engine raises.
     """
     if (chat.memory or NO_OPTIONS).long_context == "off":
         return None
-    principal.require("long-read", param="memory.long_context")
     window = await _window(services, chat.model)
     return await asyncio.to_thread(
         oversize, chat, fields, profile=services.profile, splitter=services.splitter, window=window

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.answers import parsed_object, reply_text
 from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
+from gateway.deadline import deadline_s, within
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.direct_route import DirectRoute
 from gateway.disconnect import ClientGone, stop_when_gone
@@ -59,7 +60,8 @@ async def create_chat_completion(
         chat, left_out = permitted(chat, namespace, principal)
 
     async def answer(attempt: Attempt) -> Response:
-        async def prepared(context: ReadContext | None = None) -> Prepared:
+        async def prepared(over: Oversize | None) -> Prepared:
+            context = await read_context(services, chat, body.fields, over, allowance) if over is not None else None
             with meter.ours():
                 event_id = f"evt_{attempt.id_of()}"
                 turn = await begin_turn(
@@ -67,15 +69,12 @@ async def create_chat_completion(
                 )
                 return turn, engine_body(body, turn, context)
 
-        async def prepared_by_reading(over: Oversize) -> Prepared:
-            return await prepared(await read_context(services, chat, body.fields, over, allowance))
-
         with meter.ours():
             await allowance.admit(body.fields["messages"])
-            over = await oversize_of(services, chat, body.fields, principal)
+            over = await oversize_of(services, chat, body.fields)
         if over is None:
-            return await at_the_engine(request, services, meter, await prepared())
-        work = partial(prepared_by_reading, over)
+            return await at_the_engine(request, services, meter, await prepared(over))
+        work = partial(prepared, over)
         if chat.stream:
             call = EngineCall(request, services, meter)
             return call.event_stream(events_after(work, call, services, meter))
@@ -88,9 +87,9 @@ async def create_chat_completion(
 
 
 async def _watched(work: Callable[[], Awaitable[Prepared]], request: Request, services: Services) -> Prepared:
-    """What the work gives; it ends when the client leaves."""
+    """What the work gives; it ends when the client leaves, or waits no longer."""
     try:
-        async with stop_when_gone(request.receive):
+        async with within(deadline_s(request.headers)), stop_when_gone(request.receive):
             return await work()
     except ClientGone:
         services.metrics.upstream_abort.inc()
