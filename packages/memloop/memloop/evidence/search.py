@@ -30,17 +30,21 @@ def _look(chunk: Chunk, tail: str, claims: Sequence[Claim], found: list[list[Tex
     """Add what this chunk holds; the tail to look at again with the next: a sentence that may go on there."""
     text = tail + chunk.text
     base = chunk.start - len(tail)
-    sentences = list(sentences_of(text))
     low = folded(text)
-    likely = [number for number, claim in enumerate(claims) if _may_hold(low, claim) and _open(found[number])]
-    for sentence in sentences if likely else ():
+    likely = [number for number, claim in enumerate(claims) if _open(found[number]) and _may_hold(low, claim)]
+    for sentence in sentences_of(text) if likely else ():
         low = folded(sentence.text)
         hits = [number for number in likely if _may_hold(low, claims[number])]
         words = words_of(sentence.text) if hits and len(sentence.text) <= _LONGEST_SENTENCE_CHARS else ()
         for number in hits:
             if supports(words, claims[number]):
                 _add(found[number], TextSpan(base + sentence.start, base + sentence.end, sentence.text, chunk.index))
-    return text[sentences[-1].start :][-_LONGEST_SENTENCE_CHARS:] if sentences else ""
+    return _last_sentence(text[-_LONGEST_SENTENCE_CHARS:])
+
+
+def _last_sentence(text: str) -> str:
+    start = max((sentence.start for sentence in sentences_of(text)), default=len(text))
+    return text[start:]
 
 
 def _may_hold(low: str, claim: Claim) -> bool:
