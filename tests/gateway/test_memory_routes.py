@@ -212,13 +212,6 @@ async def test_another_tenants_ids_do_not_exist(redis_url: str) -> None:
         assert (await it.get("/v1/memory?user_id=alice")).status == 401
 
 
-@pytest.mark.parametrize("path", ["export", "import"])
-async def test_what_is_not_served_yet_says_so(redis_url: str, path: str) -> None:
-    async with api(redis_url, script(TEA)) as it:
-        answer = await it.post(f"/v1/memory/{path}", {})
-    assert (answer.status, answer.error["type"]) == (501, "not_implemented")
-
-
 async def test_without_redis_an_add_is_refused_with_a_time_to_come_back(redis_url: str) -> None:
     server = RedisServer.start()
     async with api(server.url, script(TEA)) as it:

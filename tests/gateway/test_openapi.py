@@ -19,8 +19,6 @@ OPERATIONS: dict[str, dict[str, Any]] = {
 WITHOUT_BODY = (
     "POST /v1/long-read/{read_id}/cancel",
     "POST /v1/memory/{item_id}/recover",
-    "POST /v1/memory/export",
-    "POST /v1/memory/import",
 )
 
 

@@ -57,6 +57,14 @@ class Batch:
         self._stored = frozenset(self._records)
         self._dirty: dict[str, None] = {}
 
+    def knows(self, item_id: str) -> bool:
+        """Whether a record has this id."""
+        return item_id in self._records
+
+    def add(self, record: Record) -> None:
+        """Make a record part of the set that is to be written as it is."""
+        self._save(record.decided("imported", self.context.written_at))
+
     def add_known(self, record: Record) -> None:
         """Make a stored record part of the set, unless it is already."""
         self._records.setdefault(record.item.id, record)

@@ -10,7 +10,7 @@ from pydantic import JsonValue, TypeAdapter
 from memloop.wire.memory import VersionChange
 from memory_store.conflicts import Rule
 
-Cause: TypeAlias = Rule | Literal["overtaken", "edited", "deleted", "recovered"]
+Cause: TypeAlias = Rule | Literal["overtaken", "edited", "deleted", "recovered", "imported"]
 
 
 _BECAUSE: Mapping[str, str] = {
@@ -25,6 +25,7 @@ _BECAUSE: Mapping[str, str] = {
     "overtaken": "another statement about {key!r} took over part of its time",
     "edited": "a client edited it",
     "deleted": "a client deleted it",
+    "imported": "it came from a file",
     "recovered": "a client took its deletion back",
 }
 

@@ -63,6 +63,19 @@ def snapshot_id(item_id: str, version: int) -> str:
     return _uuid("snapshot", item_id, str(version))
 
 
+def is_item_id(text: str) -> bool:
+    """Whether an item of ours can have this id: a UUID as we write it."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def imported_id(namespace: Namespace, former_id: str) -> str:
+    """The id of a version that came from elsewhere: nobody can aim it at an item of another tenant."""
+    return _uuid("imported", *_namespace_parts(namespace), former_id)
+
+
 def raw_turn_id(namespace: Namespace, draft: MemoryDraft, said_at: datetime | None, write: str) -> str:
     """The id of a raw turn: equal turns at different times, or of different writes, are different turns."""
     time = said_at.isoformat() if said_at else ""

@@ -31,6 +31,7 @@ from memory_store.routes import Capabilities, store_routes
 from memory_store.sentence_encoder import SentenceEncoder
 from memory_store.settings import Settings
 from memory_store.sparse import Bm25
+from memory_store.transfer import Transfer
 from memory_store.upkeep import Upkeep
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
@@ -87,6 +88,7 @@ def build(
         metrics=metrics,
         clock=clock,
     )
+    transfer = Transfer(adapters.vectors, encoding, lanes=lanes, clock=clock)
     listings = Listings(adapters.vectors, clock=clock)
 
     @contextlib.asynccontextmanager
@@ -106,7 +108,7 @@ def build(
         settings=settings,
         routers=[
             store_routes(
-                Capabilities(writer, retrieval, items, recovery, buffers, listings, upkeep, gate),
+                Capabilities(writer, retrieval, items, recovery, buffers, listings, upkeep, transfer, gate),
                 key=settings.store_key.get_secret_value() if settings.store_key else None,
             )
         ],

@@ -29,6 +29,7 @@ from memloop.wire.memory import (
     StoreBatch,
     StoreSearch,
 )
+from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memory_store.admin_routes import admin_routes
 from memory_store.buffers import Buffers
 from memory_store.gate import Gate
@@ -36,6 +37,7 @@ from memory_store.items import Items, Owned
 from memory_store.listing import Listings
 from memory_store.recovery import Recovery
 from memory_store.retrieval import Retrieval, View
+from memory_store.transfer import Transfer
 from memory_store.upkeep import Upkeep
 from memory_store.writing import Writer
 
@@ -53,6 +55,7 @@ class Capabilities:
     buffers: Buffers
     listings: Listings
     upkeep: Upkeep
+    transfer: Transfer
     gate: Gate
 
 
@@ -72,6 +75,7 @@ def store_routes(parts: Capabilities, *, key: str | None) -> APIRouter:
     router.include_router(_item_routes(parts))
     router.include_router(_owned_routes(parts.items, parts.recovery))
     router.include_router(_buffer_routes(parts))
+    router.include_router(_transfer_routes(parts.transfer))
     router.include_router(admin_routes(parts.upkeep))
     return router
 
@@ -139,6 +143,21 @@ def _owned_routes(items: Items, recovery: Recovery) -> APIRouter:
         return await recovery.recover(owned)
 
     _ = read, edit, delete, history, recover
+    return router
+
+
+def _transfer_routes(transfer: Transfer) -> APIRouter:
+    router = APIRouter(tags=["items"])
+
+    @router.post("/items/export")
+    async def export(request: StoreExport) -> ExportPage:
+        return await transfer.export(request)
+
+    @router.post("/items/import")
+    async def take(request: StoreImport) -> Imported:
+        return await transfer.take(request)
+
+    _ = export, take
     return router
 
 

@@ -3,6 +3,21 @@
 from tests.gateway.tenants import Attempt
 
 SAID = {"messages": [{"role": "user", "content": "Mine."}], "user_id": "alice"}
+_AIMED = {
+    "item": {
+        "id": "{item}",
+        "memory": "B was here",
+        "key": "tea",
+        "memory_type": "UserMemory",
+        "user_id": "alice",
+        "valid_from": "2026-01-01T00:00:00Z",
+        "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z",
+        "hash": "",
+    },
+    "confirmed_at": "2026-01-01T00:00:00Z",
+}
+"""A line of a file that names an item of A."""
 
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/memory/add": [
@@ -45,8 +60,13 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/memory/buffers/flush": [
         Attempt("/v1/memory/buffers/flush", {"user_id": "alice"}, 202, lambda body: body == {"events": []})
     ],
-    "POST /v1/memory/export": [Attempt("/v1/memory/export", {"user_id": "alice"}, 501)],
-    "POST /v1/memory/import": [Attempt("/v1/memory/import", {"user_id": "alice"}, 501)],
+    "POST /v1/memory/export": [
+        Attempt("/v1/memory/export", {"user_id": "alice"}, 200, lambda body: body == {"exported": 0}),
+        Attempt("/v1/memory/export", {"user_id": "alice", "tenant": "a"}, 422),
+    ],
+    "POST /v1/memory/import": [
+        Attempt("/v1/memory/import", _AIMED, 200, lambda body: (body["imported"], body["failed"]) == (1, 0))
+    ],
     "GET /v1/memory": [
         Attempt("/v1/memory?user_id=alice", None, 200, lambda body: body["items"] == []),
         Attempt("/v1/memory?user_id=alice&cursor={cursor}", None, 200, lambda body: body["items"] == []),

@@ -42,6 +42,7 @@ from memloop.wire.memory import (
     StoreBatch,
     StoreSearch,
 )
+from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 
 _TENANT_HEADER = "x-memloop-tenant"
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
@@ -98,6 +99,14 @@ class StoreClient:
     async def listing(self, request: StoreList) -> Listing:
         """A page of a tenant's memories, newest first. Raises Unprocessable beyond what a listing reaches."""
         return _read(Listing, await self._http.json("POST", "v1/items/list", body=_body(request)))
+
+    async def export(self, request: StoreExport) -> ExportPage:
+        """A page of a scope's versions as lines."""
+        return _read(ExportPage, await self._http.json("POST", "v1/items/export", body=_body(request)))
+
+    async def take(self, request: StoreImport) -> Imported:
+        """Import lines into a tenant."""
+        return _read(Imported, await self._http.json("POST", "v1/items/import", body=_body(request)))
 
     async def entities(self, scope: Scope) -> Entities:
         """The users, agents and runs of whom anything is stored in the scope."""

@@ -1,9 +1,9 @@
 """``/v1/memory``: add, search, list, read, edit, delete, erase; events; buffers."""
 
-from typing import Annotated, Never, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
 from gateway.bodies import read_ours
@@ -13,8 +13,8 @@ from gateway.idempotency import Attempt, refuse_key_of_batch, subject_of_user
 from gateway.memory_calls import check_has_text, erase_everywhere, search, write, write_batch
 from gateway.principal import Principal
 from gateway.services import Services
+from gateway.transfer import exported, imported
 from memloop.wire.base import Wire
-from memloop.wire.errors import ErrorEnvelope, NotSupported
 from memloop.wire.memory import (
     BatchResult,
     BufferPage,
@@ -33,7 +33,9 @@ from memloop.wire.memory import (
     SearchResult,
     StoreSearch,
 )
+from memloop.wire.transfer import Imported, StoreExport
 
+_JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
 _ENDED = ("completed", "failed")
 _IF_MATCH = r'^(\*|(W/)?"?[0-9]{1,18}"?)$'
 """A version: ``3``, ``"3"`` or ``W/"3"``; ``*`` is any."""
@@ -51,6 +53,16 @@ class Accepted(Wire):
 
     event_id: str
     status: EventStatus = "queued"
+
+
+class MemoryExport(Wire):
+    """``POST /v1/memory/export``: whose memories, raw turns too, and whether only live versions are wanted."""
+
+    user_id: str = Field(min_length=1, max_length=256)
+    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
+    run_id: str | None = Field(default=None, min_length=1, max_length=256)
+    include_raw: bool = False
+    latest_only: bool = False
 
 
 class FlushRequest(Wire):
@@ -192,18 +204,36 @@ async def flushed(flush: FlushRequest, services: Services, principal: Principal,
     return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))
 
 
-@router.post("/export", dependencies=[_READ], response_model=ErrorEnvelope, status_code=501)
-async def export_memory(principal: PrincipalDep) -> Never:
-    """Not served yet."""
-    del principal
-    raise NotSupported("Exporting memories is not served yet.")
+@router.post(
+    "/export",
+    dependencies=[_READ, Room],
+    response_class=StreamingResponse,
+    responses={200: {"description": "One memory a line, then their number", "content": _JSONL}},
+    openapi_extra=body_of(MemoryExport),
+)
+async def export_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> StreamingResponse:
+    """A user's memories as JSONL: every version, without vectors."""
+    asked = await read_ours(request, MemoryExport)
+    await allowance.admit()
+    scope = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
+    export = StoreExport(scope=scope, **asked.model_dump(exclude=_NAME_FIELDS))
+    first = await services.store.export(export)
+    return StreamingResponse(exported(services.store, export, first), media_type="application/jsonl")
 
 
-@router.post("/import", dependencies=[_WRITE], response_model=ErrorEnvelope, status_code=501)
-async def import_memory(principal: PrincipalDep) -> Never:
-    """Not served yet."""
-    del principal
-    raise NotSupported("Importing memories is not served yet.")
+@router.post(
+    "/import",
+    dependencies=[_WRITE, Room],
+    openapi_extra={"requestBody": {"required": True, "content": _JSONL}},
+)
+async def import_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Imported:
+    """Take the lines of an export into the caller's own tenant; repeating it changes nothing."""
+    await allowance.admit()
+    return await imported(services.store, principal.tenant, request.stream())
 
 
 @router.get("", dependencies=[_READ])

@@ -1,0 +1,75 @@
+"""Memories as JSONL, out and in, a page at a time: neither way holds more than a page in memory."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+
+import orjson
+
+from memloop.clients import StoreClient
+from memloop.wire.errors import MemloopError, TooLarge
+from memloop.wire.transfer import MAX_LINES, ExportPage, Imported, NumberedLine, StoreExport, StoreImport
+
+_MAX_LINE_BYTES = 1024 * 1024
+_MAX_BATCH_BYTES = 4 * 1024 * 1024
+_MAX_ERRORS = 100
+_COUNT_LINE = b'{"exported":'
+
+
+async def exported(store: StoreClient, request: StoreExport, first: ExportPage) -> AsyncGenerator[bytes]:
+    """The lines from the first page on. The last one counts them; an error in its place says that some are missing."""
+    page, count = first, 0
+    while True:
+        for line in page.lines:
+            yield line.model_dump_json().encode() + b"\n"
+        count += len(page.lines)
+        if page.next_cursor is None:
+            break
+        try:
+            page = await store.export(request.model_copy(update={"cursor": page.next_cursor}))
+        except MemloopError as error:
+            yield orjson.dumps({"error": {"message": error.message, "type": "api_error"}}) + b"\n"
+            return
+    yield b"%s%d}\n" % (_COUNT_LINE, count)
+
+
+async def imported(store: StoreClient, tenant: str, body: AsyncIterator[bytes]) -> Imported:
+    """Import the body's lines in batches. Raises TooLarge for a line over 1 MiB, and what the store raises.
+
+    What came before such an error is imported; sending the file again goes on from there.
+    """
+    total = Imported()
+    batch: list[NumberedLine] = []
+    size = number = 0
+    async for raw in _lines(body):
+        number += 1
+        if not raw.strip() or raw.startswith(_COUNT_LINE):
+            continue
+        batch.append(NumberedLine(number=number, text=raw.decode("utf-8", "replace")))
+        size += len(raw)
+        if len(batch) == MAX_LINES or size >= _MAX_BATCH_BYTES:
+            total = _sum(total, await store.take(StoreImport(tenant=tenant, lines=tuple(batch))))
+            batch, size = [], 0
+    if batch:
+        total = _sum(total, await store.take(StoreImport(tenant=tenant, lines=tuple(batch))))
+    return total
+
+
+async def _lines(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    rest, number = b"", 1
+    async for chunk in body:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line
+        number += len(whole)
+        if len(rest) > _MAX_LINE_BYTES:
+            raise TooLarge(f"line {number} is longer than {_MAX_LINE_BYTES} bytes", code="line_too_long")
+    if rest:
+        yield rest
+
+
+def _sum(one: Imported, other: Imported) -> Imported:
+    return Imported(
+        imported=one.imported + other.imported,
+        unchanged=one.unchanged + other.unchanged,
+        failed=one.failed + other.failed,
+        errors=(*one.errors, *other.errors)[:_MAX_ERRORS],
+    )

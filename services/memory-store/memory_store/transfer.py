@@ -1,0 +1,146 @@
+"""Memories out of the store and into it, as lines without vectors."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from memloop.wire.errors import MemloopError, Unprocessable
+from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace
+from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
+from memory_store.batch import Batch, Context
+from memory_store.conflicts import mend
+from memory_store.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
+from memory_store.encoding import TextEncoding
+from memory_store.filters import Condition, Ids, OneOf, all_of
+from memory_store.identity import chain_id, content_hash, imported_id, is_item_id
+from memory_store.lanes import Lanes
+from memory_store.metadata import check_metadata
+from memory_store.retrieval import View
+from memory_store.vectors.port import VectorStore
+from memory_store.writing import commit, every_record, versions_of
+
+_MAX_KEY_CHARS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A line that can be imported."""
+
+    number: int
+    line: MemoryLine
+
+
+class Transfer:
+    """``POST /v1/items/export`` and ``/v1/items/import``."""
+
+    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, lanes: Lanes, clock: Clock = now) -> None:
+        self._vectors = vectors
+        self._encoding = encoding
+        self._lanes = lanes
+        self._clock = clock
+
+    async def export(self, request: StoreExport) -> ExportPage:
+        """A page of versions: history too, neither deleted nor expired ones."""
+        view = View(latest_only=request.latest_only, include_raw=request.include_raw)
+        where = all_of([within(request.scope), view.condition(self._clock())])
+        page = await self._vectors.scroll(where=where, limit=request.limit, start_id=request.cursor)
+        records = [from_payload(found.id, found.payload) for found in page.found]
+        lines = tuple(MemoryLine(item=record.item, confirmed_at=record.confirmed_at) for record in records)
+        return ExportPage(lines=lines, next_cursor=page.next_id)
+
+    async def take(self, request: StoreImport) -> Imported:
+        """Store the lines that can be read, in lanes of their own users; the others are told by their numbers.
+
+        Nothing is written outside of the tenant: a version keeps its id only where the tenant has it already (then it
+        is left as it is); any other gets one made of the namespace and its former id, the same at every import.
+        """
+        read: dict[str, list[_Read]] = defaultdict(list)
+        errors: list[LineError] = []
+        for numbered in request.lines:
+            try:
+                one = _Read(numbered.number, _parsed(numbered.text))
+                read[_namespace(request.tenant, one.line.item).model_dump_json()].append(one)
+            except MemloopError as error:
+                errors.append(LineError(line=numbered.number, message=error.message))
+        imported = 0
+        for namespace, lines in read.items():
+            imported += await self._into(Namespace.model_validate_json(namespace), lines)
+        unchanged = sum(map(len, read.values())) - imported
+        return Imported(imported=imported, unchanged=unchanged, failed=len(errors), errors=tuple(errors))
+
+    async def _into(self, namespace: Namespace, lines: Sequence[_Read]) -> int:
+        async with self._lanes.hold(namespace.lane()):
+            ids = await self._ids(namespace, lines)
+            records = {ids[one.line.item.id]: _record(namespace, one.line, ids) for one in lines}
+            known = await self._known(namespace, list(records.values()))
+            batch = Batch(Context(namespace=namespace, stated_at=self._clock(), written_at=self._clock()), known)
+            fresh = [record for item_id, record in records.items() if not batch.knows(item_id)]
+            for record in fresh:
+                batch.add(record)
+            for chain in {record.chain for record in fresh if record.item.memory_type != "RawTurn"}:
+                batch.mend(mend(versions_of(batch.fact(chain), batch.context.written_at)))
+            await commit([batch], self._vectors, self._encoding)
+            return len(fresh)
+
+    async def _ids(self, namespace: Namespace, lines: Sequence[_Read]) -> Mapping[str, str]:
+        """The id here of every id that the lines name."""
+        named = {one.line.item.id for one in lines} | {one.line.item.supersedes or "" for one in lines} - {""}
+        own = all_of([of_tenant(namespace.tenant), Ids(tuple(filter(is_item_id, named)))])
+        page = await self._vectors.scroll(where=own, limit=len(named))
+        kept = {found.id for found in page.found}
+        return {one: one if one in kept else imported_id(namespace, one) for one in named}
+
+    async def _known(self, namespace: Namespace, records: Sequence[Record]) -> list[Record]:
+        """What the tenant has under the same ids, and the other versions of the facts."""
+        chains: Condition = OneOf("chain", tuple({record.chain for record in records}))
+        facts = await every_record(self._vectors, all_of([exactly_in(namespace), chains]))
+        same = all_of([of_tenant(namespace.tenant), Ids(tuple(record.item.id for record in records))])
+        known = {record.item.id: record for record in await every_record(self._vectors, same)}
+        return list((known | {record.item.id: record for record in facts}).values())
+
+
+def _namespace(tenant: str, item: MemoryItem) -> Namespace:
+    return Namespace(tenant=tenant, user_id=item.user_id, agent_id=item.agent_id, run_id=item.run_id)
+
+
+def _parsed(text: str) -> MemoryLine:
+    """Raises ``Unprocessable`` with the reason, which never holds the text itself."""
+    try:
+        line = MemoryLine.model_validate_json(text)
+        _namespace("-", line.item)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise Unprocessable(f"{where}: {first['msg']}" if where else first["msg"]) from error
+    _check(line.item)
+    return line
+
+
+def _check(item: MemoryItem) -> None:
+    check_metadata(item.metadata)
+    if item.status == "deleted":
+        raise Unprocessable("item.status: a deleted memory is not imported")
+    if not 1 <= len(item.memory) <= MAX_TEXT_CHARS or not 1 <= len(item.key) <= _MAX_KEY_CHARS:
+        raise Unprocessable("item: memory or key is empty or too long")
+    times = (item.valid_from, item.valid_to, item.created_at, item.updated_at, item.expires_at)
+    if any(time is not None and time.tzinfo is None for time in times):
+        raise Unprocessable("item: every time needs its zone")
+    if item.valid_to is not None and item.valid_to < item.valid_from:
+        raise Unprocessable("item.valid_to: before valid_from")
+    if not 1 <= item.version < 2**31:
+        raise Unprocessable("item.version: not a version")
+
+
+def _record(namespace: Namespace, line: MemoryLine, ids: Mapping[str, str]) -> Record:
+    item = line.item
+    item_id = ids[item.id]
+    fields = {
+        "id": item_id,
+        "supersedes": ids[item.supersedes] if item.supersedes else None,
+        "status": "archived" if item.valid_to else "activated",
+        "hash": content_hash(item.memory),
+    }
+    chain = item_id if item.memory_type == "RawTurn" else chain_id(namespace, item.memory_type, item.key)
+    return Record(namespace.tenant, item.model_copy(update=fields), chain, confirmed_at=line.confirmed_at)
