@@ -194,7 +194,10 @@ def test_sentences_are_pieces_of_the_text_in_order(text: str) -> None:
 
 
 def test_abbreviations_and_decimals_do_not_end_a_sentence() -> None:
-    assert statements_of("Dr. Lee paid 3.5 crowns, e.g. twice. Then J. Doe left.") == [
+    assert statements_of("Dr. Lee paid 3.5 crowns, e.g. twice. Then J. Doe left. No. It was I. So be it.") == [
         "Dr. Lee paid 3.5 crowns, e.g. twice.",
         "Then J. Doe left.",
+        "No.",
+        "It was I.",
+        "So be it.",
     ]

@@ -7,7 +7,7 @@ from itertools import chain
 from memloop.evidence.spans import TextSpan
 
 _END = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|[;。！？]["'”’)\]」』]*|\n\s*\n""")
-_ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:[A-Za-z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|No|Nos|vs|etc|e\.g|i\.e|cf|Inc|Ltd)\.$")
+_ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd)\.$")
 _MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
 
 
