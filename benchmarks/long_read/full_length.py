@@ -18,19 +18,25 @@ from memloop.profiles import load_profile
 from trainer.tiny.documents import Document, random_document
 
 TOKENS: Final = 3_500_000
+_SECTION_TOKENS: Final = 228
+"""What a section of a planted document takes at least, on average."""
 KEPT: Final = FOLDER / "long_read_full_length.json"
 
 
 def planted(tokens: int, *, seed: int) -> Document:
-    """A document of so many tokens with the facts that its question needs, none of them cut by a chunk's end."""
+    """A document of at least so many tokens whose answer is not cut by a chunk's end."""
     splitter, chunk_tokens = TokenizerSplitter(TOKENIZER.read_bytes()), load_profile("tiny").budget.chunk_tokens
     while True:
         made = random_document(
-            random.Random(seed), chunks=2 + tokens // 250, chunk_tokens=chunk_tokens, hops=1, distractors_per_chunk=0.0
+            random.Random(seed),
+            chunks=2 + tokens // _SECTION_TOKENS,
+            chunk_tokens=chunk_tokens,
+            hops=1,
+            distractors_per_chunk=0.0,
         )
         text = "".join(chunk.text for chunk in made.chunks)
         chunks = splitter.split(text, chunk_tokens=chunk_tokens)
-        if any(made.answer in chunk.text for chunk in chunks) and sum(c.tokens for c in chunks) >= tokens:
+        if any(made.answer in chunk.text for chunk in chunks):
             return Document(made.question, made.answer, chunks)
         seed += 1
 

@@ -5,12 +5,14 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from redis.asyncio import Redis
 
 from gateway.checkpoints import Journal, JournalCheckpoints, NoCheckpoints
 from gateway.engines import Engines
 from gateway.lanes import JobCancelled, JobGone, Lease
+from gateway.publishing import published_behind
 from gateway.read_documents import let_go
 from gateway.read_records import ReadJob, ReadRecords, terminal_event
 from gateway.reads import ReadingTools, cancelled, failed, new_record, run_read
@@ -136,18 +138,16 @@ class ReadHandler:
         began = await journal.keep("started", repr(time.time()))
         created_at = (await self._stored(job)).created_at
 
-        async def publish(event: ReadEvent, record: LongRead) -> None:
-            await self._records.publish(event, record, foreground=False)
-
-        return await run_read(
-            job,
-            new_record(job).model_copy(update={"created_at": created_at}),
-            tools=replace(self._tools, model=self._engine.of_model(job.request.model)),
-            checkpoints=JournalCheckpoints(journal, scope="read"),
-            publish=publish,
-            started_at=float(began),
-            first_sequence=1,
-        )
+        async with published_behind(partial(self._records.publish, foreground=False)) as publish:
+            return await run_read(
+                job,
+                new_record(job).model_copy(update={"created_at": created_at}),
+                tools=replace(self._tools, model=self._engine.of_model(job.request.model)),
+                checkpoints=JournalCheckpoints(journal, scope="read"),
+                publish=publish,
+                started_at=float(began),
+                first_sequence=1,
+            )
 
     async def _job(self, lease: Lease) -> ReadJob:
         job = await self._records.payload(lease.job_id)
