@@ -115,11 +115,11 @@ def _tool_calls(fields: Json) -> Iterator[object]:
 
 
 def _reserved(fields: Json, options: MemoryOptions | None, window: int) -> int:
-    """Tokens for the reply, and for memories that may be put in."""
+    """Tokens for the reply, and for memories that may be put in: these never claim more than a quarter."""
     limits = [limit for name in _LIMIT_FIELDS if isinstance(limit := fields.get(name), int)]
     reply = limits[0] if limits else min(_USUAL_REPLY_TOKENS, window // 4)
     recalls = options is not None and options.mode in {"readwrite", "read"}
-    return reply + (options.max_tokens if options is not None and recalls else 0)
+    return reply + (min(options.max_tokens, window // 4) if options is not None and recalls else 0)
 
 
 def _parts(
