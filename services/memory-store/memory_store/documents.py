@@ -15,6 +15,7 @@ from memory_store.identity import normalised_key
 from memory_store.metadata import flags_of
 from memory_store.vectors.port import Payload
 
+_ROLES = frozenset({"user", "assistant", "system", "tool"})
 _INTERNAL = frozenset({"tenant", "chain", "confirmed_at", "writes", "flags", "decisions", "ended_before"})
 
 
@@ -45,10 +46,13 @@ class Record:
     def embedded_text(self) -> str:
         """What the vectors are made of: the key's words help short values.
 
-        A raw turn's key says nothing, and a text that is kept as it is has itself for a key: once is enough.
+        A raw turn's key says nothing, but who said it does. A text that is kept as it is has itself for a key: once
+        is enough.
         """
         item = self.item
-        if item.memory_type == "RawTurn" or item.memory.strip().startswith(item.key):
+        if item.memory_type == "RawTurn":
+            return f"{item.tags[0]}: {item.memory}" if item.tags and item.tags[0] not in _ROLES else item.memory
+        if item.memory.strip().startswith(item.key):
             return item.memory
         return f"{item.key}: {item.memory}"
 

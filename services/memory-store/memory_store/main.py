@@ -27,6 +27,7 @@ from memory_store.recovery import Recovery
 from memory_store.redis_files import rewrite_files
 from memory_store.redis_link import RedisLink, connect
 from memory_store.retrieval import Retrieval
+from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker
 from memory_store.routes import Capabilities, store_routes
 from memory_store.sentence_encoder import SentenceEncoder
 from memory_store.settings import Settings
@@ -52,6 +53,7 @@ class Adapters:
     redis: RedisLink
     embedder_for: Callable[[str], BatchingEmbedder] | None = None
     """Makes the embedder of another model, for a re-embedding; None where there is no other model."""
+    reranker: Reranker | None = None
 
 
 def build(
@@ -78,7 +80,7 @@ def build(
         clock=clock,
     )
     recovery = Recovery(adapters.vectors, encoding, lanes=lanes, clock=clock)
-    retrieval = Retrieval(adapters.vectors, encoding, metrics=metrics, clock=clock)
+    retrieval = Retrieval(adapters.vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker)
     upkeep = Upkeep(
         adapters.vectors,
         encoding,
@@ -125,6 +127,9 @@ async def opened(settings: Settings, adapters: Adapters) -> AsyncGenerator[None]
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(adapters.redis.aclose)
         stack.push_async_callback(adapters.embedder.close)
+        if adapters.reranker is not None:
+            stack.callback(adapters.reranker.close)
+            await adapters.reranker.start()
         dimension = await adapters.embedder.start()
         spec = CollectionSpec(settings.embedding_model, dimension, start_empty=settings.embedding_start_empty)
         stack.push_async_callback(adapters.vectors.close)
@@ -152,7 +157,12 @@ def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
         embedder=_embedder(settings, metrics, settings.embedding_model),
         redis=connect(settings.redis_url),
         embedder_for=lambda model: _embedder(settings, metrics, model),
+        reranker=_reranker(settings.rerank_model),
     )
+
+
+def _reranker(model: str | None) -> Reranker | None:
+    return Reranker(lambda: CrossEncoderScorer(model)) if model is not None else None
 
 
 def _vectors(settings: Settings) -> LiveCollection:

@@ -43,6 +43,8 @@ class Settings(ServiceSettings):
     embedding_precision: Precision = "auto"
     embedding_start_empty: bool = False
     """Allows a new, empty collection beside those of other embedding models."""
+    rerank_model: Annotated[str | None, _Unset] = None
+    """A cross-encoder that judges the best results of a search anew; a folder or a name."""
     bm25_language: str = "english"
     near_duplicate_similarity: Annotated[float | None, _Unset] = Field(default=None, gt=0, le=1)
     raw_turn_days: float = Field(default=30.0, gt=0)

@@ -92,6 +92,10 @@ class LiveCollection:
         """A page in the order of ids."""
         return await self._now.scroll(where=where, limit=limit, start_id=start_id)
 
+    async def search_many(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Found]]:
+        """Several searches at once."""
+        return await self._now.search_many(queries)
+
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         """A page by time."""
         return await self._now.newest(where=where, limit=limit)

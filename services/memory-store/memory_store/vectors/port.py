@@ -109,6 +109,10 @@ class Collection(Protocol):
         """The best points first."""
         ...
 
+    async def search_many(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Found]]:
+        """Several searches in one round trip, their results in the same order."""
+        ...
+
     async def count(self, *, where: Condition) -> int:
         """How many points, exactly."""
         ...

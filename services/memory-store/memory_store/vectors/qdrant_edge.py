@@ -170,6 +170,10 @@ class EdgeCollection:
             points = self._open_shard().query(_request(query))
         return [Found(str(point.id), _payload(point.payload), point.score) for point in points]
 
+    async def search_many(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Found]]:
+        """One after another: there is no way to go."""
+        return [await self.search(query) for query in queries]
+
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
         with _translated():

@@ -135,24 +135,13 @@ class ServerCollection:
 
     async def search(self, query: Hybrid) -> Sequence[Found]:
         """Dense, sparse or both fused."""
-        rankings = _rankings(query)
+        return (await self.search_many([query]))[0]
+
+    async def search_many(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Found]]:
+        """One batch request."""
         with _translated():
-            if len(rankings) == 1:
-                only = rankings[0]
-                response = await self._client.query_points(
-                    self.name,
-                    query=only.query,
-                    using=only.using,
-                    query_filter=only.filter,
-                    search_params=only.params,
-                    limit=query.limit,
-                )
-            else:
-                fusion = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
-                response = await self._client.query_points(
-                    self.name, prefetch=rankings, query=fusion, limit=query.limit
-                )
-        return [Found(str(point.id), _payload(point.payload), point.score) for point in response.points]
+            answers = await self._client.query_batch_points(self.name, [_request(query) for query in queries])
+        return [[Found(str(point.id), _payload(point.payload), point.score) for point in one.points] for one in answers]
 
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
@@ -229,6 +218,22 @@ def _from_record(record: models.Record) -> Point:
 
 def _payload(payload: models.Payload | None) -> Payload:
     return cast("dict[str, JsonValue]", payload or {})
+
+
+def _request(query: Hybrid) -> models.QueryRequest:
+    rankings = _rankings(query)
+    if len(rankings) == 1:
+        only = rankings[0]
+        return models.QueryRequest(
+            query=only.query,
+            using=only.using,
+            filter=only.filter,
+            params=only.params,
+            limit=query.limit,
+            with_payload=True,
+        )
+    fusion = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
+    return models.QueryRequest(prefetch=rankings, query=fusion, limit=query.limit, with_payload=True)
 
 
 def _rankings(query: Hybrid) -> list[models.Prefetch]:

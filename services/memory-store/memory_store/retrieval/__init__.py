@@ -1,0 +1,7 @@
+"""Search: two rankings of one namespace, fused, then raised by what the question says of speakers, times and turns."""
+
+from memory_store.retrieval.search import Retrieval
+from memory_store.retrieval.tuning import Tuning
+from memory_store.retrieval.view import View
+
+__all__ = ["Retrieval", "Tuning", "View"]

@@ -1,0 +1,70 @@
+"""What a search weighs: the items that either ranking found, with what each has gathered so far."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from memory_store.retrieval.tuning import Tuning
+from memory_store.vectors.port import Found, Payload
+
+
+@dataclass(slots=True)
+class Candidate:
+    """An item on its way into the answer. ``shares`` add up to its score, ``found`` says how the rankings saw it."""
+
+    id: str
+    payload: Payload
+    shares: dict[str, float] = field(default_factory=dict[str, float])
+    found: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def score(self) -> float:
+        """The sum of the shares."""
+        return sum(self.shares.values())
+
+    @property
+    def text(self) -> str:
+        """The memory."""
+        return str(self.payload["memory"])
+
+    @property
+    def key(self) -> str:
+        """The memory's key; a raw turn's is ``{event}:{number}``."""
+        return str(self.payload["key"])
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether it is a turn as it was said."""
+        return self.payload["memory_type"] == "RawTurn"
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """The tags, folded; a raw turn's first one is its speaker's role or name."""
+        tags = self.payload.get("tags")
+        return frozenset(str(tag).casefold() for tag in tags) if isinstance(tags, list) else frozenset()
+
+    @property
+    def said_at(self) -> datetime:
+        """Event time."""
+        moment = datetime.fromisoformat(str(self.payload["valid_from"]))
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def fuse(dense: Sequence[Found], sparse: Sequence[Found], tuning: Tuning) -> list[Candidate]:
+    """Both rankings in one list by reciprocal rank (RRF, Cormack et al. 2009), in a scale of its own.
+
+    The first of both rankings has score 1, the first of one alone its ranking's weight.
+    """
+    candidates: dict[str, Candidate] = {}
+    weights = (("dense", dense, tuning.dense_weight), ("sparse", sparse, 1 - tuning.dense_weight))
+    for name, ranking, weight in weights:
+        for rank, found in enumerate(ranking):
+            one = candidates.setdefault(found.id, Candidate(found.id, found.payload))
+            one.shares[name] = weight * tuning.rank_constant / (tuning.rank_constant + rank)
+            one.found |= {f"{name}_rank": rank + 1.0, f"{name}_score": found.score}
+    return list(candidates.values())
+
+
+def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Best first; equals in the order of their ids, so that an answer can be repeated."""
+    return sorted(candidates, key=lambda one: (-one.score, one.id))

@@ -1,0 +1,155 @@
+"""Search: dense and BM25 rankings in one round trip, fused, raised by what the question says, packed into a budget."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from memloop.chunking import EstimatingSplitter
+from memloop.wire.memory import SearchHit, SearchOptions, SearchResult, StoreSearch
+from memory_store.documents import Clock, from_payload, now, of_tenant, within
+from memory_store.encoding import TextEncoding
+from memory_store.filters import Equals, OneOf, all_of, parse_filters, utc
+from memory_store.metrics import Metrics
+from memory_store.retrieval.candidates import Candidate, fuse, ordered
+from memory_store.retrieval.diversity import diversified
+from memory_store.retrieval.parts import parts_of
+from memory_store.retrieval.raising import (
+    raise_dates,
+    raise_neighbours,
+    raise_newest,
+    raise_speakers,
+    wanted_neighbours,
+)
+from memory_store.retrieval.rerank import Reranker
+from memory_store.retrieval.tuning import Tuning
+from memory_store.retrieval.view import View
+from memory_store.vectors.port import Found, Hybrid, VectorStore
+
+_MIN_DEPTH = 50
+_DEPTH_PER_HIT = 4
+
+
+class Retrieval:
+    """``POST /v1/items/search``. ``reranker`` judges the best candidates anew, where a model is configured."""
+
+    def __init__(
+        self,
+        vectors: VectorStore,
+        encoding: TextEncoding,
+        *,
+        metrics: Metrics,
+        clock: Clock = now,
+        tuning: Tuning | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        self._vectors = vectors
+        self._encoding = encoding
+        self._stage = metrics.search_stage
+        self._splitter = EstimatingSplitter()
+        self._clock = clock
+        self._tuning = tuning or Tuning()
+        self._reranker = reranker
+
+    async def search(self, request: StoreSearch) -> SearchResult:
+        """The best memories first.
+
+        ``score`` is what both rankings and the question's cues give an item: 1.0 is first in both rankings;
+        ``threshold`` applies to it. ``max_tokens`` is spent best first, by a conservative estimate; a memory that
+        does not fit is left out. Raises ``Unprocessable`` for a filter that cannot be understood.
+        """
+        with self._stage("total"):
+            query = await self._query(request)
+            with self._stage("vectors"):
+                candidates = await self._candidates(request.query, query)
+            self._raise(candidates, request)
+            best = self._in_order(candidates)
+            if self._reranker is not None:
+                with self._stage("rerank"):
+                    best = await self._reranker.reordered(request.query, best)
+        return SearchResult(results=tuple(self._packed(request, best)))
+
+    async def _query(self, request: StoreSearch) -> Hybrid:
+        user_filter = parse_filters(request.filters) if request.filters else None
+        view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
+        with self._stage("embed"):
+            dense, sparse = await self._encoding.query(request.query)
+        depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
+        return Hybrid(
+            where=all_of([within(request.namespace), view.condition(self._clock()), user_filter]),
+            corpus=of_tenant(request.namespace.tenant),
+            limit=depth,
+            depth=depth,
+            dense=dense,
+            sparse=sparse,
+        )
+
+    async def _candidates(self, question: str, query: Hybrid) -> list[Candidate]:
+        """What the rankings find, and the raw turns beside the best of it."""
+        rankings = [replace(query, sparse=None), *([replace(query, dense=None)] if query.sparse else [])]
+        parts = parts_of(question) if self._tuning.parts else ()
+        words = [vector for vector in map(self._encoding.words, parts) if vector]
+        rankings += [replace(query, dense=None, sparse=vector) for vector in words]
+        found = await self._vectors.search_many(rankings)
+        first = 2 if query.sparse else 1
+        candidates = fuse(found[0], found[1] if query.sparse else (), self._tuning)
+        _add_parts(candidates, found[first:], self._tuning.parts)
+        return await self._with_neighbours(candidates, query)
+
+    async def _with_neighbours(self, candidates: list[Candidate], query: Hybrid) -> list[Candidate]:
+        wanted = wanted_neighbours(candidates) if self._tuning.neighbours else ()
+        if not wanted:
+            return candidates
+        beside = all_of([query.where, Equals("memory_type", "RawTurn"), OneOf("key", wanted)])
+        page = await self._vectors.scroll(where=beside, limit=len(wanted))
+        known = {one.id for one in candidates}
+        return candidates + [Candidate(one.id, one.payload) for one in page.found if one.id not in known]
+
+    def _raise(self, candidates: Sequence[Candidate], request: StoreSearch) -> None:
+        """Neighbours last: what a turn gained by a cue, its neighbour gets a part of."""
+        tuning, question = self._tuning, request.query
+        if tuning.speaker:
+            raise_speakers(candidates, question, tuning.speaker)
+        if tuning.date:
+            raise_dates(candidates, question, tuning.date, asked_at=self._asked_at(request))
+        if tuning.recency:
+            raise_newest(candidates, question, tuning.recency)
+        if tuning.neighbours:
+            raise_neighbours(candidates, tuning.neighbours)
+
+    def _asked_at(self, request: StoreSearch) -> datetime:
+        return utc(request.as_of) if request.as_of else self._clock()
+
+    def _in_order(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        return diversified(candidates, self._tuning.diversity) if self._tuning.diversity else ordered(candidates)
+
+    def _packed(self, options: SearchOptions, candidates: Sequence[Candidate]) -> list[SearchHit]:
+        """At most ``top_k`` that reach the threshold and fit the budget."""
+        chosen: list[SearchHit] = []
+        left = options.max_tokens
+        for one in candidates:
+            if len(chosen) == options.top_k:
+                break
+            if options.threshold is not None and one.score < options.threshold:
+                continue
+            if left is not None:
+                cost = self._splitter.count(one.text)
+                if cost > left:
+                    continue
+                left -= cost
+            chosen.append(_hit(one, explain=options.explain))
+        return chosen
+
+
+def _add_parts(candidates: Sequence[Candidate], rankings: Sequence[Sequence[Found]], weight: float) -> None:
+    """Each part's best gain by their rank; what no whole ranking brought stays out."""
+    for ranking in rankings:
+        places = {found.id: place for place, found in enumerate(ranking)}
+        for one in candidates:
+            if one.id in places:
+                gained = weight / (2 + places[one.id])
+                one.shares["parts"] = max(one.shares.get("parts", 0.0), gained)
+
+
+def _hit(one: Candidate, *, explain: bool) -> SearchHit:
+    item = from_payload(one.id, one.payload).item
+    return SearchHit(item=item, score=one.score, score_breakdown=one.found | one.shares if explain else {})
