@@ -9,7 +9,6 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from gateway.files.blobs import Blob, Blobs
-from gateway.files.storage import Writer
 from memloop.wire.errors import InvalidRequest, TooLarge, Unprocessable
 
 _FIELD_BYTES: Final = 1024
@@ -43,7 +42,7 @@ async def receive_upload(
                 if size > max_bytes:
                     raise TooLarge(f"A file may have {max_bytes} bytes.", param="file", code="file_too_large")
                 digest.update(data)
-                await _write(writer, data)
+                await writer.write(data)
         parts.check_whole(size)
     return Upload(
         content=Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place),
@@ -51,10 +50,6 @@ async def receive_upload(
         media_type=parts.media_type,
         fields={name: value.decode("utf-8", "replace") for name, value in parts.fields.items()},
     )
-
-
-async def _write(writer: Writer, data: bytes) -> None:
-    await writer.write(data)
 
 
 def _boundary(content_type: str) -> bytes:
