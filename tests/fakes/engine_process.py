@@ -2,8 +2,10 @@
 """An engine's process without a model: takes vLLM's or SGLang's command line and answers like it.
 
 ``FAKE_ENGINE`` says how it behaves: ``ready`` (default), ``dies`` (at once, with last words), ``hangs`` (never
-answers), ``stubborn`` (ready, and deaf to SIGTERM), ``other-model``. ``FAKE_ENGINE_PIDS`` names a file for its pid and
-its worker's: it starts a worker process of its own, as vLLM does. Only the standard library, so it starts at once.
+answers), ``stubborn`` (ready, and deaf to SIGTERM), ``other-model``, ``no-memory`` (dies as vLLM does without room for
+its cache), ``holds`` (warms up, then answers no chat until the file ``FAKE_ENGINE_RELEASE`` is there). While a chat is
+held, its token counter stands still. ``FAKE_ENGINE_PIDS`` names a file for its pid and its worker's: it starts a worker
+process of its own, as vLLM does. Only the standard library, so it starts at once.
 """
 
 import json
@@ -12,17 +14,29 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 _METRICS = """\
 # HELP vllm:num_requests_running Running.
 # TYPE vllm:num_requests_running gauge
-vllm:num_requests_running{engine="0",model_name="m"} 3.0
+vllm:num_requests_running{{engine="0",model_name="m"}} {running}
 # HELP vllm:num_requests_waiting Waiting.
 # TYPE vllm:num_requests_waiting gauge
-vllm:num_requests_waiting{engine="0",model_name="m"} 1.0
+vllm:num_requests_waiting{{engine="0",model_name="m"}} 0.0
+# HELP vllm:kv_cache_usage_perc Used.
+# TYPE vllm:kv_cache_usage_perc gauge
+vllm:kv_cache_usage_perc{{engine="0",model_name="m"}} 0.25
+# HELP vllm:generation_tokens_total Generated.
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{{engine="0",model_name="m"}} {generated}
+vllm:generation_tokens_created{{engine="0",model_name="m"}} 1.7e9
 """
+_OUT_OF_MEMORY = (
+    "ValueError: To serve at least one request, 2.0 GiB is needed, larger than the available KV cache memory (0.5 GiB)."
+)
+_TRACEBACK_LINES = 60
 
 
 def option(name: str, default: str) -> str:
@@ -34,10 +48,14 @@ class Engine(BaseHTTPRequestHandler):
     model = ""
     window = 0
     key: str | None = None
+    release: Path | None = None
+    running = 0
+    generated = 0
 
     def do_GET(self) -> None:
         if self.path == "/metrics":
-            self._answer(200, _METRICS.encode(), "text/plain")
+            told = _METRICS.format(running=Engine.running, generated=Engine.generated)
+            self._answer(200, told.encode(), "text/plain")
         elif self.path.startswith("/v1") and not self._allowed():
             self._json(401, {"error": {"message": "no key"}})
         elif self.path == "/v1/models":
@@ -46,8 +64,13 @@ class Engine(BaseHTTPRequestHandler):
             self._json(200 if self.path == "/health" else 404, {})
 
     def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        print(f"chat {json.dumps(sorted(request))}", flush=True)
+        body = self.rfile.read(int(self.headers["content-length"]))
+        print(f"chat {json.dumps(sorted(json.loads(body)))}", flush=True)
+        Engine.running += 1
+        while b"Warm-up." not in body and self.release is not None and not self.release.exists():
+            time.sleep(0.02)
+        Engine.running -= 1
+        Engine.generated += 1
         message = {"role": "assistant", "content": "Fake."}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         self._json(200, {"id": "c", "object": "chat.completion", "model": self.model, "choices": [choice]})
@@ -81,6 +104,11 @@ def main() -> None:
         print("loading weights")
         print("ValueError: no room for the KV cache", file=sys.stderr)
         sys.exit(3)
+    if behaviour == "no-memory":
+        print(_OUT_OF_MEMORY, *["  File engine.py, line 1"] * _TRACEBACK_LINES, "RuntimeError: see above.", sep="\n")
+        sys.exit(1)
+    if behaviour == "holds":
+        Engine.release = Path(os.environ["FAKE_ENGINE_RELEASE"])
     if behaviour == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if behaviour == "hangs":

@@ -42,6 +42,10 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
         {"MEMLOOP_SERVE_STOP_TIMEOUT_S": "soon"},
         "STOP_TIMEOUT_S: Input should be a valid number",
     ),
+    "serve_stuck_after_s": (
+        {"MEMLOOP_SERVE_STUCK_AFTER_S": "-1"},
+        "STUCK_AFTER_S: Input should be greater than or equal to 0",
+    ),
     "serve_max_model_len": (
         {"MEMLOOP_SERVE_MAX_MODEL_LEN": "512"},
         "needs 8192 tokens, and the engine would serve 512",

@@ -1,6 +1,7 @@
-"""An engine's life as the launcher sees it: starting, warming up, ready; and what it serves."""
+"""An engine's life as the launcher sees it: starting, warming up, ready, stopping; and what it serves."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from typing import Literal, TypeAlias
@@ -8,15 +9,18 @@ from typing import Literal, TypeAlias
 import aiohttp
 
 from inference.engines import EnginePlan
-from inference.metrics import LauncherMetrics
+from inference.metrics import EngineLoad, LauncherMetrics, engine_load
 from inference.readiness import Lives, wait_until_served
+from inference.stuck import StuckWatch
 from inference.warmup import warm_up
 from memloop.clients import EngineClient
 from memloop.profiles import load_profile, profile_files
 from memloop.wire.errors import Unavailable
 
-Phase: TypeAlias = Literal["starting", "warming up", "ready"]
+Phase: TypeAlias = Literal["starting", "warming up", "ready", "stopping"]
 _METRICS_EVERY_S = 5.0
+_LOOKS_UNTIL_STUCK = 4
+_DRAIN_EVERY_S = 0.2
 _METRICS_TIMEOUT = aiohttp.ClientTimeout(total=3.0)
 
 log = logging.getLogger(__name__)
@@ -34,8 +38,11 @@ class Lifecycle:
         self._client = client
         self._metrics = metrics
 
-    async def run(self, process: Lives, *, start_timeout_s: float) -> None:
-        """Wait, warm up, then watch until cancelled. Raises NotReady or DependencyError before it was ready."""
+    async def run(self, process: Lives, *, start_timeout_s: float, stuck_after_s: float) -> None:
+        """Wait, warm up, then watch until cancelled.
+
+        Raises NotReady or DependencyError before it was ready, EngineStuck afterwards.
+        """
         began = time.monotonic()
         window = await wait_until_served(self._client, self.plan.served_name, process, timeout_s=start_timeout_s)
         self.window_tokens = window or self.window_tokens
@@ -46,7 +53,16 @@ class Lifecycle:
         self.phase = "ready"
         self._metrics.up.set(1)
         log.info("ready: %s on %s after %.1f s", self.plan.served_name, self.plan.engine, time.monotonic() - began)
-        await self._watch()
+        await self._watch(stuck_after_s)
+
+    async def drain(self, *, timeout_s: float) -> None:
+        """Be ready no more; return when no request is left, or the time is up."""
+        warm, self.phase = self.phase == "ready", "stopping"
+        if not warm:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s), aiohttp.ClientSession(timeout=_METRICS_TIMEOUT) as session:
+                await self._until_idle(session)
 
     async def check(self) -> None:
         """Readiness: raises Unavailable before the warm-up is done, and when the engine stops to answer."""
@@ -60,16 +76,29 @@ class Lifecycle:
             return f"http://{hostname}:{self.plan.port}"
         return self.plan.url
 
-    async def _watch(self) -> None:
+    async def _watch(self, stuck_after_s: float) -> None:
+        watch = StuckWatch(self._client, after_s=stuck_after_s)
+        every_s = min(_METRICS_EVERY_S, stuck_after_s / _LOOKS_UNTIL_STUCK or _METRICS_EVERY_S)
         async with aiohttp.ClientSession(timeout=_METRICS_TIMEOUT) as session:
             while True:
-                await self._read_gauges(session)
-                await asyncio.sleep(_METRICS_EVERY_S)
+                load = await self._load(session)
+                self._metrics.up.set(load is not None)
+                await watch.look(load)
+                await asyncio.sleep(every_s)
 
-    async def _read_gauges(self, session: aiohttp.ClientSession) -> None:
+    async def _until_idle(self, session: aiohttp.ClientSession) -> None:
+        while True:
+            load = await self._load(session)
+            if load is None or not load.requests:
+                return
+            await asyncio.sleep(_DRAIN_EVERY_S)
+
+    async def _load(self, session: aiohttp.ClientSession) -> EngineLoad | None:
+        """What the engine tells, shown in our own metrics as well; None when it does not answer."""
         try:
             async with session.get(f"{self.plan.url}/metrics") as response:
-                self._metrics.show_engine(await response.text())
-                self._metrics.up.set(1)
+                load = engine_load(await response.text())
         except (aiohttp.ClientError, TimeoutError, ValueError):
-            self._metrics.up.set(0)
+            return None
+        self._metrics.show(load)
+        return load

@@ -2,8 +2,8 @@
 
 Run: ``memloop-inference`` (``python -m inference.main``) serves; ``memloop-inference plan`` prints what would start.
 
-Status 0 after SIGTERM or SIGINT, 1 when the engine died or never became ready (its last words are printed), 2 when the
-settings are refused.
+Status 0 after SIGTERM or SIGINT, once running requests have ended or had their time; 1 when the engine died, got stuck
+or never became ready (its last words are printed); 2 when the settings are refused.
 """
 
 import argparse
@@ -31,11 +31,14 @@ from inference.readiness import NotReady
 from inference.registry import MODELS_FILE, RegistryError, read_registry
 from inference.routes import model_routes
 from inference.settings import LauncherSettings, SettingsRefused, read_settings
+from inference.stuck import EngineStuck
 from memloop.clients import EngineClient
 from memloop.service import configure_logging, create_app, new_registry
 from memloop.wire.errors import DependencyError
 
 _LAST_LINES = 30
+_SIGKILLED = 128 + signal.SIGKILL
+_KILLED = " (killed: when nobody did, by the kernel, which had no memory left)"
 engine_log = logging.getLogger("engine")
 
 
@@ -111,12 +114,22 @@ async def serve(launch: Launch) -> int:
         grace_s=launch.settings.serve_stop_timeout_s,
     )
     http = asyncio.create_task(launch.server.serve())
-    life = asyncio.create_task(launch.lifecycle.run(engine, start_timeout_s=launch.settings.serve_start_timeout_s))
+    life = asyncio.create_task(
+        launch.lifecycle.run(
+            engine,
+            start_timeout_s=launch.settings.serve_start_timeout_s,
+            stuck_after_s=launch.settings.serve_stuck_after_s,
+        )
+    )
     died = asyncio.create_task(engine.wait())
     stop = asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait({http, life, died, stop}, return_when=asyncio.FIRST_COMPLETED)
-        return 0 if stop.done() else _explain(engine, life)
+        if not stop.done():
+            return _explain(engine, life)
+        stopping.clear()
+        await _drain(launch, stopping)
+        return 0
     finally:
         life.cancel()
         launch.server.should_exit = True
@@ -124,6 +137,15 @@ async def serve(launch: Launch) -> int:
         await asyncio.gather(http, life, return_exceptions=True)
         stop.cancel()
         await launch.client.close()
+
+
+async def _drain(launch: Launch, hurry: asyncio.Event) -> None:
+    """Let running requests end; a second signal does not wait for them."""
+    drained = asyncio.create_task(launch.lifecycle.drain(timeout_s=launch.settings.serve_stop_timeout_s))
+    hurried = asyncio.create_task(hurry.wait())
+    await asyncio.wait({drained, hurried}, return_when=asyncio.FIRST_COMPLETED)
+    drained.cancel()
+    hurried.cancel()
 
 
 def _refuse(reason: str) -> int:
@@ -134,12 +156,13 @@ def _refuse(reason: str) -> int:
 def _explain(engine: ChildProcess, life: "asyncio.Task[None]") -> int:
     failure = life.exception() if life.done() and not life.cancelled() else None
     if engine.exit_code is not None:
-        reason = f"the engine died with status {engine.exit_code}"
-    elif isinstance(failure, NotReady | DependencyError):
+        reason = f"the engine died with status {engine.exit_code}{_KILLED if engine.exit_code == _SIGKILLED else ''}"
+    elif isinstance(failure, NotReady | DependencyError | EngineStuck):
         reason = str(failure)
     else:
         reason = f"the launcher failed: {failure!r}"
-    print(f"{reason}; its last words:\n{engine.last_words(_LAST_LINES)}", file=sys.stderr, flush=True)
+    words = (reason, engine.out_of_memory and f"of memory it said: {engine.out_of_memory}", "its last words:")
+    print("; ".join(filter(None, words)), engine.last_words(_LAST_LINES), sep="\n", file=sys.stderr, flush=True)
     return 1
 
 

@@ -1,16 +1,39 @@
 """All metrics of the launcher. The engine's own gauges appear under one name each, whichever engine runs."""
 
+from dataclasses import dataclass
+
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.parser import text_string_to_metric_families
 
-_ENGINE_GAUGES = {
+_ENGINE_METRICS = {
     "vllm:num_requests_running": "running",
     "vllm:num_requests_waiting": "waiting",
     "vllm:kv_cache_usage_perc": "cache_used",
     "sglang:num_running_reqs": "running",
     "sglang:num_queue_reqs": "waiting",
     "sglang:token_usage": "cache_used",
+    "vllm:generation_tokens": "generated",
+    "sglang:generation_tokens": "generated",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoad:
+    """What an engine tells of itself, summed over its replicas; None is what it does not tell.
+
+    ``running`` and ``waiting`` count requests, ``cache_used`` is the KV cache's share in use (0 to 1), ``generated``
+    counts the tokens made since the engine started.
+    """
+
+    running: float | None = None
+    waiting: float | None = None
+    cache_used: float | None = None
+    generated: float | None = None
+
+    @property
+    def requests(self) -> float:
+        """Those that it decodes and those in its queue."""
+        return (self.running or 0) + (self.waiting or 0)
 
 
 class LauncherMetrics:
@@ -36,17 +59,19 @@ class LauncherMetrics:
             ),
         }
 
-    def show_engine(self, exposition: str) -> None:
-        """Take over the gauges from the engine's own ``/metrics`` text."""
-        for name, value in engine_gauges(exposition).items():
-            self._engine[name].set(value)
+    def show(self, load: EngineLoad) -> None:
+        """Take over what the engine tells."""
+        for name, gauge in self._engine.items():
+            value = getattr(load, name)
+            if value is not None:
+                gauge.set(value)
 
 
-def engine_gauges(exposition: str) -> dict[str, float]:
-    """``running``, ``waiting`` and ``cache_used``, those that an engine tells, summed over its replicas."""
+def engine_load(exposition: str) -> EngineLoad:
+    """Read the engine's own ``/metrics`` text. Raises ValueError when it is none."""
     sums: dict[str, float] = {}
     for family in text_string_to_metric_families(exposition):
-        name = _ENGINE_GAUGES.get(family.name)
+        name = _ENGINE_METRICS.get(family.name)
         if name is not None:
-            sums[name] = sum(sample.value for sample in family.samples)
-    return sums
+            sums[name] = sum(sample.value for sample in family.samples if not sample.name.endswith("_created"))
+    return EngineLoad(**sums)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,12 @@ from pathlib import Path
 from inference import guard
 
 _TAIL_LINES = 40
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|OutOfMemory|No available memory for the cache|larger than the available KV cache|Not enough memory"
+    r"|Cannot allocate memory|can't allocate memory",
+    re.IGNORECASE,
+)
+"""How torch, the kernel's calls, vLLM and SGLang say so; their tracebacks go on for pages after it."""
 _LINE_BYTES = 1 << 20
 _FORCE_S = 8.0
 
@@ -21,6 +28,7 @@ class ChildProcess:
         self._process = process
         self._grace_s = grace_s
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self.out_of_memory: str | None = None
         self._reader = asyncio.create_task(self._read(on_line))
 
     @classmethod
@@ -86,6 +94,8 @@ class ChildProcess:
         while line := await _next_line(output):
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             self._tail.append(text)
+            if self.out_of_memory is None and _OUT_OF_MEMORY.search(text):
+                self.out_of_memory = text
             on_line(text)
 
 

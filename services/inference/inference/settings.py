@@ -42,6 +42,9 @@ class LauncherSettings(ServiceSettings):
     serve_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.:/-]{0,127}$")
     serve_start_timeout_s: float = Field(default=900.0, gt=0)
     serve_stop_timeout_s: float = Field(default=20.0, gt=0)
+    """How long running requests may go on after SIGTERM, and then the engine's own end may take."""
+    serve_stuck_after_s: float = Field(default=60.0, ge=0)
+    """An engine with requests that makes no token for so long is tried, and ended when it is stuck; 0 never looks."""
 
     serve_max_model_len: int | None = Field(default=None, gt=0)
     serve_max_num_seqs: int | None = Field(default=None, gt=0)

@@ -3,9 +3,10 @@
 import asyncio
 import time
 from contextlib import aclosing
+from dataclasses import asdict
 
 from inference.conformance.probe import Probe, Unmet, expect
-from inference.metrics import engine_gauges
+from inference.metrics import engine_load
 
 _STOP_S = 2.0
 _POLL_S = 0.05
@@ -24,11 +25,11 @@ async def a_repeated_prefix_is_cached(probe: Probe) -> str:
 
 
 async def gauges_are_told(probe: Probe) -> str:
-    """Running, waiting and cache gauges, which readiness and autoscaling read."""
-    found = engine_gauges(await probe.exposition())
-    missing = {"running", "waiting", "cache_used"} - found.keys()
-    expect(not missing, f"no gauge for {', '.join(sorted(missing))}")
-    return "3 gauges"
+    """Requests running and waiting, cache and generated tokens, which liveness and autoscaling read."""
+    told = asdict(engine_load(await probe.exposition()))
+    missing = sorted(name for name, value in told.items() if value is None)
+    expect(not missing, f"nothing told of {', '.join(missing)}")
+    return "3 gauges, 1 counter"
 
 
 async def a_stream_that_nobody_reads_stops(probe: Probe) -> str:
@@ -50,7 +51,7 @@ async def an_answer_that_nobody_awaits_stops(probe: Probe) -> str:
 async def _seconds_until_idle(probe: Probe) -> str:
     began = time.monotonic()
     while (passed_s := time.monotonic() - began) < _STOP_S:
-        if engine_gauges(await probe.exposition()).get("running") == 0:
+        if engine_load(await probe.exposition()).running == 0:
             return f"{passed_s:.1f} s"
         await asyncio.sleep(_POLL_S)
     raise Unmet(f"it still runs after {_STOP_S:g} s")
