@@ -7,24 +7,16 @@ from dataclasses import dataclass, field
 
 import pytest
 from aiohttp import web
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from gateway.metrics import Metrics
 from gateway.services import open_services
 from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
-from memloop.profiles import load_profile, profile_files
-from memloop.profiles.loader import ProfileError
+from memloop.profiles import ProfileError, load_profile, profile_files
 from memloop.service import new_registry
 from memloop.wire.errors import Unavailable
 from tests.fakes.web_server import serving
-
-
-def _tokenizer_json() -> str:
-    alphabet = {letter: number for number, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    tokenizer = Tokenizer(models.BPE(vocab=alphabet, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore
-    return tokenizer.to_str()
+from tests.fakes.word_tokenizer import word_tokenizer
 
 
 @dataclass
@@ -43,7 +35,7 @@ class Launcher:
         bodies: Mapping[str, str] = {
             "/v1/model": json.dumps(model),
             "/v1/profile": json.dumps({"ref": "tiny", "files": profile_files("tiny")}),
-            "/v1/tokenizer": _tokenizer_json(),
+            "/v1/tokenizer": word_tokenizer(),
         }
         return web.Response(text=bodies[request.path])
 
@@ -64,7 +56,7 @@ async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySett
         async with open_services(asking, _metrics()) as services:
             assert services.model == "served"
             assert services.profile.ref == load_profile("tiny").ref
-            assert services.splitter.count("four") == 4
+            assert services.splitter.count("one two three four") == 4
 
 
 async def test_start_waits_for_inference_that_is_still_loading(settings: GatewaySettings) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.word_tokenizer import word_tokenizer
 from tests.inference.launcher_process import Launcher, Start
 
 
@@ -13,7 +14,7 @@ def write_checkpoint(folder: Path) -> Path:
     """A folder that looks like a checkpoint."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 4096}))
-    (folder / "tokenizer.json").write_text('{"version": "1.0"}')
+    (folder / "tokenizer.json").write_text(word_tokenizer())
     return folder
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fakes.processes import wait_for
+from tests.fakes.word_tokenizer import word_tokenizer
 from tests.inference.conftest import write_checkpoint
 from tests.inference.launcher_process import Launcher, Start
 
@@ -26,7 +27,7 @@ def test_a_ready_launcher_tells_model_profile_and_tokenizer(serving: Launcher) -
     assert model["engine_url"] == f"http://127.0.0.1:{serving.engine_port}/v1"
     assert model["max_model_len"] == 4096
     assert str(serving.json("/v1/profile")["ref"]).startswith("tiny@1:")
-    assert serving.get("/v1/tokenizer") == (200, '{"version": "1.0"}')
+    assert serving.get("/v1/tokenizer") == (200, word_tokenizer())
 
 
 def test_readiness_comes_only_after_one_generation_of_each_shape(ready: Launcher) -> None:

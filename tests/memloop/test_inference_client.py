@@ -5,8 +5,7 @@ import pytest
 from aiohttp import web
 
 from memloop.clients import InferenceClient
-from memloop.profiles import load_profile, profile_files
-from memloop.profiles.loader import ProfileError
+from memloop.profiles import ProfileError, load_profile, profile_files
 from memloop.wire.errors import DependencyError, Unavailable
 from tests.fakes.web_server import serving
 

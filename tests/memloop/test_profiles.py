@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memloop.profiles import Markup, load_profile, neutralise, profile_files, profile_from_files, well_formed
-from memloop.profiles.loader import ProfileError
+from memloop.profiles import (
+    Markup,
+    ProfileError,
+    load_profile,
+    neutralise,
+    profile_files,
+    profile_from_files,
+    well_formed,
+)
 
 DEFAULT = load_profile("default")
 HOSTILE = st.lists(

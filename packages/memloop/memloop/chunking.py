@@ -34,6 +34,8 @@ class TokenizerSplitter:
         described = json.dumps(spec)
         self._tokenizer = Tokenizer.from_str(described)
         self._tokenizer.encode_special_tokens = True
+        added = self._tokenizer.get_added_tokens_decoder().values()
+        self._special_tokens = frozenset(token.content for token in added if token.special)
         self._name = f"tokenizer-{hashlib.sha256(described.encode()).hexdigest()[:16]}"
 
     @property
@@ -45,6 +47,15 @@ class TokenizerSplitter:
         """Tokens of the text in a prompt's slot; exact up to 256 Ki characters, beyond that block by block."""
         blocks = range(0, len(text), _COUNT_AT_ONCE_CHARS)
         return sum(self._count(text[start : start + _COUNT_AT_ONCE_CHARS]) for start in blocks)
+
+    @property
+    def special_tokens(self) -> frozenset[str]:
+        """The texts that the served model's tokenizer turns into control tokens, such as ``<|im_end|>``."""
+        return self._special_tokens
+
+    def count_own(self, text: str) -> int:
+        """Tokens of a prompt's own text: its tags are meant, and stay."""
+        return len(self._encode(text))
 
     def split(self, text: str, *, chunk_tokens: int) -> HeldChunks:
         """Consecutive chunks that join to the text exactly; none for an empty text."""

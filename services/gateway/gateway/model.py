@@ -14,7 +14,7 @@ from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.clients import InferenceClient
 from memloop.ports import Splitter
-from memloop.profiles import Profile, load_profile
+from memloop.profiles import Profile, check_fit, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 
@@ -38,11 +38,14 @@ async def loop_model(settings: GatewaySettings, engine: Engines, inference: Infe
     Raises DependencyError when nobody answers by then, ProfileError and OSError on wrong settings.
     """
     deadline = time.monotonic() + settings.startup_wait_s
-    return LoopModel(
+    found = LoopModel(
         id=settings.model or await _wait(lambda: _model_id(engine, inference), deadline),
         profile=await _wait(lambda: _profile(settings, inference), deadline),
         splitter=await _wait(lambda: _splitter(settings, inference), deadline),
     )
+    if isinstance(found.splitter, TokenizerSplitter):  # an estimate is too rough to refuse by
+        check_fit(found.profile, found.splitter, window_tokens=found.profile.budget.window_tokens)
+    return found
 
 
 async def _model_id(engine: Engines, inference: InferenceClient | None) -> str:

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from inference.engines import EnginePlan, sglang, vllm_parsers
 from inference.settings import LauncherSettings
-from memloop.profiles import load_profile
-from memloop.profiles.loader import ProfileError
+from memloop.chunking import TokenizerSplitter
+from memloop.profiles import Profile, ProfileError, check_fit, load_profile
 from memloop.service import refuse_open_listen
 
 
@@ -109,10 +109,11 @@ def _about_parsers(plan: EnginePlan) -> list[str]:
 def _about_window(plan: EnginePlan) -> list[str]:
     """The profile's window fits the engine's, and the engine's fits the model's positions."""
     try:
-        needed = load_profile(plan.profile).budget.window_tokens
+        profile = load_profile(plan.profile)
     except ProfileError as error:
         return [f"MEMLOOP_PROFILE: {error}"]
-    reasons: list[str] = []
+    needed = profile.budget.window_tokens
+    reasons = _about_tokenizer(plan, profile)
     positions = _positions(Path(plan.model)) if plan.local else None
     served = plan.max_model_len or positions
     if served is not None and served < needed:
@@ -120,6 +121,21 @@ def _about_window(plan: EnginePlan) -> list[str]:
     if positions is not None and plan.max_model_len is not None and plan.max_model_len > positions:
         reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for")
     return reasons
+
+
+def _about_tokenizer(plan: EnginePlan, profile: Profile) -> list[str]:
+    """Of a folder; a model on a hub is looked at when it was fetched."""
+    if not plan.local:
+        return []
+    try:
+        check_fit(
+            profile,
+            TokenizerSplitter((Path(plan.model) / "tokenizer.json").read_bytes()),
+            window_tokens=plan.max_model_len or _positions(Path(plan.model)) or profile.budget.window_tokens,
+        )
+    except ProfileError as error:
+        return [f"MEMLOOP_PROFILE: {error}"]
+    return []
 
 
 def _positions(folder: Path) -> int | None:

@@ -10,12 +10,14 @@ import aiohttp
 
 from inference.engines import EnginePlan
 from inference.metrics import EngineLoad, LauncherMetrics, engine_load
-from inference.readiness import Lives, wait_until_served
+from inference.readiness import Lives, NotReady, wait_until_served
 from inference.stuck import StuckWatch
+from inference.tokenizer import read_tokenizer
 from inference.warmup import warm_up
+from memloop.chunking import TokenizerSplitter
 from memloop.clients import EngineClient
-from memloop.profiles import load_profile, profile_files
-from memloop.wire.errors import Unavailable
+from memloop.profiles import ProfileError, check_fit, load_profile, profile_files
+from memloop.wire.errors import NotFound, Unavailable
 
 Phase: TypeAlias = Literal["starting", "warming up", "ready", "stopping"]
 _METRICS_EVERY_S = 5.0
@@ -46,6 +48,7 @@ class Lifecycle:
         began = time.monotonic()
         window = await wait_until_served(self._client, self.plan.served_name, process, timeout_s=start_timeout_s)
         self.window_tokens = window or self.window_tokens
+        await self._check_profile()
         self._metrics.start_seconds.set(time.monotonic() - began)
         self.phase = "warming up"
         async for shape, seconds in warm_up(self._client, self.profile):
@@ -63,6 +66,18 @@ class Lifecycle:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s), aiohttp.ClientSession(timeout=_METRICS_TIMEOUT) as session:
                 await self._until_idle(session)
+
+    async def _check_profile(self) -> None:
+        """What the settings' check could not see: a hub's tokenizer, and the window that the engine chose."""
+        try:
+            tokenizer = await read_tokenizer(self.plan.model, local=self.plan.local, revision=self.plan.revision)
+        except NotFound:
+            return
+        splitter = await asyncio.to_thread(TokenizerSplitter, tokenizer)
+        try:
+            check_fit(self.profile, splitter, window_tokens=self.window_tokens or self.profile.budget.window_tokens)
+        except ProfileError as error:
+            raise NotReady(str(error)) from error
 
     async def check(self) -> None:
         """Readiness: raises Unavailable before the warm-up is done, and when the engine stops to answer."""

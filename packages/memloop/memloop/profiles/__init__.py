@@ -1,7 +1,18 @@
 """Prompt profiles: the templates, tool schemas, budgets and decoding values that a checkpoint was made for."""
 
+from memloop.profiles.fit import check_fit
 from memloop.profiles.loader import load_profile, profile_files, profile_from_files
-from memloop.profiles.profile import REWRITES, Budget, Markup, Parser, Profile, PromptSpec, neutralise, well_formed
+from memloop.profiles.profile import (
+    REWRITES,
+    Budget,
+    Markup,
+    Parser,
+    Profile,
+    ProfileError,
+    PromptSpec,
+    neutralise,
+    well_formed,
+)
 
 __all__ = [
     "REWRITES",
@@ -9,7 +20,9 @@ __all__ = [
     "Markup",
     "Parser",
     "Profile",
+    "ProfileError",
     "PromptSpec",
+    "check_fit",
     "load_profile",
     "neutralise",
     "profile_files",

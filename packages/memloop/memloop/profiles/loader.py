@@ -1,4 +1,4 @@
-"""Loads a profile: a built-in one by name, or a folder with a manifest and the templates it names.
+"""Loads a profile: a built-in one by name, or a folder or an archive with a manifest and the templates it names.
 
 A manifest may say ``extends = "default"``: what it leaves out, templates included, comes from there.
 """
@@ -13,7 +13,8 @@ from typing import Self, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from memloop.ports import Sampling, ToolChoice
-from memloop.profiles.profile import Budget, Parser, Profile, PromptName, PromptSpec
+from memloop.profiles.archive import KINDS, is_archive, read_archive
+from memloop.profiles.profile import Budget, Parser, Profile, ProfileError, PromptName, PromptSpec
 from memloop.wire.chat import Json
 
 _BUILT_IN = Path(__file__).parent
@@ -43,10 +44,6 @@ _PARSERS: dict[PromptName, set[Parser]] = {
 }
 """How the loops can read a prompt's reply."""
 _OPTIONAL: set[PromptName] = {"gate"}
-
-
-class ProfileError(ValueError):
-    """The folder is no profile; the message says which file and why."""
 
 
 class _BudgetFile(BaseModel):
@@ -110,21 +107,23 @@ class _Manifest(BaseModel):
         return self
 
 
-def load_profile(name_or_folder: str | Path) -> Profile:
-    """A built-in profile (``default``, ``tiny``) or one from a folder. Raises ProfileError."""
-    return profile_from_files(profile_files(name_or_folder))
+def load_profile(name_or_path: str | Path) -> Profile:
+    """A built-in profile (``default``, ``tiny``, …) or one from a folder or an archive. Raises ProfileError."""
+    return profile_from_files(profile_files(name_or_path))
 
 
-def profile_files(name_or_folder: str | Path) -> dict[str, str]:
+def profile_files(name_or_path: str | Path) -> dict[str, str]:
     """The profile's own files and those that it inherits, by name: what inference serves to its clients."""
-    folder = _folder(name_or_folder)
-    own = {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if _is_profile_file(path)}
+    archived = is_archive(Path(name_or_path))
+    own = read_archive(Path(name_or_path)) if archived else _read_folder(_folder(name_or_path))
     if _MANIFEST not in own:
-        raise ProfileError(f"{folder} holds no {_MANIFEST}")
+        raise ProfileError(f"{name_or_path} holds no {_MANIFEST}")
     manifest = _toml(own[_MANIFEST])
     parent = manifest.get("extends")
     if parent is None:
         return own
+    if archived and not _is_built_in(str(parent)):
+        raise ProfileError(f"{_MANIFEST}: an archive extends a built-in profile, not {parent!r}")
     inherited = profile_files(str(parent))
     merged = _merge(_toml(inherited[_MANIFEST]), manifest)
     merged.pop("extends")
@@ -152,15 +151,19 @@ def profile_from_files(files: Files) -> Profile:
     )
 
 
-def _folder(name_or_folder: str | Path) -> Path:
-    for folder in (Path(name_or_folder), _BUILT_IN / str(name_or_folder)):
+def _folder(name_or_path: str | Path) -> Path:
+    for folder in (Path(name_or_path), _BUILT_IN / str(name_or_path)):
         if (folder / _MANIFEST).is_file():
             return folder
-    raise ProfileError(f"no prompt profile at {name_or_folder!s}, and none of that name is built in")
+    raise ProfileError(f"no prompt profile at {name_or_path!s}, and none of that name is built in")
 
 
-def _is_profile_file(path: Path) -> bool:
-    return path.suffix in {".txt", ".json", ".toml"}
+def _read_folder(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if path.suffix in KINDS}
+
+
+def _is_built_in(name: str) -> bool:
+    return name in {folder.parent.name for folder in _BUILT_IN.glob(f"*/{_MANIFEST}")}
 
 
 def _toml(text: str) -> Json:

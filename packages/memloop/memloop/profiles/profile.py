@@ -40,6 +40,10 @@ _ANY_TAG = _opening(*_SLOT_TAGS, *_MORE_TAGS, *_MARKS_OF_MEMORY)
 _ANY_BUT_MARKS = _opening(*_SLOT_TAGS, *_MORE_TAGS)
 
 
+class ProfileError(ValueError):
+    """What should be a profile is none, or none for this model; the message says which file and why."""
+
+
 class Markup(str):
     """Text that a loop built from neutralised parts: its tags are meant, and are kept."""
 
