@@ -103,6 +103,24 @@ bench-gateway: $(READY) ## what the gateway adds to a call, beside LiteLLM's pro
 bench-memory: $(READY) ## search and adds beside mem0 and the bare parts; what each trick of retrieval is worth
 	$(BIN)/python -m benchmarks.memory
 
+.PHONY: bench-ruler
+bench-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="URL …" MODEL=ID, ARGS="--ray …"; goes on where it was
+	@test -n "$(DATA)" -a -n "$(ENGINE_URL)" -a -n "$(MODEL)" || { echo "give DATA, ENGINE_URL and MODEL" >&2; exit 2; }
+	$(BIN)/python -m benchmarks.ruler run $(DATA:%=--data %) $(ENGINE_URL:%=--engine-url %) --model $(MODEL) $(ARGS)
+
+# Ray on top of the workspace's packages: its own environment sees theirs.
+RAY_VENV := .venv-ray
+$(RAY_VENV)/.ready: requirements/ray.lock | $(READY)
+	rm -rf $(RAY_VENV) && $(PYTHON) -m venv $(RAY_VENV)
+	$(RAY_VENV)/bin/pip install --quiet --no-deps --require-hashes -r $<
+	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/lib/python3.11/site-packages')" \
+	  > $(RAY_VENV)/lib/python3.11/site-packages/workspace.pth
+	@touch $@
+
+.PHONY: test-ray
+test-ray: $(RAY_VENV)/.ready ## the RULER evaluation on a Ray cluster of this machine (its own .venv-ray)
+	RAY_USAGE_STATS_ENABLED=0 $(RAY_VENV)/bin/python -m pytest -o addopts=--import-mode=importlib tests/ray
+
 evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 1x to 64x its training length
 	@mkdir -p .memloop
 	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \
@@ -119,6 +137,8 @@ lock: $(READY) ## resolve the pinned versions anew (needs uv)
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/sglang.lock
 	uv pip compile requirements/bench.in --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
+	uv pip compile requirements/ray.in -c requirements/workspace.lock --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/ray.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) .memloop

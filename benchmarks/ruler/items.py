@@ -1,0 +1,135 @@
+"""Items of RULER-HQA and of RULER's own tasks, read from a user's files.
+
+Sources: MemAgent (arXiv 2507.02259), its evaluation sets; RULER (arXiv 2404.06654), its tasks.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeAlias, cast
+
+from pydantic import BaseModel, Field, ValidationError
+
+from benchmarks.ruler.json_rows import DataError, rows
+
+HQA = "hqa"
+QUESTION_ANSWERING = frozenset({HQA, "qa_1"})
+OOD_TASKS = (
+    *(f"niah_{kind}_{number}" for kind in ("single", "multikey") for number in (1, 2, 3)),
+    "niah_multivalue",
+    "niah_multiquery",
+    "vt",
+    "fwe",
+    "qa_1",
+)
+_TASK = re.compile(rf"(?<![a-z0-9])({'|'.join(OOD_TASKS)})(?![a-z0-9])")
+_NUMBER = re.compile(r"(?<!\d)\d+(?!\d)")
+
+ItemKey: TypeAlias = tuple[str, int, int, str]
+"""Task, size, index and digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A document with a question. ``size`` counts documents for RULER-HQA, else the tokens that RULER made it of."""
+
+    task: str
+    size: int
+    index: int
+    question: str
+    context: str
+    golds: tuple[str, ...]
+
+    @property
+    def key(self) -> ItemKey:
+        """What tells it from all others; changed data has another key."""
+        digest = hashlib.sha256(f"{self.question}\0{self.context}".encode("utf-8", "surrogatepass"))
+        return self.task, self.size, self.index, digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file, and for RULER's own tasks what its rows do not say themselves."""
+
+    path: Path
+    task: str | None = None
+    size: int | None = None
+
+
+def source_of(given: str) -> Source:
+    """``PATH`` or ``TASK:SIZE=PATH``; of a bare path, task and size are read from its last parts.
+
+    Raises DataError when the task is none of RULER's.
+    """
+    named = re.fullmatch(r"(\w+):(\d+)=(.+)", given)
+    if named is None:
+        return _named_by_path(Path(given))
+    task, size, path = named.groups()
+    if task not in OOD_TASKS:
+        raise DataError(f"{given}: the task is one of {', '.join(OOD_TASKS)}")
+    return Source(Path(path), task, int(size))
+
+
+def _named_by_path(path: Path) -> Source:
+    """As in ``8192/niah_single_1/validation.jsonl`` and ``eval_vt_8192.json``: the innermost task and number."""
+    task = size = None
+    for part in path.parts[-3:]:
+        tasks = _TASK.findall(part)
+        task = tasks[-1] if tasks else task
+        numbers = _NUMBER.findall(_TASK.sub("", part))
+        size = int(numbers[-1]) if numbers else size
+    return Source(path, task, size)
+
+
+_Text = Annotated[str, Field(min_length=1)]
+_Answers = Annotated[tuple[_Text, ...], Field(min_length=1)]
+
+
+class _HqaRow(BaseModel):
+    context: _Text
+    input: _Text
+    answers: _Answers
+    num_docs: int = Field(gt=0)
+    index: int
+
+
+class _OodRow(BaseModel):
+    context: _Text
+    input: _Text
+    outputs: _Answers
+    index: int
+
+
+def items(sources: Sequence[Source], *, limit: int | None = None) -> Iterator[Item]:
+    """All items, at most ``limit`` of each task and size. Raises DataError, for an item that comes twice too."""
+    seen: set[ItemKey] = set()
+    counts: Counter[tuple[str, int]] = Counter()
+    for source in sources:
+        for line, row in rows(source.path):
+            item = _item(row, source, line)
+            if item.key in seen:
+                raise DataError(f"{source.path}, line {line}: item {item.index} of {item.task} comes twice")
+            seen.add(item.key)
+            counts[item.task, item.size] += 1
+            if limit is None or counts[item.task, item.size] <= limit:
+                yield item
+
+
+def _item(row: object, source: Source, line: int) -> Item:
+    try:
+        if isinstance(row, dict) and "outputs" in cast(dict[str, object], row):
+            return _ood_item(_OodRow.model_validate(row), source)
+        hqa = _HqaRow.model_validate(row)
+        return Item(HQA, hqa.num_docs, hqa.index, hqa.input, hqa.context, hqa.answers)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'row'}: {fault['msg']}" for fault in error.errors())
+        raise DataError(f"{source.path}, line {line}: {faults}") from error
+
+
+def _ood_item(row: _OodRow, source: Source) -> Item:
+    if source.task is None or not source.size:
+        raise DataError(f"{source.path}: its name tells no task and size; give it as niah_single_1:8192={source.path}")
+    return Item(source.task, source.size, row.index, row.input, row.context, row.outputs)
