@@ -156,21 +156,24 @@ def _months(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> No
     """The same thing in several months; the question names one."""
     for number, (said, asked, values) in enumerate(chance.sample(phrases.MONTHLY, 3)):
         speaker = chance.choice(speakers)
-        sessions = chance.sample(range(1, _SESSIONS), 4)
-        for session, value in zip(sessions, chance.sample(values, 4), strict=True):
+        told = dict(zip(chance.sample(range(1, _SESSIONS), 4), chance.sample(values, 4), strict=True))
+        for session, value in told.items():
             draft.say(session, _Line(speaker, chance.choice(said).format(value=value), f"m{number}.{session}"))
-        for session in sessions[:2]:
+        for session in list(told)[:2]:
             when = chance.choice(("in {month}", "last {month}", "back in {month}")).format(month=_month(session))
-            draft.ask(asked.format(who=speaker, when=when), f"m{number}.{session}", kind="temporal", answer="")
+            draft.ask(
+                asked.format(who=speaker, when=when), f"m{number}.{session}", kind="temporal", answer=told[session]
+            )
 
 
 def _changes(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> None:
     for number, (said, asked, values) in enumerate(chance.sample(phrases.CHANGING, 3)):
         speaker = chance.choice(speakers)
-        sessions = sorted(chance.sample(range(_SESSIONS), 3))
-        for session, value in zip(sessions, chance.sample(values, 3), strict=True):
+        told = dict(zip(sorted(chance.sample(range(_SESSIONS), 3)), chance.sample(values, 3), strict=True))
+        for session, value in told.items():
             draft.say(session, _Line(speaker, chance.choice(said).format(value=value), f"c{number}.{session}"))
-        draft.ask(asked.format(who=speaker), f"c{number}.{sessions[-1]}", kind="update", answer="")
+        newest = list(told)[-1]
+        draft.ask(asked.format(who=speaker), f"c{number}.{newest}", kind="update", answer=told[newest])
 
 
 def _pairs(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> None:
@@ -183,7 +186,7 @@ def _pairs(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> Non
         for text, tag, speaker in zip((said, said2), tags, chosen, strict=True):
             draft.say(chance.randrange(_SESSIONS), _Line(speaker, text, tag))
         question = f"{asked.format(who=chosen[0])} and {asked2.format(who=chosen[1])}?"
-        draft.ask(question[0].upper() + question[1:], *tags, kind="multi", answer="")
+        draft.ask(question[0].upper() + question[1:], *tags, kind="multi", answer=f"{said} {said2}")
 
 
 def _small_talk(chance: random.Random, one: str, other: str) -> list[_Line]:

@@ -1,0 +1,1 @@
+"""How well the memory answers, on LoCoMo, LongMemEval and HaluMem files of the user's."""

@@ -1,0 +1,63 @@
+"""The three formats: a file's conversations one by one, and files of our own conversations."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import orjson
+from pydantic import JsonValue, ValidationError
+
+from benchmarks.memory.quality import halumem, locomo, longmemeval
+from benchmarks.memory.quality.dialogue import Conversation
+from benchmarks.running.json_rows import DataError, rows
+
+Format: TypeAlias = Literal["locomo", "longmemeval", "halumem"]
+_READ: Mapping[Format, Callable[[object], Conversation]] = {
+    "locomo": locomo.conversation,
+    "longmemeval": longmemeval.conversation,
+    "halumem": halumem.conversation,
+}
+
+
+def conversations(path: Path, format_: Format, *, limit: int | None = None) -> Iterator[Conversation]:
+    """The file's conversations, at most ``limit``, each read when it is asked for; JSON array or JSONL.
+
+    Raises DataError with file and line, for a conversation that comes twice too.
+    """
+    seen: set[str] = set()
+    for line, row in rows(path):
+        if limit is not None and len(seen) >= limit:
+            return
+        talk = _conversation(row, format_, f"{path}, line {line}")
+        if talk.id in seen:
+            raise DataError(f"{path}, line {line}: {talk.id} comes twice")
+        seen.add(talk.id)
+        yield talk
+
+
+def _conversation(row: object, format_: Format, where: str) -> Conversation:
+    try:
+        talk = _READ[format_](row)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'row'}: {fault['msg']}" for fault in error.errors())
+        raise DataError(f"{where}: {faults}") from error
+    except ValueError as error:
+        raise DataError(f"{where}: {error}") from error
+    ids = [turn.id for turn in talk.turns]
+    if not talk.sessions or len(set(ids)) != len(ids):
+        raise DataError(f"{where}: {'a turn id comes twice' if talk.sessions else 'no session'}")
+    return talk
+
+
+def write(talks: Sequence[Conversation], path: Path, format_: Format) -> None:
+    """Our own conversations as a file of the format."""
+    written: list[dict[str, JsonValue]] = []
+    for talk in talks:
+        if format_ == "longmemeval":
+            written += longmemeval.rows(talk)
+        else:
+            written.append(locomo.row(talk) if format_ == "locomo" else halumem.row(talk))
+    if format_ == "halumem":
+        path.write_bytes(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in written))
+    else:
+        path.write_bytes(orjson.dumps(written, option=orjson.OPT_INDENT_2))

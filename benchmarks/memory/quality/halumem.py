@@ -1,0 +1,127 @@
+"""HaluMem: users with sessions of dialogue, the memory points that each should leave, and questions after it.
+
+Source: HaluMem (2025), its data files; a point whose source is ``interference`` is not to be remembered.
+"""
+
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, Field, JsonValue
+
+from benchmarks.memory.quality.dialogue import Conversation, Point, Question, Session, Turn
+
+_NOT_TO_BE_KEPT = "interference"
+_DATES = ("%b %d, %Y, %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
+
+
+class _Said(BaseModel):
+    role: str
+    content: str
+    timestamp: str | None = None
+
+
+class _Point(BaseModel):
+    index: int | str
+    memory_content: str
+    memory_source: str = ""
+    is_update: str | bool = "False"
+    original_memories: tuple[str, ...] = ()
+    importance: float = Field(default=1.0, ge=0)
+
+
+class _Asked(BaseModel):
+    question: str
+    answer: str | int | float
+    question_type: str = "question"
+
+
+class _Sitting(BaseModel):
+    dialogue: tuple[_Said, ...]
+    memory_points: tuple[_Point, ...] = ()
+    questions: tuple[_Asked, ...] = ()
+    start_time: str | None = None
+
+
+class _User(BaseModel):
+    uuid: str
+    sessions: tuple[_Sitting, ...]
+
+
+def conversation(row: object) -> Conversation:
+    """One user. A question is asked when its session is over; its evidence is memories, no turns. Raises ValueError."""
+    user = _User.model_validate(row)
+    sessions = tuple(_session(place, sitting) for place, sitting in enumerate(user.sessions))
+    questions = tuple(
+        Question(f"{place}.{number}", asked.question, str(asked.answer), asked.question_type, place + 1)
+        for place, sitting in enumerate(user.sessions)
+        for number, asked in enumerate(sitting.questions)
+    )
+    return Conversation(user.uuid, sessions, questions)
+
+
+def _session(place: int, sitting: _Sitting) -> Session:
+    began_at = _began(place, sitting)
+    turns = tuple(
+        Turn(f"{place}:{number}", said.role, said.content, _moment(said.timestamp) if said.timestamp else began_at)
+        for number, said in enumerate(sitting.dialogue)
+    )
+    points = tuple(_point(point) for point in sitting.memory_points if point.memory_source != _NOT_TO_BE_KEPT)
+    return Session(str(place), began_at, turns, points)
+
+
+def _began(place: int, sitting: _Sitting) -> datetime:
+    told = sitting.start_time or next((said.timestamp for said in sitting.dialogue if said.timestamp), None)
+    if told is None:
+        raise ValueError(f"session {place} has no time")
+    return _moment(told)
+
+
+def _point(point: _Point) -> Point:
+    is_update = str(point.is_update).strip().lower() == "true"
+    return Point(str(point.index), point.memory_content, point.importance, is_update, point.original_memories)
+
+
+def _moment(told: str) -> datetime:
+    for form in _DATES:
+        try:
+            return datetime.strptime(told.strip(), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    raise ValueError(f"no known form of a time: {told[:40]!r}")
+
+
+def row(talk: Conversation) -> dict[str, JsonValue]:
+    """The conversation as HaluMem has it: what ``conversation`` reads back the same."""
+    sessions: list[JsonValue] = [_sitting(talk, place) for place in range(len(talk.sessions))]
+    return {"uuid": talk.id, "persona_info": "", "sessions": sessions}
+
+
+def _sitting(talk: Conversation, place: int) -> dict[str, JsonValue]:
+    session = talk.sessions[place]
+    return {
+        "start_time": _told(session.began_at),
+        "dialogue": [
+            {"role": t.speaker, "content": t.text, "timestamp": _told(t.said_at), "dialogue_turn": number}
+            for number, t in enumerate(session.turns)
+        ],
+        "memory_points": [_written(point) for point in session.points],
+        "questions": [
+            {"question": q.text, "answer": q.answer, "question_type": q.category, "evidence": [], "difficulty": "easy"}
+            for q in talk.asked_after(place + 1)
+        ],
+    }
+
+
+def _written(point: Point) -> dict[str, JsonValue]:
+    return {
+        "index": point.id,
+        "memory_content": point.text,
+        "memory_type": "Event Memory",
+        "memory_source": "primary",
+        "is_update": str(point.is_update),
+        "original_memories": list(point.replaces),
+        "importance": point.importance,
+    }
+
+
+def _told(moment: datetime) -> str:
+    return f"{moment:%b %d}, {moment.year:04}, {moment:%H:%M:%S}"
