@@ -24,6 +24,7 @@ class Launcher:
     """An inference launcher that answers 503 ``refusals`` times first."""
 
     refusals: int = 0
+    window_tokens: int = 32_768
     asked: list[str] = field(default_factory=list[str])
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -31,7 +32,7 @@ class Launcher:
         if self.refusals:
             self.refusals -= 1
             return web.Response(status=503)
-        model = {"id": "served", "engine_url": "http://127.0.0.1:1/v1", "max_model_len": 2048}
+        model = {"id": "served", "engine_url": "http://127.0.0.1:1/v1", "max_model_len": self.window_tokens}
         bodies: Mapping[str, str] = {
             "/v1/model": json.dumps(model),
             "/v1/profile": json.dumps({"ref": "tiny", "files": profile_files("tiny")}),
@@ -82,6 +83,14 @@ async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
         async with open_services(told, _metrics()) as services:
             assert (services.model, services.profile.name) == ("mine", "default")
             assert isinstance(services.splitter, TokenizerSplitter)
+
+
+async def test_a_profile_that_does_not_fit_the_served_window_is_refused(settings: GatewaySettings) -> None:
+    async with _launched(Launcher(window_tokens=4096)) as url:
+        told = settings.model_copy(update={"inference_url": url, "profile": "default"})
+        with pytest.raises(ProfileError, match=r"the prompt read needs .* and the window has 4096"):
+            async with open_services(told, _metrics()):
+                pass
 
 
 async def test_without_inference_the_engine_names_the_model_and_the_rest_is_safe(settings: GatewaySettings) -> None:

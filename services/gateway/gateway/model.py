@@ -38,19 +38,18 @@ async def loop_model(settings: GatewaySettings, engine: Engines, inference: Infe
     Raises DependencyError when nobody answers by then, ProfileError and OSError on wrong settings.
     """
     deadline = time.monotonic() + settings.startup_wait_s
+    served = await _wait(inference.model, deadline) if inference else None
     found = LoopModel(
-        id=settings.model or await _wait(lambda: _model_id(engine, inference), deadline),
+        id=settings.model or (served.id if served else await _wait(lambda: _model_id(engine), deadline)),
         profile=await _wait(lambda: _profile(settings, inference), deadline),
         splitter=await _wait(lambda: _splitter(settings, inference), deadline),
     )
     if isinstance(found.splitter, TokenizerSplitter):  # an estimate is too rough to refuse by
-        check_fit(found.profile, found.splitter, window_tokens=found.profile.budget.window_tokens)
+        check_fit(found.profile, found.splitter, window_tokens=served.max_model_len if served else None)
     return found
 
 
-async def _model_id(engine: Engines, inference: InferenceClient | None) -> str:
-    if inference is not None:
-        return (await inference.model()).id
+async def _model_id(engine: Engines) -> str:
     return _first_id(await engine.get_json("models"))
 
 

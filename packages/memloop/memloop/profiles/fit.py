@@ -22,15 +22,17 @@ class OwnTokenizer(Protocol):
         ...
 
 
-def check_fit(profile: Profile, tokenizer: OwnTokenizer, *, window_tokens: int) -> None:
+def check_fit(profile: Profile, tokenizer: OwnTokenizer, *, window_tokens: int | None) -> None:
     """Raise ProfileError with every reason why the model cannot be asked with this profile.
 
     A control token inside a template would end a turn in the middle of it; a prompt whose slots are full must leave
-    room for its reply in ``window_tokens``, the engine's. Slots that grow with their task (conversation, the queries
-    so far) are counted empty: the loops fill them by what room there is. Tools are not counted: how a chat template
-    shows them is its own.
+    room for its reply in ``window_tokens``, the engine's, where that is known. Slots that grow with their task (the
+    conversation, the queries so far) are counted empty: the loops fill them by what room there is. Tools are not
+    counted: how a chat template shows them is its own.
     """
-    misfits = [*_control_tokens(profile, tokenizer), *_over_the_window(profile, tokenizer, window_tokens)]
+    misfits = list(_control_tokens(profile, tokenizer))
+    if window_tokens is not None:
+        misfits += _over_the_window(profile, tokenizer, window_tokens)
     if misfits:
         raise ProfileError(f"the profile {profile.ref} does not fit the model: {'; '.join(misfits)}")
 
