@@ -160,6 +160,23 @@ async def test_a_stale_fencing_token_is_refused(http: httpx.AsyncClient) -> None
     assert refused.json()["error"]["code"] == "stale_fencing_token"
 
 
+async def test_a_stale_writer_can_neither_replace_nor_clear_a_buffer(http: httpx.AsyncClient) -> None:
+    await add_with_token(http, 7)
+    await put(http, buffer("kept"))
+    stale, current = {"x-fencing-token": "6"}, {"x-fencing-token": "8"}
+    params = {"tenant": "t1", "user_id": "alice"}
+
+    replaced = await http.put("/v1/buffers", content=buffer("stale").model_dump_json(), headers=stale)
+    cleared = await http.delete("/v1/buffers", params=params, headers=stale)
+    assert [response.status_code for response in (replaced, cleared)] == [409, 409]
+    assert replaced.json()["error"]["code"] == "stale_fencing_token"
+    assert [one.turns[0].content for one in await listed(http)] == ["kept"]
+
+    assert (await http.delete("/v1/buffers", params=params, headers=current)).status_code == 204
+    assert await listed(http) == []
+    assert (await add_with_token(http, 7)).status_code == 409
+
+
 async def test_lanes_have_tokens_of_their_own(http: httpx.AsyncClient) -> None:
     await add_with_token(http, 9)
 

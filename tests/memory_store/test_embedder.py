@@ -39,6 +39,21 @@ class Gate:
         return [(float(len(text)),) for text in texts]
 
 
+async def test_a_text_that_was_embedded_lately_is_not_encoded_again() -> None:
+    gate = Gate()
+    embedder = BatchingEmbedder(lambda: gate, metrics=Metrics(new_registry()), cached=2)
+    await embedder.start()
+    first = await embedder.embed(["aa", "bbb"])
+    gate.batches.clear()
+
+    assert await embedder.embed(["bbb", "aa", "aa"]) == [first[1], first[0], first[0]]
+    assert gate.batches == []
+    await embedder.embed(["c"])  # the third text pushes out the one that was asked for longest ago
+    await embedder.embed(["aa", "bbb"])
+    assert gate.batches == [["c"], ["bbb"]]
+    await embedder.close()
+
+
 async def test_the_dimension_is_probed_at_the_start() -> None:
     embedder = batching(HashingEncoder(dimension=48))
 

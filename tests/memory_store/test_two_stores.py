@@ -1,14 +1,17 @@
 """Two store processes over one collection: lanes are each one's own, so a race can slip past them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 
 from memloop.service import new_registry
+from memloop.wire.errors import Conflict
 from memloop.wire.memory import MemoryDraft, StoreAdd
 from memory_store.documents import within
-from memory_store.embedder import BatchingEmbedder
+from memory_store.embedder import BatchingEmbedder, Encoder, Vector
 from memory_store.encoding import TextEncoding
 from memory_store.fencing import Fence
 from memory_store.lanes import Lanes
@@ -34,21 +37,29 @@ async def vectors(settings: Settings) -> AsyncIterator[VectorStore]:
 
 @pytest.fixture
 async def two_writers(settings: Settings, vectors: VectorStore) -> AsyncIterator[list[Writer]]:
+    async with (
+        writing(settings, vectors, HashingEncoder()) as first,
+        writing(settings, vectors, HashingEncoder()) as two,
+    ):
+        yield [first, two]
+
+
+@asynccontextmanager
+async def writing(settings: Settings, vectors: VectorStore, encoder: Encoder) -> AsyncGenerator[Writer]:
+    """The writing half of a store process."""
     metrics = Metrics(new_registry())
-    embedder = BatchingEmbedder(HashingEncoder, metrics=metrics)
+    embedder = BatchingEmbedder(lambda: encoder, metrics=metrics)
     await embedder.start()
     link = connect(settings.redis_url)
     encoding = TextEncoding(embedder, Bm25())
-    yield [
-        Writer(vectors, encoding, lanes=Lanes(), fence=Fence(link), policy=WritePolicy(), metrics=metrics)
-        for _ in range(2)
-    ]
+    yield Writer(vectors, encoding, lanes=Lanes(), fence=Fence(link), policy=WritePolicy(), metrics=metrics)
     await link.aclose()
     await embedder.close()
 
 
-def add(value: str, at: int) -> StoreAdd:
-    return StoreAdd(namespace=ALICE, drafts=(MemoryDraft(key="City", value=value),), timestamp=day(at))
+def add(value: str, at: int, *, token: int | None = None) -> StoreAdd:
+    draft = MemoryDraft(key="City", value=value)
+    return StoreAdd(namespace=ALICE, drafts=(draft,), timestamp=day(at), fencing_token=token)
 
 
 async def live(vectors: VectorStore) -> list[str]:
@@ -73,5 +84,35 @@ async def test_two_live_versions_of_a_race_are_mended_by_the_next_write(
     assert sorted(await live(vectors)) == ["Oslo", "Paris"]
 
     await first.add(add("Paris", 4))
+
+    assert await live(vectors) == ["Paris"]
+
+
+class HeldEncoder(HashingEncoder):
+    """An encoder that waits before the city of Oslo until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = threading.Event()
+        self.let_go = threading.Event()
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
+        if any("Oslo" in text for text in texts):
+            self.reached.set()
+            self.let_go.wait(5)
+        return super().encode(texts)
+
+
+async def test_a_writer_that_loses_its_lane_while_it_embeds_writes_nothing(
+    settings: Settings, vectors: VectorStore
+) -> None:
+    held = HeldEncoder()
+    async with writing(settings, vectors, held) as slow, writing(settings, vectors, HashingEncoder()) as quick:
+        late = asyncio.create_task(slow.add(add("Oslo", 1, token=5)))
+        await asyncio.to_thread(held.reached.wait, 5)
+        await quick.add(add("Paris", 2, token=6))
+        held.let_go.set()
+        with pytest.raises(Conflict, match="fencing token 5 is older than 6"):
+            await late
 
     assert await live(vectors) == ["Paris"]

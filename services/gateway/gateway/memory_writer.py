@@ -216,12 +216,13 @@ class MemoryWrite:
         return newest_within(turns, splitter=self._tools.splitter, most_tokens=self._room)
 
     async def _put_buffer(self, *, before: tuple[Source, ...], after: tuple[Source, ...], reason: str) -> None:
-        namespace = self._job.namespace
+        namespace, token = self._job.namespace, self._hold.token
         await self._hold.check()
         if after:
-            await self._tools.store.put_buffer(Buffer(namespace=namespace, turns=after, reason=reason))
+            buffer = Buffer(namespace=namespace, turns=after, reason=reason)
+            await self._tools.store.put_buffer(buffer, fencing_token=token)
         elif before:
-            await self._tools.store.clear_buffer(namespace)
+            await self._tools.store.clear_buffer(namespace, fencing_token=token)
 
     async def _add(
         self,

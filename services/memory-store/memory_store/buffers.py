@@ -9,6 +9,7 @@ from typing import Protocol, cast
 
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
+from memory_store.fencing import KEEP_MS, STALE, fence_key, refuse_stale
 from memory_store.redis_link import RedisLink, digest, translated
 
 _MAX_LISTED = 1000
@@ -26,12 +27,32 @@ class _Texts(Protocol):
     def zrangebyscore(self, name: str, min: float, max: float, start: int, num: int) -> Awaitable[list[str]]: ...  # noqa: A002 - redis names them so
 
 
-_DROP = """
-local dropped = redis.call('HDEL', KEYS[1], unpack(ARGV, 2))
-for _, field in ipairs({unpack(ARGV, 2)}) do redis.call('ZREM', KEYS[3], KEYS[1] .. '/' .. field) end
-if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) end
-return dropped
+_PUT = (
+    STALE
+    + """
+-- KEYS: user's buffers, users, by time, fence; ARGV: user, token, keep ms, time, field, buffer
+local newest = stale(KEYS[4], ARGV[2], ARGV[3])
+if newest ~= '' then return newest end
+redis.call('HSET', KEYS[1], ARGV[5], ARGV[6])
+redis.call('SADD', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[3], ARGV[4], KEYS[1] .. '/' .. ARGV[5])
+return ''
 """
+)
+_DROP = (
+    STALE
+    + """
+-- KEYS as above; ARGV: user, token, keep ms, then the fields
+local newest = stale(KEYS[4], ARGV[2], ARGV[3])
+if newest ~= '' then return newest end
+for _, field in ipairs({unpack(ARGV, 4)}) do
+  redis.call('HDEL', KEYS[1], field)
+  redis.call('ZREM', KEYS[3], KEYS[1] .. '/' .. field)
+end
+if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SREM', KEYS[2], ARGV[1]) end
+return ''
+"""
+)
 
 
 class Buffers:
@@ -40,23 +61,21 @@ class Buffers:
     def __init__(self, link: RedisLink, *, max_turns: int) -> None:
         self._link = link
         self._texts = cast("_Texts", cast("object", link))
+        self._put_script = link.register_script(_PUT)
         self._drop_script = link.register_script(_DROP)
         self._max_turns = max_turns
 
-    async def put(self, buffer: Buffer) -> Buffer:
-        """Replace the namespace's buffer. Raises ``TooLarge``."""
+    async def put(self, buffer: Buffer, *, token: int | None = None) -> Buffer:
+        """Replace the namespace's buffer. Raises ``TooLarge``, and ``Conflict`` on a stale fencing token."""
         if len(buffer.turns) > self._max_turns:
             raise TooLarge(f"a buffer holds at most {self._max_turns} turns", param="turns", code="buffer_too_long")
         moment = datetime.now(UTC)
         stored = buffer.model_copy(update={"updated_at": moment})
         space = buffer.namespace
-        key, field = _user_key(space.tenant, space.user_id), _field(space)
+        place = (moment.timestamp(), _field(space), stored.model_dump_json())
         with translated():
-            async with self._link.pipeline(transaction=True) as pipe:
-                pipe.hset(key, field, stored.model_dump_json())
-                pipe.sadd(_users_key(space.tenant), space.user_id)
-                pipe.zadd(_BY_TIME, {f"{key}/{field}": moment.timestamp()})
-                await pipe.execute()
+            newest = await self._put_script(keys=_keys(space), args=[*_writer(space, token), *place])
+        refuse_stale(token, str(newest))
         return stored
 
     async def page(self, tenant: str, user_id: str | None) -> BufferPage:
@@ -78,16 +97,21 @@ class Buffers:
             found = [await self._at(place) for place in places]
         return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
 
-    async def clear(self, namespace: Namespace) -> None:
-        """Forget exactly this namespace's buffer; those of its user's other agents and runs stay."""
-        await self._drop(namespace, [_field(namespace)])
+    async def clear(self, namespace: Namespace, *, token: int | None = None) -> None:
+        """Forget exactly this namespace's buffer; those of its user's other agents and runs stay.
+
+        Raises ``Conflict`` on a stale fencing token.
+        """
+        await self._drop(namespace, [_field(namespace)], token=token)
 
     async def erase(self, namespace: Namespace) -> int:
         """Forget every buffer that the namespace's set ids match; how many there were."""
         with translated():
             stored = await self._texts.hgetall(_user_key(namespace.tenant, namespace.user_id))
         fields = [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
-        return await self._drop(namespace, fields) if fields else 0
+        if fields:
+            await self._drop(namespace, fields, token=None)
+        return len(fields)
 
     async def ping(self) -> None:
         """Raise ``Unavailable`` when Redis does not answer."""
@@ -112,13 +136,20 @@ class Buffers:
                     break
         return users
 
-    async def _drop(self, namespace: Namespace, fields: list[str]) -> int:
+    async def _drop(self, namespace: Namespace, fields: list[str], *, token: int | None) -> None:
         with translated():
-            dropped = await self._drop_script(
-                keys=[_user_key(namespace.tenant, namespace.user_id), _users_key(namespace.tenant), _BY_TIME],
-                args=[namespace.user_id, *fields],
-            )
-        return int(dropped)
+            newest = await self._drop_script(keys=_keys(namespace), args=[*_writer(namespace, token), *fields])
+        refuse_stale(token, str(newest))
+
+
+def _keys(space: Namespace) -> list[str]:
+    """The keys of both scripts."""
+    return [_user_key(space.tenant, space.user_id), _users_key(space.tenant), _BY_TIME, fence_key(space.lane())]
+
+
+def _writer(space: Namespace, token: int | None) -> tuple[str | int, ...]:
+    """The first arguments of both scripts."""
+    return space.user_id, "" if token is None else token, KEEP_MS
 
 
 def _user_key(tenant: str, user_id: str) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 
 from memloop.wire.errors import DependencyError, Unavailable
 from memory_store.metrics import Metrics
+from memory_store.vector_cache import VectorCache
 
 Vector: TypeAlias = tuple[float, ...]
 
@@ -41,16 +42,23 @@ class BatchingEmbedder:
 
     A lone request is encoded at once: there is no waiting for company. The encoder is made by ``load`` on its thread,
     so that its imports are paid there. ``max_batch``: texts per call of the encoder; ``max_waiting``: texts that may
-    wait before callers are turned away.
+    wait before callers are turned away; ``cached``: how many texts' vectors are kept.
     """
 
     def __init__(
-        self, load: Callable[[], Encoder], *, metrics: Metrics, max_batch: int = 32, max_waiting: int = 2048
+        self,
+        load: Callable[[], Encoder],
+        *,
+        metrics: Metrics,
+        max_batch: int = 32,
+        max_waiting: int = 2048,
+        cached: int = 0,
     ) -> None:
         self._load = load
         self._metrics = metrics
         self._max_batch = max_batch
         self._max_waiting = max_waiting
+        self._cache = VectorCache(cached)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedder")
         self._queue: asyncio.Queue[_Wanted] = asyncio.Queue()
         self._waiting = 0
@@ -73,6 +81,17 @@ class BatchingEmbedder:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Their vectors: kept ones, and for the rest those that the encoder makes."""
+        known = {text: vector for text in texts if (vector := self._cache.get(text)) is not None}
+        unknown = [text for text in texts if text not in known]
+        self._metrics.embed_cache.labels("hit").inc(len(texts) - len(unknown))
+        self._metrics.embed_cache.labels("miss").inc(len(unknown))
+        for text, vector in zip(unknown, await self._encoded(unknown), strict=True):
+            known[text] = vector
+            self._cache.put(text, vector)
+        return [known[text] for text in texts]
+
+    async def _encoded(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Queue the texts for the next batch; many of them batch by batch, so that others come between."""
         vectors: list[Vector] = []
         for start in range(0, len(texts), self._max_batch):

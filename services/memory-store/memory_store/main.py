@@ -184,7 +184,7 @@ def _embedder(settings: Settings, metrics: Metrics, model: str) -> BatchingEmbed
             precision=settings.embedding_precision,
         )
 
-    return BatchingEmbedder(load, metrics=metrics, max_batch=settings.embedding_batch)
+    return BatchingEmbedder(load, metrics=metrics, max_batch=settings.embedding_batch, cached=settings.embedding_cache)
 
 
 def main() -> None:

@@ -28,6 +28,12 @@ class Metrics:
         self.embed_texts = Histogram(
             "memory_store_embed_texts", "Texts per call of the embedder", registry=registry, buckets=_TEXTS
         )
+        self.embed_cache = Counter(
+            "memory_store_embed_cache_total",
+            "Texts to embed, by whether their vector was kept",
+            ["found"],
+            registry=registry,
+        )
         self.erased = Counter("memory_store_erased_total", "What erasures removed", ["place"], registry=registry)
         self.copies = Counter(
             "memory_store_copies_total", "Copies of the whole collection", ["kind", "status"], registry=registry

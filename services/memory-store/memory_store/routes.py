@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import AwareDatetime, Field
@@ -41,6 +41,7 @@ from memory_store.transfer import Transfer
 from memory_store.upkeep import Upkeep
 from memory_store.writing import Writer
 
+FencingToken: TypeAlias = Annotated[int | None, Header()]
 _ETAG = re.compile(r'(?:W/)?"?(\d{1,18})"?')
 
 
@@ -180,12 +181,12 @@ def _buffer_routes(parts: Capabilities) -> APIRouter:
         return await parts.buffers.idle(before, limit=limit)
 
     @router.put("/buffers")
-    async def put(buffer: Buffer) -> Buffer:
-        return await parts.buffers.put(buffer)
+    async def put(buffer: Buffer, x_fencing_token: FencingToken = None) -> Buffer:
+        return await parts.buffers.put(buffer, token=x_fencing_token)
 
     @router.delete("/buffers", status_code=204)
-    async def clear(namespace: Annotated[Namespace, Query()]) -> None:
-        await parts.buffers.clear(namespace)
+    async def clear(namespace: Annotated[Namespace, Query()], x_fencing_token: FencingToken = None) -> None:
+        await parts.buffers.clear(namespace, token=x_fencing_token)
 
     _ = erase, buffers, idle, put, clear
     return router

@@ -41,6 +41,8 @@ class Settings(ServiceSettings):
     embedding_threads: int = Field(default=1, ge=1)
     embedding_batch: int = Field(default=32, ge=1)
     embedding_precision: Precision = "auto"
+    embedding_cache: int = Field(default=4096, ge=0)
+    """Texts whose vectors are kept in memory, 1.5 KB each with the default model."""
     embedding_start_empty: bool = False
     """Allows a new, empty collection beside those of other embedding models."""
     rerank_model: Annotated[str | None, _Unset] = None

@@ -76,8 +76,7 @@ class Writer:
         check_metadata(request.metadata)
         lane = request.namespace.lane()
         async with self._lanes.hold(lane):
-            if request.fencing_token is not None:
-                await self._fence.admit(lane, request.fencing_token)
+            await self._admit(request)
             return await self._add(request, self._clock())
 
     async def add_batch(self, adds: Sequence[StoreAdd]) -> BatchResult:
@@ -97,8 +96,7 @@ class Writer:
     async def _outcome(self, add: StoreAdd, batches: dict[Namespace, Batch], moment: datetime) -> BatchOutcome:
         try:
             check_metadata(add.metadata)
-            if add.fencing_token is not None:
-                await self._fence.admit(add.namespace.lane(), add.fencing_token)
+            await self._admit(add)
         except (Conflict, Unprocessable) as error:
             return BatchOutcome(error=error.envelope().error)
         batch = batches.setdefault(add.namespace, Batch(self._context(add, None, moment), ()))
@@ -107,8 +105,14 @@ class Writer:
     async def _add(self, request: StoreAdd, written_at: datetime) -> StoreAddResult:
         batch = Batch(self._context(request, None, written_at), ())
         results = await self._resolved(request, batch, written_at)
-        await commit([batch], self._vectors, self._encoding)
+        points = await embedded([batch], self._vectors, self._encoding)
+        await self._admit(request)  # again: embedding takes time, in which the lane may have gone to another writer
+        await upsert(points, self._vectors)
         return StoreAddResult(results=results)
+
+    async def _admit(self, request: StoreAdd) -> None:
+        if request.fencing_token is not None:
+            await self._fence.admit(request.namespace.lane(), request.fencing_token)
 
     async def _resolved(self, request: StoreAdd, batch: Batch, written_at: datetime) -> tuple[Written, ...]:
         """What the drafts do to the batch, which is not stored yet."""
@@ -189,6 +193,11 @@ class Writer:
 
 async def commit(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> None:
     """New and changed points in one operation, so that a crash leaves all of the batches or nothing."""
+    await upsert(await embedded(batches, vectors, encoding), vectors)
+
+
+async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> list[Point]:
+    """The batches' new and changed points; one that is stored keeps its vectors."""
     points: list[Point] = []
     unembedded: list[Record] = []
     for batch in batches:
@@ -198,7 +207,11 @@ async def commit(batches: Iterable[Batch], vectors: VectorStore, encoding: TextE
         changed = {record.item.id: record for record in stored}
         points += [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
         unembedded += [*new, *changed.values()]
-    points += await encoding.points(unembedded)
+    return points + list(await encoding.points(unembedded))
+
+
+async def upsert(points: Sequence[Point], vectors: VectorStore) -> None:
+    """Store them in one operation."""
     if points:
         await vectors.upsert(points)
 

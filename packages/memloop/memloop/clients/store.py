@@ -45,6 +45,7 @@ from memloop.wire.memory import (
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 
 _TENANT_HEADER = "x-memloop-tenant"
+_FENCING_HEADER = "x-fencing-token"
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
 _ERRORS: dict[int, type[MemloopError]] = {
     400: InvalidRequest,
@@ -151,13 +152,15 @@ class StoreClient:
         params = {"before": before.isoformat(), "limit": str(limit)}
         return _read(BufferPage, await self._http.json("GET", "v1/buffers/idle", params=params))
 
-    async def put_buffer(self, buffer: Buffer) -> Buffer:
-        """Replace a namespace's buffer."""
-        return _read(Buffer, await self._http.json("PUT", "v1/buffers", body=_body(buffer)))
+    async def put_buffer(self, buffer: Buffer, *, fencing_token: int | None = None) -> Buffer:
+        """Replace a namespace's buffer. Raises Conflict on a stale fencing token."""
+        headers = _fenced(fencing_token)
+        return _read(Buffer, await self._http.json("PUT", "v1/buffers", body=_body(buffer), headers=headers))
 
-    async def clear_buffer(self, namespace: Namespace) -> None:
-        """Drop a namespace's buffer; no error when there is none."""
-        await self._http.json("DELETE", "v1/buffers", params=_query(namespace))
+    async def clear_buffer(self, namespace: Namespace, *, fencing_token: int | None = None) -> None:
+        """Drop a namespace's buffer; no error when there is none. Raises Conflict on a stale fencing token."""
+        headers = _fenced(fencing_token)
+        await self._http.json("DELETE", "v1/buffers", params=_query(namespace), headers=headers)
 
     async def check(self) -> None:
         """Raise unless the store is ready: a readiness check."""
@@ -216,6 +219,10 @@ def _body(model: BaseModel) -> Json:
 
 def _query(scope: Scope) -> dict[str, str]:
     return cast(dict[str, str], scope.model_dump(exclude_none=True))
+
+
+def _fenced(token: int | None) -> dict[str, str]:
+    return {} if token is None else {_FENCING_HEADER: str(token)}
 
 
 def _item_path(item_id: str) -> str:
