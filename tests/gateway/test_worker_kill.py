@@ -51,8 +51,10 @@ POINTS = {
 @asynccontextmanager
 async def worker_process(it: Rig) -> AsyncGenerator["asyncio.subprocess.Process"]:
     """``python -m gateway.worker`` as its own process; killed at the end if it still runs."""
-    fields = it.settings.model_dump(exclude_defaults=True, exclude={"redis_url"}, mode="json")
+    fields = it.settings.model_dump(exclude_defaults=True, exclude={"redis_url", "webhook_secret"}, mode="json")
     environment = {f"MEMLOOP_{name.upper()}": str(value) for name, value in fields.items()}
+    if it.settings.webhook_secret is not None:
+        environment["MEMLOOP_WEBHOOK_SECRET"] = it.settings.webhook_secret.get_secret_value()
     environment |= {
         "PATH": os.environ["PATH"],
         "MEMLOOP_REDIS_URL": it.settings.redis_url.get_secret_value(),

@@ -20,6 +20,7 @@ from memloop.wire.memory import MemoryEvent, Namespace, Source
 MEMORY_QUEUE = "memory"
 READS_QUEUE = "reads"
 FILES_QUEUE = "files"
+WEBHOOKS_QUEUE = "webhooks"
 
 
 class MemoryJob(Wire):
@@ -62,7 +63,8 @@ class Jobs:
         self.reads = LaneQueue(redis, READS_QUEUE)
         self.files = LaneQueue(redis, FILES_QUEUE)
         self.events = MemoryEvents(redis, self.memory)
-        self.read_records = ReadRecords(redis, self.reads)
+        self.webhooks = LaneQueue(redis, WEBHOOKS_QUEUE)
+        self.read_records = ReadRecords(redis, self.reads, self.webhooks)
 
     async def enqueue_memory_write(
         self,

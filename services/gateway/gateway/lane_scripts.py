@@ -31,23 +31,26 @@ local function pass_on(lane)
 end
 """
 
-SUBMIT = (
-    _HEAD
-    + """
--- KEYS[6] job, KEYS[7] index, KEYS[8] events ('' = none); ARGV: id, lane, now, first event, then the hash's pairs
-if redis.call('EXISTS', KEYS[6]) == 1 then return 0 end
-redis.call('HSET', KEYS[6], unpack(ARGV, 5))
-for _, old in ipairs(redis.call('ZRANGE', KEYS[7], 0, 1)) do
-  if redis.call('EXISTS', 'memloop:job:' .. old) == 0 then redis.call('ZREM', KEYS[7], old) end
+_ENTER = """
+-- A new job. KEYS[k..]: its queue's stream, delayed, open, list, lock, then job, index, events ('' = none);
+-- ARGV[a..]: id, lane, now, first event, then the hash's pairs
+local function enter(k, a)
+  local job, index, id, now = KEYS[k + 5], KEYS[k + 6], ARGV[a], ARGV[a + 2]
+  if redis.call('EXISTS', job) == 1 then return 0 end
+  redis.call('HSET', job, unpack(ARGV, a + 4))
+  for _, old in ipairs(redis.call('ZRANGE', index, 0, 1)) do
+    if redis.call('EXISTS', 'memloop:job:' .. old) == 0 then redis.call('ZREM', index, old) end
+  end
+  redis.call('ZADD', index, now, id)
+  redis.call('ZADD', KEYS[k + 2], now, id)
+  if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 7], '0-1', 'event', ARGV[a + 3]) end
+  redis.call('RPUSH', KEYS[k + 3], id)
+  redis.call('XADD', KEYS[k], '*', 'lane', ARGV[a + 1])
+  return 1
 end
-redis.call('ZADD', KEYS[7], ARGV[3], ARGV[1])
-redis.call('ZADD', open, ARGV[3], ARGV[1])
-if ARGV[4] ~= '' then redis.call('XADD', KEYS[8], '0-1', 'event', ARGV[4]) end
-redis.call('RPUSH', list, ARGV[1])
-redis.call('XADD', stream, '*', 'lane', ARGV[2])
-return 1
 """
-)
+
+SUBMIT = _ENTER + "return enter(1, 1)"
 
 BEGIN = (
     _HEAD
@@ -265,8 +268,10 @@ return 1
 
 CANCEL = (
     _HEAD
+    + _ENTER
     + """
--- KEYS[6] job, KEYS[7] journal; ARGV: id, record of a job that never ran, keep ms
+-- KEYS[6] job, KEYS[7] journal, KEYS[8..] a job to queue when this one never ran (may be missing);
+-- ARGV: id, record of a job that never ran, keep ms, then what the other job needs
 local status = redis.call('HGET', KEYS[6], 'status')
 if not status then return 'gone' end
 if status ~= 'queued' and status ~= 'in_progress' then return 'done' end
@@ -280,6 +285,7 @@ redis.call('PEXPIRE', KEYS[6], ARGV[3])
 redis.call('DEL', KEYS[7])
 redis.call('LREM', list, 0, ARGV[1])
 redis.call('ZREM', open, ARGV[1])
+if KEYS[8] then enter(8, 4) end
 return 'cancelled'
 """
 )

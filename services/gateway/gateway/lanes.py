@@ -36,6 +36,8 @@ KEEP_MS = 7 * 24 * 3600 * 1000
 """How long the record of a finished job can be asked for."""
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
+Entry: TypeAlias = tuple[Sequence[str], Sequence[str | int]]
+"""Keys and arguments of a new job."""
 
 
 def job_key(job_id: str) -> str:
@@ -147,11 +149,14 @@ class LaneQueue:
 
     async def submit(self, job: Submission) -> bool:
         """Queue the job; True when it is durable, False when a job of that id exists already."""
+        return await self._submit.number(*self.entry(job)) == 1
+
+    def entry(self, job: Submission) -> Entry:
+        """What a script needs to queue the job."""
         keys = [*self._keys(job.lane), job_key(job.job_id), job.index, job.events_key]
         fields = {**job.fields, **Origin.here().model_dump()}
         pairs = [part for pair in fields.items() for part in pair]
-        args = [job.job_id, job.lane, job.created_ms, job.first_event, *pairs]
-        return await self._submit.number(keys, args) == 1
+        return keys, [job.job_id, job.lane, job.created_ms, job.first_event, *pairs]
 
     async def ensure_group(self) -> None:
         """Create stream and group where they are missing."""
@@ -245,10 +250,13 @@ class LaneQueue:
         keys = [*self._keys(lane), job_key(job_id), journal_key(job_id), DEAD_LETTERS]
         return await self._requeue.number(keys, [job_id, lane, record, created_ms]) == 1
 
-    async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int) -> str:
-        """End a waiting job with ``record``, or ask its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``."""
-        keys = [*self._keys(lane), job_key(job_id), journal_key(job_id)]
-        return cast(str, await self._cancel(keys, [job_id, record, keep_ms]))
+    async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = ((), ())) -> str:
+        """End a waiting job with ``record``, or ask its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``.
+
+        ``then`` is the :meth:`entry` of a job that is queued in the same step as a waiting one ends.
+        """
+        keys = [*self._keys(lane), job_key(job_id), journal_key(job_id), *then[0]]
+        return cast(str, await self._cancel(keys, [job_id, record, keep_ms, *then[1]]))
 
     async def depth(self) -> Depth:
         """How much is not done yet."""

@@ -73,6 +73,9 @@ class Metrics:
         self.longread_chunk_seconds = Histogram(
             "longread_chunk_seconds", "From one chunk of a read to the next.", buckets=_LATENCY_S, registry=registry
         )
+        self.longread_webhooks = Counter(
+            "longread_webhooks", "Attempts to deliver a webhook, by outcome.", ("outcome",), registry=registry
+        )
         self.upstream_abort = Counter(
             "upstream_abort", "Engine requests aborted because the client left.", registry=registry
         )

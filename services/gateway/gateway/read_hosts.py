@@ -118,20 +118,22 @@ class ReadHandler:
         if lease.starts > 1:
             self._tools.metrics.longread_resumed.inc()
         try:
-            return _ending(await self._read(job))
+            return await self._ended(job, await self._read(job))
         except MemloopError as error:
             if not _is_hopeless(error):
                 raise
-            return await self._close(failed(await self._stored(job), error))
+            return await self._close(job, failed(await self._stored(job), error))
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
         """The read as failed. Its document is not kept: the client sees the failure and has it."""
         del attempts
-        return await self._close(failed(await self._stored(await self._job(lease)), error))
+        job = await self._job(lease)
+        return await self._close(job, failed(await self._stored(job), error))
 
     async def cancelled(self, lease: Lease) -> Ending:
         """The read as cancelled."""
-        return await self._close(cancelled(await self._stored(await self._job(lease))))
+        job = await self._job(lease)
+        return await self._close(job, cancelled(await self._stored(job)))
 
     async def _read(self, job: ReadJob) -> LongRead:
         journal = Journal(self._redis, job.read_id)
@@ -161,13 +163,13 @@ class ReadHandler:
         except NotFound:
             raise JobGone(job.read_id) from None
 
-    async def _close(self, record: LongRead) -> Ending:
+    async def _close(self, job: ReadJob, record: LongRead) -> Ending:
         await self._records.publish(await self._records.closing_event(record), record, foreground=False)
-        return _ending(record)
+        return await self._ended(job, record)
 
-
-def _ending(record: LongRead) -> Ending:
-    return Ending(record.status, record.model_dump_json())
+    async def _ended(self, job: ReadJob, record: LongRead) -> Ending:
+        await self._records.tell(job, record)
+        return Ending(record.status, record.model_dump_json())
 
 
 def _is_hopeless(error: MemloopError) -> bool:

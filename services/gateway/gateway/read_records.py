@@ -14,9 +14,10 @@ from redis.asyncio import Redis
 
 from gateway import lane_scripts
 from gateway.files.blobs import Blob
-from gateway.lanes import KEEP_MS, JobCancelled, JobGone, LaneQueue, Submission, job_key
+from gateway.lanes import KEEP_MS, Entry, JobCancelled, JobGone, LaneQueue, Submission, job_key
 from gateway.lua import Script, entries, entry_list, redis_errors, text
 from gateway.principal import OtherTenants
+from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotFound
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus
@@ -77,9 +78,10 @@ def events_key(read_id: str) -> str:
 class ReadRecords:
     """Reads, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
 
-    def __init__(self, redis: Redis, queue: LaneQueue) -> None:
+    def __init__(self, redis: Redis, queue: LaneQueue, webhooks: LaneQueue) -> None:
         self._redis = redis
         self._queue = queue
+        self._webhooks = webhooks
         self._publish = Script(redis, lane_scripts.PUBLISH)
         self._open = Script(redis, lane_scripts.OPEN_READ)
 
@@ -92,6 +94,8 @@ class ReadRecords:
             "record": record.model_dump_json(),
             "payload": job.model_dump_json(),
         }
+        if job.request.webhook is not None:
+            fields["webhook"] = job.request.webhook.url
         submission = Submission(
             job_id=job.read_id,
             lane=job.read_id,
@@ -161,7 +165,8 @@ class ReadRecords:
         record = await self.get(tenant, read_id)
         cancelled = record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
         record_json = cancelled.model_dump_json()
-        outcome = await self._queue.cancel(read_id, read_id, record=record_json, keep_ms=KEEP_MS)
+        then = await self._told_of(cancelled, tenant)
+        outcome = await self._queue.cancel(read_id, read_id, record=record_json, keep_ms=KEEP_MS, then=then)
         if outcome == "cancelled":
             await self.publish(await self.closing_event(cancelled), cancelled, foreground=False)
         return await self.get(tenant, read_id)
@@ -171,7 +176,25 @@ class ReadRecords:
         await self.get(tenant, read_id)
         index = index_key(tenant)
         await self._queue.forget(read_id, read_id, index=index, also=[events_key(read_id)])
+        message_id = deliveries.delivery_id(read_id)
+        await self._webhooks.forget(message_id, message_id, index=deliveries.index_key(tenant))
         return ReadDeleted(id=read_id)
+
+    async def tell(self, job: ReadJob, record: LongRead) -> None:
+        """Queue the webhook of a read that ended, if it has one; harmless when it was queued before.
+
+        To be called before the read's job is finished: whoever dies in between has the job, and so this, done again.
+        """
+        if job.request.webhook is not None:
+            url = job.request.webhook.url
+            await self._webhooks.submit(deliveries.delivery_of(record, tenant=job.tenant, url=url))
+
+    async def _told_of(self, record: LongRead, tenant: str) -> Entry:
+        with redis_errors():
+            url = await self._redis.hget(job_key(record.id), "webhook")
+        if url is None:
+            return (), ()
+        return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=text(url)))
 
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """The event that ends the read's stream with this record, numbered after the last one there."""

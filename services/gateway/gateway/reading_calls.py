@@ -29,6 +29,8 @@ async def checked_job(asked: LongReadRequest, services: Services, principal: Pri
     """The read as a job that can be run. Raises Forbidden, as ``plan_of`` does, and as ``text_of`` for a file."""
     if asked.save_to_memory is not None:
         principal.require("memory:write", param="save_to_memory")
+    if asked.webhook is not None:
+        services.webhooks.check_url(asked.webhook.url)
     await plan_of(asked, services)
     text = await _text_of_file(asked, services, principal)
     return ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked, text=text)

@@ -34,7 +34,6 @@ from memloop.wire.errors import (
 
 _LOG = logging.getLogger(__name__)
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})
-_MAX_DELAY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,7 @@ class RunnerOptions:
     outages: int = 1000
     crashes: int = 10
     retry_s: float = 1.0
+    max_delay_s: float = 60.0
     poll_s: float = 1.0
     stop_s: float = 10.0
 
@@ -289,7 +289,7 @@ class Runner:
 
     def _delay_s(self, earlier: int) -> float:
         """Doubling, with up to a quarter more so that lanes do not come back all at once."""
-        return min(self._options.retry_s * 2 ** min(earlier, 16), _MAX_DELAY_S) * random.uniform(1.0, 1.25)
+        return min(self._options.retry_s * 2 ** min(earlier, 16), self._options.max_delay_s) * random.uniform(1.0, 1.25)
 
 
 class _Step(Protocol):

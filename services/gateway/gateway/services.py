@@ -27,6 +27,9 @@ from gateway.model import loop_model
 from gateway.rates import RateLimits, Rates
 from gateway.settings import GatewaySettings
 from gateway.static_keys import load_static_keys
+from gateway.webhooks.addresses import AddressRules, networks_of
+from gateway.webhooks.rules import WebhookRules
+from gateway.webhooks.signing import WebhookSecrets
 from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
 from memloop.ports import Splitter
 from memloop.profiles import Profile
@@ -56,6 +59,7 @@ class Services:
     rates: Rates
     files: FileRecords | None
     """None without a storage."""
+    webhooks: WebhookRules
 
     def stored_files(self) -> FileRecords:
         """The files. Raises NotSupported when no storage is configured."""
@@ -100,6 +104,7 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
             files=_files(settings, redis, jobs),
+            webhooks=_webhooks(settings),
         )
 
 
@@ -116,6 +121,14 @@ def _files(settings: GatewaySettings, redis: Redis, jobs: Jobs) -> FileRecords |
         return None
     blobs = Blobs(redis, Storage.at(settings.storage_url), tenant_bytes=settings.tenant_storage_bytes)
     return FileRecords(redis, jobs.files, blobs, tenant_files=settings.tenant_files)
+
+
+def _webhooks(settings: GatewaySettings) -> WebhookRules:
+    return WebhookRules(
+        secrets=WebhookSecrets.parse(_secret(settings.webhook_secret) or ""),
+        addresses=AddressRules(networks_of(settings.webhook_allow_networks)),
+        allow_http=settings.webhook_allow_http,
+    )
 
 
 def _redis(settings: GatewaySettings) -> Redis:

@@ -6,6 +6,8 @@ from typing import Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from gateway.webhooks.addresses import networks_of
+from gateway.webhooks.signing import WebhookSecrets
 from memloop.service import ServiceSettings
 
 MIB = 1024 * 1024
@@ -80,6 +82,12 @@ class GatewaySettings(ServiceSettings):
     sync_wait_s: float = Field(default=60.0, gt=0)
     """How long a memory add with ``sync`` waits for its event before it answers 202."""
 
+    webhook_secret: SecretStr | None = None
+    """``whsec_`` and the base64 of 24 to 64 random bytes. While it is changed: the new one, a comma, the old one."""
+    webhook_allow_http: bool = False
+    webhook_allow_networks: str = ""
+    """Networks that webhooks may reach though they are not public, with commas between: ``10.1.0.0/16,127.0.0.1``."""
+
     @property
     def engines(self) -> tuple[str, ...]:
         """The base URLs of all engines, the first one first."""
@@ -89,6 +97,12 @@ class GatewaySettings(ServiceSettings):
     def _key_sources(self) -> Self:
         if self.api_keys.get_secret_value() and self.api_keys_file is not None:
             raise ValueError("give MEMLOOP_API_KEYS or MEMLOOP_API_KEYS_FILE, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _webhooks(self) -> Self:
+        networks_of(self.webhook_allow_networks)
+        WebhookSecrets.parse(self.webhook_secret.get_secret_value() if self.webhook_secret else "")
         return self
 
     @model_validator(mode="after")
@@ -128,4 +142,10 @@ class WorkerSettings(GatewaySettings):
     extract_wall_s: float = Field(default=300.0, gt=0)
     max_text_bytes: int = Field(default=1024 * MIB, gt=0)
     """The longest text of a file."""
+    webhook_concurrency: int = Field(default=16, ge=1)
+    webhook_attempts: int = Field(default=12, ge=1)
+    webhook_retry_s: float = Field(default=5.0, gt=0)
+    """The pause before the second attempt; it doubles from there, up to an hour."""
+    webhook_timeout_s: float = Field(default=15.0, gt=0)
+    """Of one attempt."""
     sweep_every_s: float = Field(default=60.0, gt=0)

@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastapi import FastAPI
 
@@ -32,6 +32,7 @@ from gateway.runner import Runner, RunnerOptions
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
 from gateway.turn_batches import BufferLimits
+from gateway.webhooks.handler import DeliveryHandler
 from memloop.service import Check, create_app, new_registry, run, start_tracing
 from memloop.wire.errors import DependencyError
 
@@ -116,9 +117,24 @@ def _runners(services: Services, settings: WorkerSettings) -> Iterator[Runner]:
     reads = ReadHandler(services.redis, ReadingTools.of(services, services.engine), services.engine)
     yield Runner(services.jobs.memory, writes, _options(settings, settings.worker_concurrency), consumer=consumer)
     yield Runner(services.jobs.reads, reads, _options(settings, settings.read_concurrency), consumer=consumer)
+    yield Runner(services.jobs.webhooks, _deliveries(services, settings), _attempts(settings), consumer=consumer)
     if services.files is not None:
         files = FileHandler(services.files, _limits(settings))
         yield Runner(services.jobs.files, files, _options(settings, settings.extract_concurrency), consumer=consumer)
+
+
+def _deliveries(services: Services, settings: WorkerSettings) -> DeliveryHandler:
+    timeout_s = settings.webhook_timeout_s
+    return DeliveryHandler(services.redis, services.webhooks, services.metrics, timeout_s=timeout_s)
+
+
+def _attempts(settings: WorkerSettings) -> RunnerOptions:
+    return replace(
+        _options(settings, settings.webhook_concurrency),
+        attempts=settings.webhook_attempts,
+        retry_s=settings.webhook_retry_s,
+        max_delay_s=3600.0,
+    )
 
 
 def _limits(settings: WorkerSettings) -> ExtractionLimits:

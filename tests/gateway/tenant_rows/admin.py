@@ -13,6 +13,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/admin/keys/{key}/rotate", {"overlap_s": 60}),
     ],
     "DELETE /v1/admin/keys/{key_id}": [Attempt("/v1/admin/keys/{key}")],
+    "GET /v1/admin/webhook-secret": [Attempt("/v1/admin/webhook-secret", status=403)],
     "GET /v1/admin/audit": [
         Attempt("/v1/admin/audit", status=403),
         Attempt("/v1/admin/audit?kind=denied", status=403),

@@ -70,3 +70,11 @@ class KeyRevoked(Wire):
     id: str
     object: Literal["api_key"] = "api_key"
     deleted: Literal[True] = True
+
+
+class WebhookSecret(Wire):
+    """``GET /v1/admin/webhook-secret``: what verifies a tenant's webhooks."""
+
+    object: Literal["webhook_secret"] = "webhook_secret"
+    tenant: str
+    secret: str

@@ -52,6 +52,21 @@ class SaveTo(Wire):
     run_id: str | None = Field(default=None, min_length=1, max_length=256)
 
 
+class Webhook(Wire):
+    """Where the end of a background read is told."""
+
+    url: str = Field(max_length=2048, pattern=r"^https?://[^\s]+$")
+
+
+_TOLD_IN_BACKGROUND: JsonDict = {
+    "anyOf": [
+        {"properties": {"webhook": {"type": "null"}}},
+        {"properties": {"background": {"const": True}}, "required": ["background"]},
+    ]
+}
+"""Only a background read has a webhook."""
+
+
 def _asks(name: str) -> JsonDict:
     """The JSON schema of a request that asks in this one of both ways."""
     one: JsonDict = {"type": "string", "pattern": r"\S"}
@@ -66,7 +81,9 @@ class LongReadRequest(Wire):
     ``questions`` share one reading of the document and are answered each.
     """
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [_asks("question"), _asks("questions")]})
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [_asks("question"), _asks("questions")], **_TOLD_IN_BACKGROUND}
+    )
 
     model: str
     question: str | None = Field(default=None, min_length=1)
@@ -82,6 +99,7 @@ class LongReadRequest(Wire):
     max_llm_calls: Annotated[int, Field(ge=1), Integral] | None = None
     deadline_s: float | None = Field(default=None, gt=0)
     background: bool = False
+    webhook: Webhook | None = None
     stream: bool = False
     evidence: bool = False
     save_to_memory: SaveTo | None = None
@@ -91,6 +109,12 @@ class LongReadRequest(Wire):
     def _asks_in_one_way(self) -> Self:
         if (self.question is None) == (self.questions is None):
             raise ValueError("give exactly one of question and questions")
+        return self
+
+    @model_validator(mode="after")
+    def _told_in_background(self) -> Self:
+        if self.webhook is not None and not self.background:
+            raise ValueError("webhook needs background: true")
         return self
 
     @property

@@ -20,7 +20,15 @@ from gateway.services import Services
 from memloop.wire.audit import AuditAction, AuditEntry, AuditKind, AuditPage
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, Unprocessable
-from memloop.wire.keys import TENANT_PATTERN, KeyCreate, KeyPage, KeyRevoked, KeyRotate, NewApiKey
+from memloop.wire.keys import (
+    TENANT_PATTERN,
+    KeyCreate,
+    KeyPage,
+    KeyRevoked,
+    KeyRotate,
+    NewApiKey,
+    WebhookSecret,
+)
 
 Tenant: TypeAlias = Annotated[str | None, Query(pattern=f"^{TENANT_PATTERN}$")]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
@@ -106,6 +114,13 @@ async def read_audit(
         raise Forbidden("Only the operator's keys may see those.", param="kind", code="permission_denied")
     whose = "" if kind == "unauthenticated" else _managed(principal, tenant)
     return await services.auditor.log.page(kind, whose, cursor=cursor, limit=limit)
+
+
+@router.get("/webhook-secret")
+async def read_webhook_secret(services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None) -> WebhookSecret:
+    """The secret with which a tenant's receiver verifies its webhooks."""
+    whose = _managed(principal, tenant)
+    return WebhookSecret(tenant=whose, secret=services.webhooks.signed().of(whose))
 
 
 def _managed(principal: Principal, tenant: str | None) -> str:

@@ -1,0 +1,109 @@
+"""The worker's side of the queue of webhooks: one attempt at a delivery."""
+
+import logging
+from datetime import UTC, datetime
+
+import aiohttp
+from redis.asyncio import Redis
+
+from gateway.lanes import JobGone, Lease, job_key
+from gateway.lua import redis_errors, text
+from gateway.metrics import Metrics
+from gateway.runner import Ending, Hold
+from gateway.webhooks.addresses import AddressRefused
+from gateway.webhooks.deliveries import Delivery
+from gateway.webhooks.resolving import CheckedResolver, Lookup, system_lookup
+from gateway.webhooks.rules import WebhookRules
+from memloop.wire.errors import MemloopError, Unavailable
+
+_LOG = logging.getLogger(__name__)
+_GONE = 410
+
+
+class NotDelivered(MemloopError):
+    """The receiver did not take the message: this attempt counts."""
+
+
+class DeliveryHandler:
+    """Delivers webhooks. A receiver's answer is its status alone: no byte of a body is read, no redirect followed."""
+
+    def __init__(
+        self, redis: Redis, rules: WebhookRules, metrics: Metrics, *, timeout_s: float, lookup: Lookup = system_lookup
+    ) -> None:
+        self._redis = redis
+        self._rules = rules
+        self._metrics = metrics
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s)
+        self._lookup = lookup
+
+    async def run(self, lease: Lease, hold: Hold) -> Ending:
+        """One attempt. Raises NotDelivered, and Unavailable while this worker has no secret."""
+        del hold
+        delivery = await self._delivery(lease.job_id)
+        status = await self._attempt(delivery, self._headers(delivery))
+        if status != _GONE and not 200 <= status < 300:
+            self._count("failed")
+            raise NotDelivered(f"The receiver answered {status}.")
+        outcome = "gone" if status == _GONE else "delivered"
+        self._count(outcome)
+        return Ending(outcome, "")
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+        """The dead letter. The client can still ask for its read."""
+        self._count("dead")
+        _LOG.warning("webhook %s: given up after %d attempts: %s", lease.job_id, attempts, error.message)
+        return Ending("failed", "")
+
+    async def cancelled(self, lease: Lease) -> Ending:
+        """Nobody can cancel a delivery; deleting its read deletes it."""
+        raise JobGone(lease.job_id)
+
+    def _headers(self, delivery: Delivery) -> dict[str, str]:
+        if self._rules.secrets is None:
+            raise Unavailable("This worker has no MEMLOOP_WEBHOOK_SECRET.")
+        at = datetime.now(UTC)
+        signatures = self._rules.secrets.signatures(delivery.tenant, message_id=delivery.id, at=at, body=delivery.body)
+        return {
+            "Content-Type": "application/json",
+            "User-Agent": "memloop",
+            "webhook-id": delivery.id,
+            "webhook-timestamp": str(int(at.timestamp())),
+            "webhook-signature": signatures,
+        }
+
+    async def _attempt(self, delivery: Delivery, headers: dict[str, str]) -> int:
+        """The status that came back. Raises NotDelivered when none did."""
+        try:
+            async with (
+                self._session() as session,
+                session.post(delivery.url, data=delivery.body, headers=headers, allow_redirects=False) as response,
+            ):
+                return response.status
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            refused = isinstance(getattr(error, "os_error", error), AddressRefused)
+            self._count("refused" if refused else "failed")
+            problem = "its address is not public" if refused else type(error).__name__
+            raise NotDelivered(f"The receiver could not be reached: {problem}.") from error
+
+    def _session(self) -> aiohttp.ClientSession:
+        """A client for one attempt, which keeps no connection, no name and no cookie."""
+        addresses = self._rules.addresses
+        connector = aiohttp.TCPConnector(
+            resolver=CheckedResolver(addresses, self._lookup),
+            socket_factory=addresses.open_socket,
+            use_dns_cache=False,
+            force_close=True,
+        )
+        return aiohttp.ClientSession(
+            connector=connector, timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+        )
+
+    async def _delivery(self, job_id: str) -> Delivery:
+        with redis_errors():
+            payload = await self._redis.hget(job_key(job_id), "payload")
+        if payload is None:
+            raise JobGone(job_id)
+        return Delivery.model_validate_json(text(payload))
+
+    def _count(self, outcome: str) -> None:
+        self._metrics.longread_webhooks.labels(outcome).inc()

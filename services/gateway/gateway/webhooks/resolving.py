@@ -1,0 +1,45 @@
+"""From a receiver's name to the addresses that may be connected to."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from gateway.webhooks.addresses import AddressRules
+
+Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a name. Raises OSError."""
+
+
+class CheckedResolver(AbstractResolver):
+    """Names to addresses, each of which the rules let through."""
+
+    def __init__(self, rules: AddressRules, lookup: Lookup) -> None:
+        self._rules = rules
+        self._lookup = lookup
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """The addresses to connect to. Raises AddressRefused when one of them is refused, OSError."""
+        del family
+        addresses = await self._lookup(host, port)
+        for address in addresses:
+            self._rules.check(address)
+        return [_result(host, port, address) for address in addresses]
+
+    async def close(self) -> None:
+        """Nothing is kept."""
+
+
+async def system_lookup(host: str, port: int) -> Sequence[str]:
+    """The system's answer."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(target[0]) for *_, target in found]
+
+
+def _result(host: str, port: int, address: str) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)

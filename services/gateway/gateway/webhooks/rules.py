@@ -1,0 +1,49 @@
+"""What the operator lets webhooks do."""
+
+from dataclasses import dataclass
+
+from yarl import URL
+
+from gateway.webhooks.addresses import AddressRefused, AddressRules
+from gateway.webhooks.signing import WebhookSecrets
+from memloop.wire.errors import NotSupported, Unprocessable
+
+_PARAM = "webhook.url"
+_UNSET = "Webhooks are not served here: no secret is configured (MEMLOOP_WEBHOOK_SECRET)."
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRules:
+    """``secrets`` is None where webhooks are not served."""
+
+    secrets: WebhookSecrets | None
+    addresses: AddressRules
+    allow_http: bool
+
+    def signed(self) -> WebhookSecrets:
+        """The secrets. Raises NotSupported when none is configured."""
+        if self.secrets is None:
+            raise NotSupported(_UNSET)
+        return self.secrets
+
+    def check_url(self, text: str) -> None:
+        """Refuse an address that can never be delivered to. Names are looked up at the delivery.
+
+        Raises NotSupported, Unprocessable.
+        """
+        self.signed()
+        try:
+            url = URL(text)
+            host = url.raw_host
+        except ValueError as error:
+            raise Unprocessable("This is no URL.", param=_PARAM) from error
+        if url.scheme != "https" and not (url.scheme == "http" and self.allow_http):
+            raise Unprocessable("A webhook goes to an https URL.", param=_PARAM)
+        if not host or url.raw_user is not None or url.raw_password is not None:
+            raise Unprocessable("The URL must name a host, and no user.", param=_PARAM)
+        try:
+            self.addresses.check(host)
+        except AddressRefused as error:
+            raise Unprocessable("The URL's address is not public.", param=_PARAM) from error
+        except ValueError:
+            return  # a name

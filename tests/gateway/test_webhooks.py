@@ -1,0 +1,273 @@
+"""Webhooks of background reads, delivered by the real worker to a receiver on a real port."""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from yarl import URL
+
+from gateway.dead_letters import DeadLetters
+from gateway.jobs import WEBHOOKS_QUEUE, Jobs
+from gateway.lanes import LaneQueue, Lease, Submission
+from gateway.read_hosts import ReadHandler
+from gateway.read_records import ReadRecords
+from gateway.reads import ReadingTools
+from gateway.runner import LeaseHold
+from gateway.webhooks.deliveries import delivery_id, delivery_of
+from gateway.webhooks.handler import DeliveryHandler
+from gateway.webhooks.signing import WebhookSecrets
+from memloop.wire.errors import Unavailable
+from memloop.wire.long_read import LongRead
+from tests.fakes.job_engine import Body, Reply
+from tests.fakes.webhook_receiver import Receiver, webhook_receiver
+from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY, Api, api
+from tests.gateway.long_reads import PATH, asked, queued, reader
+from tests.gateway.redis_view import keys
+from tests.gateway.rig import eventually
+from tests.gateway.test_worker_kill import worker_process
+
+SECRET = f"whsec_{base64.b64encode(bytes(range(32))).decode()}"
+
+
+def _secret_of(tenant: str) -> str:
+    secrets = WebhookSecrets.parse(SECRET)
+    assert secrets is not None
+    return secrets.of(tenant)
+
+
+@asynccontextmanager
+async def hooked(
+    redis_url: str, answer: Callable[[Body], Reply] = reader, **changes: Any
+) -> AsyncGenerator[tuple[Api, Receiver]]:
+    """An API that may deliver to loopback, and a receiver there; no worker."""
+    settings: dict[str, Any] = {
+        "webhook_secret": SECRET,
+        "webhook_allow_http": True,
+        "webhook_allow_networks": "127.0.0.0/8",
+        "webhook_retry_s": 0.02,
+        "webhook_attempts": 3,
+        "webhook_timeout_s": 2.0,
+    }
+    async with webhook_receiver(_secret_of("local")) as receiver, api(redis_url, answer, **(settings | changes)) as it:
+        yield it, receiver
+
+
+async def leased(queue: LaneQueue) -> tuple[Lease, LeaseHold]:
+    """The queue's next job, begun by a worker that will not end it."""
+    await queue.ensure_group()
+    ticket = await queue.take("lost", block_ms=1000)
+    assert ticket is not None
+    lease = await queue.begin(ticket, lease_ms=500)
+    assert lease is not None
+    return lease, LeaseHold(queue, lease, "lost", 500)
+
+
+def _outcome(it: Api, outcome: str) -> float:
+    """How many attempts ended so."""
+    (found,) = it.rig.services.metrics.longread_webhooks.labels(outcome).collect()
+    return next(sample.value for sample in found.samples if sample.name.endswith("_total"))
+
+
+async def _idle(queue: LaneQueue) -> bool:
+    return (await queue.depth()).jobs == 0
+
+
+async def test_the_end_of_a_read_is_told_once_signed_with_the_tenants_secret(redis_url: str) -> None:
+    async with hooked(redis_url) as (it, receiver):
+        read_id = await queued(it, webhook={"url": receiver.url})
+        async with it.rig.working():
+            await eventually(lambda: _outcome(it, "delivered") == 1)
+            await eventually(lambda: _idle(it.rig.jobs.webhooks))
+        read = (await it.get(f"{PATH}/{read_id}")).json
+    (message,) = receiver.messages
+    assert message["type"] == "long_read.completed"
+    assert message["data"] == {"id": read_id, "object": "long_read", "status": "completed"}
+    assert read["status"] == "completed"
+    assert set(message) == {"type", "timestamp", "data"}
+    assert receiver.ids == [delivery_id(read_id)]
+
+
+ENDS: dict[str, tuple[Callable[[Body], Reply], dict[str, object]]] = {
+    "failed": (lambda body: 400, {}),
+    "incomplete": (reader, {"max_llm_calls": 2}),
+}
+
+
+@pytest.mark.parametrize("status", ENDS)
+async def test_a_read_that_ends_otherwise_is_told_too(redis_url: str, status: str) -> None:
+    answer, fields = ENDS[status]
+    async with hooked(redis_url, answer) as (it, receiver), it.rig.working():
+        read_id = await queued(it, webhook={"url": receiver.url}, **fields)
+        await eventually(lambda: len(receiver.messages) == 1)
+    assert receiver.messages[0]["type"] == f"long_read.{status}"
+    assert receiver.messages[0]["data"]["id"] == read_id
+
+
+async def test_a_waiting_read_that_is_cancelled_is_told_though_no_worker_ran_it(redis_url: str) -> None:
+    async with hooked(redis_url) as (it, receiver):
+        read_id = await queued(it, webhook={"url": receiver.url})
+        for _ in range(2):
+            assert (await it.post(f"{PATH}/{read_id}/cancel", {})).json["status"] == "cancelled"
+        assert (await it.rig.jobs.webhooks.depth()).jobs == 1
+        async with it.rig.working():
+            await eventually(lambda: _idle(it.rig.jobs.webhooks))
+    assert [message["type"] for message in receiver.messages] == ["long_read.cancelled"]
+    assert it.rig.engine.calls == []
+
+
+async def test_a_refused_message_is_sent_again_unchanged_until_it_is_taken(redis_url: str) -> None:
+    async with hooked(redis_url) as (it, receiver), it.rig.working():
+        receiver.statuses = [500, 404]
+        await queued(it, webhook={"url": receiver.url})
+        await eventually(lambda: _outcome(it, "delivered") == 1)
+        assert _outcome(it, "failed") == 2
+    assert len(set(receiver.ids)) == 1
+    assert receiver.messages == [receiver.messages[0]] * 3
+
+
+async def test_a_message_that_is_never_taken_becomes_a_dead_letter_and_the_read_stays(redis_url: str) -> None:
+    async with hooked(redis_url) as (it, receiver), it.rig.working():
+        receiver.statuses = [500] * 9
+        read_id = await queued(it, webhook={"url": receiver.url})
+        await eventually(lambda: _outcome(it, "dead") == 1)
+        await eventually(lambda: _idle(it.rig.jobs.webhooks))
+        (letter,) = [letter async for letter in DeadLetters(it.rig.services.redis).all()]
+        assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
+    assert (letter.job_id, letter.error) == (delivery_id(read_id), "The receiver answered 500.")
+    assert len(receiver.messages) == 3
+
+
+async def test_a_receiver_that_is_gone_for_good_is_asked_once(redis_url: str) -> None:
+    async with hooked(redis_url) as (it, receiver), it.rig.working():
+        receiver.statuses = [410]
+        await queued(it, webhook={"url": receiver.url})
+        await eventually(lambda: _outcome(it, "gone") == 1)
+        await eventually(lambda: _idle(it.rig.jobs.webhooks))
+        assert [letter async for letter in DeadLetters(it.rig.services.redis).all()] == []
+    assert len(receiver.messages) == 1
+
+
+async def test_a_redirect_is_not_followed(redis_url: str) -> None:
+    async with hooked(redis_url) as (it, receiver), it.rig.working():
+        receiver.statuses = [307]
+        await queued(it, webhook={"url": receiver.url})
+        await eventually(lambda: _outcome(it, "delivered") == 1)
+    assert (len(receiver.messages), receiver.redirected) == (2, 0)
+
+
+async def test_a_receiver_that_does_not_answer_is_given_up_in_time(redis_url: str) -> None:
+    async with hooked(redis_url, webhook_timeout_s=0.1, webhook_attempts=1) as (it, receiver), it.rig.working():
+        receiver.holding = True
+        await queued(it, webhook={"url": receiver.url})
+        await eventually(lambda: _outcome(it, "dead") == 1)
+        (letter,) = [letter async for letter in DeadLetters(it.rig.services.redis).all()]
+    assert letter.error == "The receiver could not be reached: TimeoutError."
+
+
+async def test_a_name_that_leads_to_a_private_address_is_never_connected_to(redis_url: str) -> None:
+    async with hooked(redis_url, webhook_allow_networks="") as (it, receiver), it.rig.working():
+        port = URL(receiver.url).port
+        await queued(it, webhook={"url": f"http://localhost:{port}/in"})
+        await eventually(lambda: _outcome(it, "dead") == 1)
+        assert _outcome(it, "refused") == 3
+    assert receiver.messages == []
+
+
+async def test_the_connection_goes_to_the_address_that_was_checked_under_the_names_host(redis_url: str) -> None:
+    answers = iter([["127.0.0.1"], ["10.255.255.1"]])
+
+    async def lookup(host: str, port: int) -> list[str]:
+        assert host == "hooks.test"
+        return next(answers)
+
+    async with hooked(redis_url) as (it, receiver):
+        url = URL(receiver.url).with_host("hooks.test")
+        record = LongRead(id="lr_1", status="completed", created_at=1, completed_at=2, model="m", strategy="memagent")
+        await it.rig.jobs.webhooks.submit(delivery_of(record, tenant="local", url=str(url)))
+        services = it.rig.services
+        handler = DeliveryHandler(services.redis, services.webhooks, services.metrics, timeout_s=2, lookup=lookup)
+        lease, hold = await leased(it.rig.jobs.webhooks)
+        ending = await handler.run(lease, hold)
+    assert ending.status == "delivered"
+    assert receiver.hosts == [f"hooks.test:{url.port}"]
+    assert len(list(answers)) == 1  # nobody asked a second time
+
+
+async def test_a_worker_killed_while_it_delivers_leaves_the_message_to_the_next(redis_url: str) -> None:
+    async with hooked(redis_url) as (it, receiver):
+        receiver.holding = True
+        read_id = await queued(it, webhook={"url": receiver.url})
+        async with worker_process(it.rig) as process:
+            async with asyncio.timeout(30):
+                await receiver.reached.wait()
+            process.kill()
+            await process.wait()
+        receiver.holding = False
+        async with it.rig.working():
+            await eventually(lambda: _outcome(it, "delivered") == 1)
+    assert receiver.ids == [delivery_id(read_id)] * 2
+    assert receiver.messages[0] == receiver.messages[1]
+
+
+class Unreachable(LaneQueue):
+    """A queue that takes nothing any more."""
+
+    async def submit(self, job: Submission) -> bool:
+        raise Unavailable("scripted")
+
+
+@pytest.mark.parametrize("queue", [LaneQueue, Unreachable], ids=["after the message was queued", "before"])
+async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_tells_it_once(
+    redis_url: str, queue: type[LaneQueue]
+) -> None:
+    async with hooked(redis_url) as (it, receiver):
+        read_id = await queued(it, webhook={"url": receiver.url})
+        services, jobs = it.rig.services, Jobs(it.rig.services.redis)
+        jobs.read_records = ReadRecords(services.redis, jobs.reads, queue(services.redis, WEBHOOKS_QUEUE))
+        tools = replace(ReadingTools.of(services, services.engine), jobs=jobs)
+        lease, hold = await leased(jobs.reads)
+        with suppress(Unavailable):
+            await ReadHandler(services.redis, tools, services.engine).run(lease, hold)
+        assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
+        assert (await jobs.reads.depth()).jobs == 1
+        async with it.rig.working():
+            await eventually(lambda: _outcome(it, "delivered") == 1)
+            await eventually(lambda: _idle(jobs.reads))
+            await eventually(lambda: _idle(jobs.webhooks))
+    assert receiver.ids == [delivery_id(read_id)]
+    assert len(it.rig.engine.calls) == 3
+
+
+async def test_deleting_a_read_forgets_its_message(redis_url: str) -> None:
+    async with hooked(redis_url) as (it, receiver):
+        read_id = await queued(it, webhook={"url": receiver.url})
+        await it.post(f"{PATH}/{read_id}/cancel", {})
+        assert not await _idle(it.rig.jobs.webhooks)
+        await it.call("DELETE", f"{PATH}/{read_id}")
+        assert await _idle(it.rig.jobs.webhooks)
+        assert await keys(it.rig.services.redis, f"*{delivery_id(read_id)}*") == []
+
+
+async def test_a_webhook_is_for_background_reads_and_for_an_address_that_may_be_reached(redis_url: str) -> None:
+    async with hooked(redis_url, webhook_allow_networks="") as (it, receiver):
+        foreground = await it.post(PATH, asked(webhook={"url": "https://hooks.example/in"}))
+        private = await it.post(PATH, asked(webhook={"url": receiver.url}, background=True))
+    async with api(redis_url, reader) as it:
+        unserved = await it.post(PATH, asked(webhook={"url": "https://hooks.example/in"}, background=True))
+    assert (foreground.status, "background" in foreground.error["message"]) == (422, True)
+    assert (private.status, private.error["param"]) == (422, "webhook.url")
+    assert (unserved.status, unserved.error["code"]) == (501, "not_implemented")
+
+
+async def test_an_admin_key_is_shown_its_own_tenants_secret(redis_url: str) -> None:
+    operator = {"Authorization": f"Bearer {OPERATOR_KEY}"}
+    async with api(redis_url, reader, webhook_secret=SECRET, api_keys=OPERATED) as it:
+        path = "/v1/admin/webhook-secret?tenant=a"
+        shown = await it.call("GET", path, headers=operator)
+        denied = await it.call("GET", path, headers={"Authorization": f"Bearer {ALICE_KEY}"})
+    assert shown.json == {"object": "webhook_secret", "tenant": "a", "secret": _secret_of("a")}
+    assert denied.status == 403
