@@ -88,6 +88,10 @@ bench-longread: $(READY) ## what long reading costs beside its engine, peak memo
 bench-longread-full: $(READY) ## the same on the tiny model's vLLM, and 3.5 million tokens read by it (half an hour)
 	$(BIN)/python -m benchmarks.long_read --budget $(or $(BUDGET_S),600) --real --full
 
+.PHONY: bench-inference
+bench-inference: $(READY) ## speculation and prefix cache on and off, on the tiny model's vLLM; BUDGET_S=900
+	$(BIN)/python -m benchmarks.inference --budget $(or $(BUDGET_S),900)
+
 .PHONY: bench-longread-strategies
 bench-longread-strategies: $(READY) ## quality and time of each way of reading, on the tiny model; BUDGET_S=600
 	$(BIN)/python -m benchmarks.long_read_strategies --budget-s $(or $(BUDGET_S),600)

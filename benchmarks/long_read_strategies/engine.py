@@ -18,11 +18,11 @@ _LOG = Path(".memloop/benchmark-engine.log")
 
 
 @contextmanager
-def tiny_engine() -> Generator[str]:
-    """The base URL of a running engine. Raises TimeoutError when it does not come up within five minutes."""
+def tiny_engine(**settings: str) -> Generator[str]:
+    """The base URL of an engine with these variables. Raises TimeoutError when it is not up within five minutes."""
     port, engine_port = free_port(), free_port()
     _LOG.parent.mkdir(exist_ok=True)
-    environment = {**os.environ, "MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port)}
+    environment = {**os.environ, "MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port), **settings}
     with _LOG.open("wb") as log:
         command = [sys.executable, "-m", "inference.main"]
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)

@@ -1,0 +1,108 @@
+"""Speculation and prefix cache on and off, on the tiny model and real vLLM. Run: ``make bench-inference``."""
+
+import argparse
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.inference.workload import Row, all_at_once, questions, reads
+from benchmarks.long_read_strategies.engine import MODEL, tiny_engine
+from inference.conformance.probe import Probe
+from inference.conformance.suite import run_checks
+from memloop.clients import EngineClient
+
+BOTH = "both on"
+VARIANTS = {
+    BOTH: {"MEMLOOP_SERVE_SPECULATION": "ngram", "MEMLOOP_SERVE_PREFIX_CACHING": "true"},
+    "no speculation": {"MEMLOOP_SERVE_SPECULATION": "off", "MEMLOOP_SERVE_PREFIX_CACHING": "true"},
+    "no prefix cache": {"MEMLOOP_SERVE_SPECULATION": "ngram", "MEMLOOP_SERVE_PREFIX_CACHING": "false"},
+}
+FEW, MANY = 1, 8
+SECTION_FIRST = "24 questions, section first"
+ALONE, TOGETHER = f"{FEW} documents", f"{MANY} documents"
+
+
+async def measured(url: str, variant: str) -> list[Row]:
+    """All workloads on one engine, after a read and a question that warm it up."""
+    async with EngineClient(url, model=MODEL) as model:
+        await reads(model, variant, documents=FEW, first_seed=0)
+        alone, _ = await reads(model, variant, documents=FEW, first_seed=100)
+        together, prompts = await reads(model, variant, documents=MANY, first_seed=200)
+        first = await questions(model, variant, section_first=True)
+        last = await questions(model, variant, section_first=False)
+        most = await all_at_once(model, variant, prompts)
+    return [alone, together, first, last, most]
+
+
+async def failed_checks(url: str) -> int:
+    """Rows of the conformance table that fail."""
+    async with EngineClient(url, model=MODEL) as model:
+        probe = Probe(model, MODEL, url.removesuffix("/v1") + "/metrics")
+        return sum([row.verdict == "FAILED" async for row in run_checks(probe)])
+
+
+def main() -> int:
+    """Measure each variant within the budget; the last line is one JSON object; 1 when greedy replies differ."""
+    parser = argparse.ArgumentParser(prog="benchmarks.inference")
+    parser.add_argument("--budget", type=float, default=900, help="seconds after which no further engine is started")
+    until = time.monotonic() + parser.parse_args().budget
+    console, rows, failed = Console(width=130), list[Row](), 0
+    for variant, settings in VARIANTS.items():
+        if time.monotonic() > until:
+            console.print(f"no time left for: {variant}")
+            continue
+        with tiny_engine(**settings) as url:
+            rows += asyncio.run(measured(url, variant))
+            failed += asyncio.run(failed_checks(url)) if variant == BOTH else 0
+    show(console, rows)
+    told = summary(rows) | {"conformance_failed": failed}
+    print(orjson.dumps(told).decode())
+    return 0 if told["same_greedy_output"] else 1
+
+
+def summary(rows: Sequence[Row]) -> dict[str, object]:
+    """What the last line says; null for what was not measured."""
+    by = {(row.variant, row.workload): row for row in rows}
+    most = next((row for row in rows if row.variant == BOTH and row.workload.startswith("the same")), None)
+    together = by.get((BOTH, TOGETHER))
+    return {
+        "benchmark": "inference",
+        "spec_speedup": _faster(by.get((BOTH, ALONE)), by.get(("no speculation", ALONE))),
+        "prefix_cache_speedup": _faster(by.get((BOTH, SECTION_FIRST)), by.get(("no prefix cache", SECTION_FIRST))),
+        "tokens_per_s": round(together.tokens_per_s, 1) if together else None,
+        "share_of_most": round(together.tokens_per_s / most.tokens_per_s, 2) if together and most else None,
+        "s_per_1m_tokens": round(together.seconds / together.input_tokens * 1e6) if together else None,
+        "same_greedy_output": all(same(rows, workload) for workload in (ALONE, SECTION_FIRST)),
+        "same_output_together": same(rows, TOGETHER),
+        "variants": sorted({row.variant for row in rows}),
+        "device": f"cpu, {os.cpu_count()} cores",
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def same(rows: Sequence[Row], workload: str) -> bool:
+    """Whether all of at least two variants gave the same replies."""
+    texts = [row.texts for row in rows if row.workload == workload]
+    return len(texts) > 1 and len(set(texts)) == 1
+
+
+def _faster(with_it: Row | None, without: Row | None) -> float | None:
+    return round(without.seconds / with_it.seconds, 2) if with_it and without else None
+
+
+def show(console: Console, rows: Sequence[Row]) -> None:
+    """The table for people."""
+    table = Table("engine", "workload", "calls", "s", "calls/s", "reply tokens/s", "prompt tokens")
+    for row in rows:
+        figures = (f"{row.seconds:.2f}", f"{row.calls_per_s:.1f}", f"{row.tokens_per_s:.0f}", str(row.input_tokens))
+        table.add_row(row.variant, row.workload, str(row.calls), *figures)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
