@@ -127,9 +127,14 @@ def said(turns: tuple[Source, ...]) -> list[tuple[str, str]]:
     return [(turn.role, turn.content) for turn in turns]
 
 
+def _connector() -> aiohttp.TCPConnector:
+    """Lets idle connections go long before the server does, so that no request meets a closing one."""
+    return aiohttp.TCPConnector(keepalive_timeout=1)
+
+
 @asynccontextmanager
 async def running_gateway(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
     """A gateway with these settings, and a client."""
     app = build_app(settings)
-    async with running(app) as url, aiohttp.ClientSession() as http:
+    async with running(app) as url, aiohttp.ClientSession(connector=_connector()) as http:
         yield Gateway(url, app, http)

@@ -90,7 +90,8 @@ async def test_chat_answers_and_says_so_when_redis_is_gone(settings: GatewaySett
         redis.stop()
         answer = await gateway.chat("Hi.", memory={"user_id": "u1"})
     assert answer.json["choices"][0]["message"]["content"] == "Hello."
-    assert answer.json["memory"] == {
+    told = answer.json["memory"]
+    assert {name: told[name] for name in ("retrieved", "write_event_id", "error")} == {
         "retrieved": [],
         "write_event_id": None,
         "error": "The memory write could not be queued: this turn will not be remembered.",

@@ -6,6 +6,7 @@ Source: the extraction format of MemReader-0.6B and MemOS, whose list is named w
 import json
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, cast
 
 from memloop.loops.parsing.spoken import listen
@@ -14,6 +15,8 @@ from memloop.wire.chat import Json
 
 _NAMES = ("memory list", "memory_list")
 _OBJECT = re.compile(r"\{")
+_MOST_TRIES = 64
+"""Objects that are tried: a reply of braces alone must not keep the process busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ def find_memory_list(completion: Completion) -> FoundList | NoList:
     whole = _decoded(text, 0)
     if whole is not None and _entries(whole) is not None:
         return _found(whole, "native" if text.startswith("{") and text.endswith("}") else "fallback")
-    for brace in _OBJECT.finditer(text):
+    for brace in islice(_OBJECT.finditer(text), _MOST_TRIES):
         value = _decoded(text, brace.start())
         if value is not None and _entries(value) is not None:
             return _found(value, "fallback")
