@@ -21,6 +21,7 @@ from memloop_cli.stack.redis import find_redis, redis_command
 
 _START_S = 120.0
 _STOP_S = 15.0
+_NONE: Mapping[str, str] = {}
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -46,16 +47,18 @@ class Server:
 
 
 @contextmanager
-def gateway(*, engine_url: str, redis: Server, store: Server) -> Generator[Server]:
-    """Our gateway, one process, as operators run it."""
-    with _ours("gateway", "gateway.main", _gateway_settings(engine_url, redis=redis, store=store)) as server:
+def gateway(*, engine_url: str, redis: Server, store: Server, settings: Mapping[str, str] = _NONE) -> Generator[Server]:
+    """Our gateway, one process, as operators run it; ``settings`` are further ones."""
+    own = _gateway_settings(engine_url, redis=redis, store=store)
+    with _ours("gateway", "gateway.main", {**own, **settings}) as server:
         yield server
 
 
 @contextmanager
-def worker(*, engine_url: str, redis: Server, store: Server) -> Generator[Server]:
-    """Our worker, one process, as operators run it."""
-    with _ours("worker", "gateway.worker", _gateway_settings(engine_url, redis=redis, store=store)) as server:
+def worker(*, engine_url: str, redis: Server, store: Server, settings: Mapping[str, str] = _NONE) -> Generator[Server]:
+    """Our worker, one process, as operators run it; ``settings`` are further ones."""
+    own = _gateway_settings(engine_url, redis=redis, store=store)
+    with _ours("worker", "gateway.worker", {**own, **settings}) as server:
         yield server
 
 
@@ -85,7 +88,7 @@ def memory_store(*, redis: Server, folder: Path) -> Generator[Server]:
 def redis_server(folder: Path) -> Generator[Server]:
     """A real Redis that writes its log like the local stack's."""
     port, data = free_port(), folder / "redis"
-    data.mkdir()
+    data.mkdir(exist_ok=True)
     with _running("redis", port, redis_command(find_redis(), port=port, folder=data), os.environ) as server:
         wait_for(port)
         yield server

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from benchmarks.gateway.load import percentile
 from benchmarks.memory import recall, speed
+from benchmarks.memory.quality import command
 
 _EMBEDDINGS = Path(".memloop/bench-memory.npz")
 _GOALS = {  # bound, and whether the figure should be at least it
@@ -28,6 +29,9 @@ _GOALS = {  # bound, and whether the figure should be at least it
 
 def main() -> None:
     """Run what the arguments name. The last line is one JSON object."""
+    if sys.argv[1:2] == ["evaluate"]:
+        command.main(sys.argv[2:])
+        return
     arguments = _parser().parse_args()
     console = Console(width=140)
     load_before = os.getloadavg()[0]

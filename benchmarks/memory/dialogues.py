@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 from benchmarks.memory import phrases
+from benchmarks.memory.quality.dialogue import Turn
 
 Kind: TypeAlias = Literal["paraphrase", "name", "speaker", "neighbour", "temporal", "update", "multi"]
 ASKED_AT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -19,16 +20,6 @@ _FIRST_DAY = datetime(2025, 1, 6, 18, tzinfo=UTC)
 _SESSIONS = 12
 _CHATTER = 14
 """Turns of small talk per session."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn; ``id`` is ``{session}:{number}``."""
-
-    id: str
-    speaker: str
-    text: str
-    said_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +34,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Two speakers' sessions, in time order."""
+    """Two speakers' sessions, in time order; a turn's id is ``{session}:{number}``."""
 
     name: str
     speakers: tuple[str, str]

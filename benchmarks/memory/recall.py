@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.memory.dialogues import ASKED_AT, Conversation, Kind, Turn, conversation
+from benchmarks.memory.dialogues import ASKED_AT, Conversation, Kind, conversation
 from benchmarks.memory.embedding_cache import CachedEmbedder
+from benchmarks.memory.quality.dialogue import Turn
 from memloop.service import new_registry
 from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
 from memory_store.documents import Record
@@ -90,7 +91,7 @@ class Haystack:
     async def fill(self) -> None:
         """Store every turn as a raw turn."""
         for talk in self._talks:
-            records = [_record(talk, turn) for turn in talk.turns]
+            records = [raw_turn(talk.name, turn) for turn in talk.turns]
             await self._vectors.upsert(await self._encoding.points(records))
 
     async def row(self, name: str, tuning: Tuning) -> Row:
@@ -126,20 +127,22 @@ async def run(rows: Mapping[str, Tuning], *, seeds: Sequence[int], cache: Path) 
 
 async def _recall(retrieval: Retrieval, talk: Conversation, question: str, evidence: Sequence[str]) -> float:
     """The share of the evidence among the first ``K``."""
-    namespace = _namespace(talk)
+    namespace = namespace_of(talk.name)
     asked = StoreSearch(namespace=namespace, query=question, top_k=K, include_raw=True)
     found = {hit.item.key for hit in (await retrieval.search(asked)).results}
     return sum(key in found for key in evidence) / len(evidence)
 
 
-def _namespace(talk: Conversation) -> Namespace:
-    return Namespace(tenant=_TENANT, user_id=talk.name)
+def namespace_of(name: str) -> Namespace:
+    """Where the turns of a conversation are."""
+    return Namespace(tenant=_TENANT, user_id=name)
 
 
-def _record(talk: Conversation, turn: Turn) -> Record:
-    namespace = _namespace(talk)
+def raw_turn(name: str, turn: Turn) -> Record:
+    """A turn of the conversation of that name, as the store keeps raw turns."""
+    namespace = namespace_of(name)
     item = MemoryItem(
-        id=_uuid(talk, turn),
+        id=_uuid(name, turn),
         memory=turn.text,
         key=turn.id,
         memory_type="RawTurn",
@@ -153,6 +156,6 @@ def _record(talk: Conversation, turn: Turn) -> Record:
     return Record(namespace.tenant, item, item.id, confirmed_at=turn.said_at)
 
 
-def _uuid(talk: Conversation, turn: Turn) -> str:
-    digest = content_hash(f"{talk.name} {turn.id}")
+def _uuid(name: str, turn: Turn) -> str:
+    digest = content_hash(f"{name} {turn.id}")
     return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"

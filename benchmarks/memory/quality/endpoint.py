@@ -1,0 +1,93 @@
+"""An OpenAI-compatible endpoint that is asked with patience: again when a call fails."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from benchmarks.memory.quality.records import Tokens
+from memloop.clients.engine import Dialect, EngineClient, read_completion, request_body
+from memloop.clients.http import Timeouts
+from memloop.ports import Prompt, Sampling
+from memloop.wire.chat import ChatMessage
+from memloop.wire.errors import EngineError, MemloopError
+
+T = TypeVar("T")
+_FINAL = frozenset({400, 401, 403, 404, 413, 422})
+_LONGEST_PAUSE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often something is tried, and the pause after the first failure; each further one is twice as long."""
+
+    attempts: int = 4
+    pause_s: float = 1.0
+
+    async def get(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What the work gives. Raises the last MemloopError; at once where asking again cannot help."""
+        pause_s = self.pause_s
+        for _ in range(self.attempts - 1):
+            try:
+                return await work()
+            except MemloopError as error:
+                if isinstance(error, EngineError) and error.engine_status in _FINAL:
+                    raise
+                await asyncio.sleep(min(max(pause_s, error.retry_after_s or 0.0), _LONGEST_PAUSE_S))
+                pause_s *= 2
+        return await work()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a model is. ``plain`` leaves out what not every OpenAI-compatible endpoint takes."""
+
+    url: str
+    model: str
+    api_key: str | None = None
+    timeout_s: float = 600.0
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply without its thinking; the seconds of the call that succeeded."""
+
+    text: str
+    tokens: Tokens
+    seconds: float
+
+
+class Endpoint:
+    """One model."""
+
+    def __init__(self, address: Address, *, patience: Patience) -> None:
+        self._address = address
+        self._dialect = Dialect(template_kwargs=not address.plain)
+        self._patience = patience
+        self._client = EngineClient(
+            address.url,
+            model=address.model,
+            api_key=address.api_key,
+            timeouts=Timeouts(read_s=address.timeout_s, total_s=address.timeout_s),
+        )
+
+    async def ask(self, system: str, user: str, *, seed: int, max_tokens: int) -> Reply:
+        """The model's reply. Raises MemloopError when it fails again and again."""
+        messages = (ChatMessage(role="system", content=system), ChatMessage(role="user", content=user))
+        prompt = Prompt(messages, Sampling(max_tokens=max_tokens))
+        body = {**request_body(prompt, model=self._address.model, dialect=self._dialect), "seed": seed}
+
+        async def once() -> Reply:
+            began = time.perf_counter()
+            completion = read_completion(await self._client.post_json("chat/completions", body))
+            usage = Tokens(completion.usage.input_tokens, completion.usage.output_tokens)
+            text = completion.content.rpartition("</think>")[2].strip()
+            return Reply(text, usage, time.perf_counter() - began)
+
+        return await self._patience.get(once)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()

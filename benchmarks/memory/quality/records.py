@@ -1,0 +1,110 @@
+"""What is kept of each piece of an evaluation."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+Row: TypeAlias = Literal["ours", "raw", "full", "off"]
+Verdict: TypeAlias = Literal["correct", "wrong", "missed"]
+Grade: TypeAlias = Literal["full", "half", "missed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens that an endpoint counted."""
+
+    input: int = 0
+    output: int = 0
+
+    def __add__(self, other: "Tokens") -> "Tokens":
+        return Tokens(self.input + other.input, self.output + other.output)
+
+    @property
+    def total(self) -> int:
+        """Both."""
+        return self.input + self.output
+
+
+NO_TOKENS = Tokens()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The shares of a question's evidence, as turns and as their sessions, among the first k results; k as text."""
+
+    conversation: str
+    question: str
+    category: str
+    turns: dict[str, float]
+    sessions: dict[str, float]
+    kind: Literal["recall"] = "recall"
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """One session given to a memory. ``memories`` are what it wrote; ``error`` is its writes' own."""
+
+    row: Row
+    conversation: str
+    session: str
+    seconds: float
+    tokens: Tokens = NO_TOKENS
+    memories: tuple[str, ...] = ()
+    error: str | None = None
+    kind: Literal["ingest"] = "ingest"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One question answered and judged. ``verdict`` None: the judge's reply could not be read, which is wrong."""
+
+    row: Row
+    conversation: str
+    question: str
+    seed: int
+    category: str
+    golds: tuple[str, ...]
+    answer: str = ""
+    verdict: Verdict | None = None
+    error: str | None = None
+    tokens: Tokens = NO_TOKENS
+    judge_tokens: Tokens = NO_TOKENS
+    search_s: float = 0.0
+    answer_s: float = 0.0
+    kind: Literal["answer"] = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """One memory point (HaluMem): how much of it was extracted and, for an update, whether the memory now says so."""
+
+    row: Row
+    conversation: str
+    session: str
+    point: str
+    importance: float
+    grade: Grade | None = None
+    is_update: bool = False
+    update: Verdict | None = None
+    error: str | None = None
+    judge_tokens: Tokens = NO_TOKENS
+    kind: Literal["point"] = "point"
+
+
+AnyEntry: TypeAlias = Recalled | Ingested | Answered | Graded
+ENTRIES: TypeAdapter[AnyEntry] = TypeAdapter(Annotated[AnyEntry, Field(discriminator="kind")])
+
+
+def key_of(entry: AnyEntry) -> Hashable:
+    """What tells an entry from all others."""
+    match entry:
+        case Recalled():
+            return entry.kind, entry.conversation, entry.question
+        case Ingested():
+            return entry.kind, entry.row, entry.conversation, entry.session
+        case Answered():
+            return entry.kind, entry.row, entry.conversation, entry.question, entry.seed
+        case Graded():
+            return entry.kind, entry.row, entry.conversation, entry.session, entry.point

@@ -1,0 +1,99 @@
+"""What became of each piece of work, one JSON line each, on the disk before the run goes on."""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Generic, Self, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from benchmarks.running.json_rows import DataError
+
+T = TypeVar("T")
+
+
+class Journal(Generic[T]):
+    """A file whose first line says what was run; each other line is a record, a later one replaces an earlier.
+
+    Half a line that a kill left at the end is cut off. Raises DataError when the file is of another run, holds
+    anything else, or is in use.
+    """
+
+    def __init__(
+        self, path: Path, run: dict[str, object], *, records: TypeAdapter[T], key_of: Callable[[T], Hashable]
+    ) -> None:
+        self._path = path
+        self._adapter = records
+        self._key_of = key_of
+        self._records: dict[Hashable, T] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: BinaryIO = path.open("ab+")
+        try:
+            self._lock()
+            self._load(json.loads(json.dumps(run)))
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def records(self) -> Sequence[T]:
+        """The last record of each key."""
+        return tuple(self._records.values())
+
+    def get(self, key: Hashable) -> T | None:
+        """The last record under the key."""
+        return self._records.get(key)
+
+    def append(self, record: T) -> None:
+        """Keep a record; it is on the disk when this returns."""
+        self._write(self._adapter.dump_json(record))
+        self._records[self._key_of(record)] = record
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._file.close()
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise DataError(f"{self._path} is in use by another run") from error
+
+    def _load(self, run: dict[str, object]) -> None:
+        self._file.seek(0)
+        held = self._file.read()
+        whole = held[: held.rfind(b"\n") + 1]
+        self._file.truncate(len(whole))
+        head, *lines = whole.splitlines() or [b""]
+        if not head:
+            self._write(json.dumps(run).encode())
+            return
+        self._check_run(head, run)
+        for number, line in enumerate(lines, 2):
+            record = self._record(line, number)
+            self._records[self._key_of(record)] = record
+
+    def _check_run(self, head: bytes, run: dict[str, object]) -> None:
+        try:
+            earlier: dict[str, object] = json.loads(head)
+        except ValueError as error:
+            raise DataError(f"{self._path}, line 1: no JSON") from error
+        names = sorted(name for name in {*earlier, *run} if earlier.get(name) != run.get(name))
+        if names:
+            raise DataError(f"{self._path} is of another run: {', '.join(names)} differ; give another --out")
+
+    def _record(self, line: bytes, number: int) -> T:
+        try:
+            return self._adapter.validate_json(line)
+        except ValidationError as error:
+            raise DataError(f"{self._path}, line {number}: no record") from error
+
+    def _write(self, line: bytes) -> None:
+        self._file.write(line + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
