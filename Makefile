@@ -125,6 +125,12 @@ $(RAY_VENV)/.ready: requirements/ray.lock | $(READY)
 test-ray: $(RAY_VENV)/.ready ## the RULER evaluation on a Ray cluster of this machine (its own .venv-ray)
 	RAY_USAGE_STATS_ENABLED=0 $(RAY_VENV)/bin/python -m pytest -o addopts=--import-mode=importlib tests/ray
 
+# Without ENGINE_URL only retrieval is measured: ARGS="--rows …", all of them: python -m benchmarks.memory evaluate --help
+.PHONY: evaluate-memory
+evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMAT=… DATA=FILE ENGINE_URL=… MODEL=ID; goes on where it was
+	$(BIN)/python -m benchmarks.memory evaluate --format $(FORMAT) --data $(DATA) \
+	  $(ENGINE_URL:%=--engine-url %) $(MODEL:%=--model %) $(ARGS)
+
 evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 1x to 64x its training length
 	@mkdir -p .memloop
 	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \

@@ -15,12 +15,12 @@ from pydantic import ValidationError
 
 from benchmarks.ruler.fleet import Effort
 from benchmarks.ruler.items import source_of
-from benchmarks.ruler.json_rows import DataError
 from benchmarks.ruler.readers import ReaderKind, Setup
 from benchmarks.ruler.run import Evaluation, evaluate, to_stderr
 from benchmarks.ruler.synthesis import load_questions, synthesise
+from benchmarks.running.json_rows import DataError
 from memloop.profiles import profile_files
-from memloop.profiles.loader import ProfileError
+from memloop.profiles.profile import ProfileError
 from memloop.wire.chat import Json
 from memloop.wire.long_read import Strategy
 from memloop.wire.reading import ReadingOptions

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from benchmarks.ruler.fleet import DEFAULT_EFFORT, Effort, Engine, Job, read_all
 from benchmarks.ruler.items import Item, Source, items
-from benchmarks.ruler.json_rows import DataError
 from benchmarks.ruler.on_ray import read_on_ray
 from benchmarks.ruler.readers import Setup, reader_at, splitter_of
 from benchmarks.ruler.records import Record, RecordKey, Results, record_key
 from benchmarks.ruler.report import last_line, save_plot, table
 from benchmarks.ruler.scores import rows_of
+from benchmarks.running.json_rows import DataError
 from memloop.profiles import profile_from_files
 from memloop.wire.errors import MemloopError
 

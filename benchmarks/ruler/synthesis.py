@@ -12,7 +12,7 @@ from typing import cast
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from benchmarks.ruler.json_rows import DataError, rows
+from benchmarks.running.json_rows import DataError, rows
 from memloop.wire.chat import Json
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler.json_rows import DataError
 from benchmarks.ruler.records import Results
+from benchmarks.running.json_rows import DataError
 from memloop.wire.reading import Parallel, ReadingOptions
 from tests.benchmarks.ruler_rig import DATA, HQA_FILE, SETUP, evaluated, evaluation, means, records_of
 from tests.fakes.harbour_engine import HarbourEngine, prompt_of

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from benchmarks.ruler.__main__ import main
 from benchmarks.ruler.items import items, source_of
-from benchmarks.ruler.json_rows import DataError
 from benchmarks.ruler.synthesis import HotpotQuestion, load_questions, synthesise
+from benchmarks.running.json_rows import DataError
 from tests.benchmarks.ruler_rig import DATA
 
 HOTPOT = DATA / "hotpot.json"
