@@ -12,8 +12,8 @@ from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.events import MemoryEvents, index_key
-from gateway.lanes import LaneQueue, Submission
-from gateway.read_records import ReadRecords
+from gateway.lanes import KEEP_MS, LaneQueue, Submission
+from gateway.read_records import TIERS, ReadRecords
 from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 
@@ -58,9 +58,9 @@ def new_event_id() -> str:
 class Jobs:
     """The process's way to queue work and to follow it."""
 
-    def __init__(self, redis: Redis) -> None:
-        self.memory = LaneQueue(redis, MEMORY_QUEUE)
-        self.reads = LaneQueue(redis, READS_QUEUE)
+    def __init__(self, redis: Redis, *, keep_events_ms: int = KEEP_MS, keep_reads_ms: int = KEEP_MS) -> None:
+        self.memory = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_events_ms)
+        self.reads = LaneQueue(redis, READS_QUEUE, keep_ms=keep_reads_ms, tiers=TIERS)
         self.files = LaneQueue(redis, FILES_QUEUE)
         self.events = MemoryEvents(redis, self.memory)
         self.webhooks = LaneQueue(redis, WEBHOOKS_QUEUE)

@@ -170,6 +170,14 @@ return 1
 """
 )
 
+RETICKET = """
+-- KEYS: stream; ARGV: group, ticket, lane
+redis.call('XADD', KEYS[1], '*', 'lane', ARGV[3])
+redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
+redis.call('XDEL', KEYS[1], ARGV[2])
+return 1
+"""
+
 PROMOTE = """
 -- KEYS: stream, delayed
 local t = redis.call('TIME')

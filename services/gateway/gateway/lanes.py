@@ -16,24 +16,21 @@ also resets the ticket's idle time; every step of the holder compares the lock's
 live in one Redis primary (in a cluster: one slot).
 """
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
-from redis import exceptions
 from redis.asyncio import Redis
 
 from gateway import lane_scripts
-from gateway.lua import Script, entries, entry_list, redis_errors
+from gateway.lua import Script, redis_errors
+from gateway.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets
 from memloop.wire.correlation import Origin
-from memloop.wire.errors import Unavailable
 
-GROUP = "workers"
 DEAD_LETTERS = "memloop:dead"
 FENCE = "memloop:fence"
 KEEP_MS = 7 * 24 * 3600 * 1000
-"""How long the record of a finished job can be asked for."""
+"""How long the record of a finished job can be asked for, if nothing else is configured."""
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
 Entry: TypeAlias = tuple[Sequence[str], Sequence[str | int]]
@@ -60,14 +57,6 @@ class JobCancelled(Exception):
 
 class LaneLost(Exception):
     """The lease is over: another holder has the lane, and nothing may be written any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """An entry of the stream: there is work in this lane."""
-
-    id: str
-    lane: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +106,14 @@ class Depth:
 class LaneQueue:
     """One queue of lanes. Every method raises Unavailable or Timeout when Redis is gone."""
 
-    def __init__(self, redis: Redis, name: str) -> None:
+    def __init__(
+        self, redis: Redis, name: str, *, keep_ms: int = KEEP_MS, tiers: Sequence[str] = (DEFAULT_TIER,)
+    ) -> None:
         self._redis = redis
         self.name = name
         self.stream = f"memloop:jobs:{name}"
-        self._delayed = f"{self.stream}:delayed"
+        self.keep_ms = keep_ms
+        self._tickets = Tickets(redis, self.stream, tiers)
         self._open = f"{self.stream}:open"
         self._submit = Script(redis, lane_scripts.SUBMIT)
         self._begin = Script(redis, lane_scripts.BEGIN)
@@ -139,9 +131,10 @@ class LaneQueue:
         self._requeue = Script(redis, lane_scripts.REQUEUE)
 
     def _keys(self, lane: str) -> list[str]:
+        stream = self._tickets.stream_of(lane)
         return [
-            self.stream,
-            self._delayed,
+            stream,
+            _delayed(stream),
             self._open,
             f"memloop:lane:{self.name}:{lane}",
             f"memloop:lock:{self.name}:{lane}",
@@ -159,25 +152,16 @@ class LaneQueue:
         return keys, [job.job_id, job.lane, job.created_ms, job.first_event, *pairs]
 
     async def ensure_group(self) -> None:
-        """Create stream and group where they are missing."""
-        with redis_errors():
-            try:
-                await self._redis.xgroup_create(self.stream, GROUP, id="0", mkstream=True)
-            except exceptions.ResponseError as error:
-                if "BUSYGROUP" not in str(error):
-                    raise
+        """Create streams and groups where they are missing."""
+        await self._tickets.ensure_groups()
 
     async def take(self, consumer: str, *, block_ms: int) -> Ticket | None:
         """A new ticket, waiting for at most ``block_ms``."""
-        with redis_errors(), _group_exists():
-            reply = await self._redis.xreadgroup(GROUP, consumer, {self.stream: ">"}, count=1, block=block_ms)
-        return next((Ticket(id_, fields["lane"]) for id_, fields in entries(reply)), None)
+        return await self._tickets.take(consumer, block_ms=block_ms)
 
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
         """Tickets whose worker gave no sign for ``idle_ms``."""
-        with redis_errors(), _group_exists():
-            reply = await self._redis.xautoclaim(self.stream, GROUP, consumer, idle_ms, count=count)
-        return [Ticket(id_, fields["lane"]) for id_, fields in entry_list(cast(Sequence[object], reply[1]))]
+        return await self._tickets.claim_stale(consumer, idle_ms=idle_ms, count=count)
 
     async def begin(self, ticket: Ticket, *, lease_ms: int) -> Lease | None:
         """The lane's next job, or None when there is nothing to do now; the ticket is then gone."""
@@ -195,15 +179,19 @@ class LaneQueue:
         args = [GROUP, lease.ticket.id, lease.mine, lease_ms, consumer]
         return cast(Beat, await self._beat(keys, args))
 
-    async def finish(self, lease: Lease, *, status: str, record: str, keep_ms: int, dead: str = "") -> bool:
+    async def finish(self, lease: Lease, *, status: str, record: str, keep_ms: int | None, dead: str = "") -> bool:
         """End the job and free its lane; with ``dead`` (the error) as a dead letter.
 
-        ``keep_ms`` is how long the record stays; 0 keeps it for ever, with the payload and the journal, so that an
-        operator can put the job back. False when the lease was lost: nothing is written then.
+        ``keep_ms`` is how long the record stays (None: as long as the queue's do); 0 keeps it for ever, with the
+        payload and the journal, so that an operator can put the job back. False when the lease was lost: nothing is
+        written then.
         """
         keys = [*self._keys(lease.ticket.lane), job_key(lease.job_id), journal_key(lease.job_id), DEAD_LETTERS]
         ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
-        return await self._finish.number(keys, [*ids, status, record, keep_ms, dead]) == 1
+        return (
+            await self._finish.number(keys, [*ids, status, record, self.keep_ms if keep_ms is None else keep_ms, dead])
+            == 1
+        )
 
     async def retry(self, lease: Lease, *, counter: Counter, delay_ms: int, error: str) -> bool:
         """Free the lane and have its head tried again after ``delay_ms``. False when the lease was lost."""
@@ -218,7 +206,8 @@ class LaneQueue:
 
     async def promote_due(self) -> int:
         """Write tickets for the lanes whose delay is over; how many."""
-        return await self._promote.number([self.stream, self._delayed], [])
+        promoted = [await self._promote.number([stream, _delayed(stream)], []) for stream in self._tickets.streams]
+        return sum(promoted)
 
     async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
         """Lock the lane for something that is no job; its fencing token, or None while a job holds it."""
@@ -231,9 +220,9 @@ class LaneQueue:
         return int(cast(str, token)) or None
 
     async def record(self, job: Submission, token: int) -> None:
-        """Keep the record of what was done under a token of :meth:`take_idle_lane` for ``KEEP_MS``; free the lane."""
+        """Keep the record of what was done under a token of :meth:`take_idle_lane` for ``keep_ms``; free the lane."""
         pairs = [part for pair in job.fields.items() for part in pair]
-        args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, KEEP_MS, *pairs]
+        args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, self.keep_ms, *pairs]
         await self._record([*self._keys(job.lane), job_key(job.job_id), job.index], args)
 
     async def leave_lane(self, lane: str, token: int) -> None:
@@ -269,12 +258,6 @@ class LaneQueue:
         return Depth(jobs=jobs, oldest_created_ms=scores[0] if scores else None)
 
 
-@contextmanager
-def _group_exists() -> Generator[None]:
-    """A Redis that came back without its data has no group: Unavailable, until ``ensure_group`` made it again."""
-    try:
-        yield
-    except exceptions.ResponseError as error:
-        if "NOGROUP" not in str(error):
-            raise
-        raise Unavailable("Redis has lost the queue's group.") from error
+def _delayed(stream: str) -> str:
+    """The sorted set of the lanes that wait for their next attempt."""
+    return f"{stream}:delayed"

@@ -44,12 +44,12 @@ def plain(reply: object) -> Reply:
 
 
 def entries(reply: object) -> list[tuple[str, dict[str, str]]]:
-    """The entries of one stream out of an XREAD or XREADGROUP reply, in either protocol's shape."""
+    """The entries of an XREAD or XREADGROUP reply, stream after stream, in either protocol's shape."""
     streams = list(cast(Mapping[object, object], reply).items()) if isinstance(reply, Mapping) else reply
     if not streams:
         return []
-    (_, found), *_ = cast(Sequence[tuple[object, Sequence[object]]], streams)
-    return entry_list(found)
+    pairs = cast(Sequence[tuple[object, Sequence[object]]], streams)
+    return [entry for _, found in pairs for entry in entry_list(found)]
 
 
 def entry_list(found: Sequence[object]) -> list[tuple[str, dict[str, str]]]:

@@ -14,15 +14,18 @@ from redis.asyncio import Redis
 
 from gateway import lane_scripts
 from gateway.files.blobs import Blob
-from gateway.lanes import KEEP_MS, Entry, JobCancelled, JobGone, LaneQueue, Submission, job_key
+from gateway.lanes import Entry, JobCancelled, JobGone, LaneQueue, Submission, job_key
 from gateway.lua import Script, entries, entry_list, redis_errors, text
 from gateway.principal import OtherTenants
+from gateway.tickets import DEFAULT_TIER
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotFound
-from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus
+from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
+TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")
+"""The most urgent first."""
 _ABANDONED_AFTER_MS = 3600 * 1000
 """A foreground read whose process died disappears after this long without an event."""
 _NONE = "There is no long read {!r}."
@@ -98,7 +101,7 @@ class ReadRecords:
             fields["webhook"] = job.request.webhook.url
         submission = Submission(
             job_id=job.read_id,
-            lane=job.read_id,
+            lane=_lane(record),
             created_ms=_now_ms(),
             index=index_key(job.tenant),
             fields=fields,
@@ -120,7 +123,7 @@ class ReadRecords:
         Raises JobGone when the read was deleted, JobCancelled when it was asked to stop.
         """
         lasts = record.status in TERMINAL
-        expire_ms = KEEP_MS if lasts else _ABANDONED_AFTER_MS if foreground else 0
+        expire_ms = self._queue.keep_ms if lasts else _ABANDONED_AFTER_MS if foreground else 0
         entry = f"0-{event.sequence_number + 1}"
         args = [entry, event.model_dump_json(exclude_none=True), record.model_dump_json(), expire_ms]
         outcome = await self._publish([job_key(record.id), events_key(record.id)], args)
@@ -166,16 +169,18 @@ class ReadRecords:
         cancelled = record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
         record_json = cancelled.model_dump_json()
         then = await self._told_of(cancelled, tenant)
-        outcome = await self._queue.cancel(read_id, read_id, record=record_json, keep_ms=KEEP_MS, then=then)
+        outcome = await self._queue.cancel(
+            _lane(record), read_id, record=record_json, keep_ms=self._queue.keep_ms, then=then
+        )
         if outcome == "cancelled":
             await self.publish(await self.closing_event(cancelled), cancelled, foreground=False)
         return await self.get(tenant, read_id)
 
     async def delete(self, tenant: str, read_id: str) -> ReadDeleted:
         """Delete record, document and events; a running read stops. Raises NotFound."""
-        await self.get(tenant, read_id)
+        record = await self.get(tenant, read_id)
         index = index_key(tenant)
-        await self._queue.forget(read_id, read_id, index=index, also=[events_key(read_id)])
+        await self._queue.forget(_lane(record), read_id, index=index, also=[events_key(read_id)])
         message_id = deliveries.delivery_id(read_id)
         await self._webhooks.forget(message_id, message_id, index=deliveries.index_key(tenant))
         return ReadDeleted(id=read_id)
@@ -257,6 +262,11 @@ def terminal_event(record: LongRead, sequence_number: int) -> ReadEvent:
         "at": datetime.now(UTC),
     }
     return ReadEvent.model_validate(values)
+
+
+def _lane(record: LongRead) -> str:
+    """A read's lane, which tells its tier."""
+    return record.id if record.service_tier == DEFAULT_TIER else f"{record.service_tier}:{record.id}"
 
 
 def _now_ms() -> int:

@@ -73,6 +73,7 @@ def new_record(job: ReadJob) -> LongRead:
         created_at=int(time.time()),
         model=request.model,
         strategy=request.strategy,
+        service_tier=request.tier,
         progress=Progress(passes_max=_passes_max(job)),
         outputs=tuple(ReadOutput(question=question) for question in request.questions or ()),
         metadata=request.metadata,

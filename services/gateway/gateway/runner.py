@@ -19,7 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gateway.lanes import KEEP_MS, Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease, Ticket
+from gateway.lanes import Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease
+from gateway.tickets import Ticket
 from memloop.service.tracing import span
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import (
@@ -59,11 +60,14 @@ class RunnerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a job ended: its status and its record as JSON. ``keep_ms`` 0 keeps record, payload and journal for ever."""
+    """How a job ended: its status and its record as JSON.
+
+    ``keep_ms`` is the queue's when it is None; 0 keeps record, payload and journal for ever.
+    """
 
     status: str
     record: str
-    keep_ms: int = KEEP_MS
+    keep_ms: int | None = None
 
 
 class Hold(Protocol):
@@ -127,7 +131,7 @@ class Runner:
         self._options = options
         self._consumer = consumer
         self._slots = asyncio.Semaphore(options.concurrency)
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[Ticket, asyncio.Task[None]] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Take jobs until ``stop`` is set; then give running jobs ``stop_s`` seconds, and the rest back."""
@@ -176,17 +180,17 @@ class Runner:
         await _pause(stop, self._options.poll_s / 4)
 
     async def _start(self, ticket: Ticket, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
-        if ticket.id in self._running:
+        if ticket in self._running:
             return
         await self._slots.acquire()
         if stop.is_set():
             return
         task = group.create_task(self._work(ticket))
-        self._running[ticket.id] = task
+        self._running[ticket] = task
         task.add_done_callback(lambda _: self._ended(ticket))
 
     def _ended(self, ticket: Ticket) -> None:
-        del self._running[ticket.id]
+        del self._running[ticket]
         self._slots.release()
 
     async def _work(self, ticket: Ticket) -> None:

@@ -85,7 +85,11 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             [EngineGuard(client, _breaker(settings)) for client in clients], on_fallback=metrics.upstream_fallback.inc
         )
         served = await loop_model(settings, engines, inference)
-        jobs = Jobs(redis)
+        jobs = Jobs(
+            redis,
+            keep_events_ms=int(settings.memory_event_keep_s * 1000),
+            keep_reads_ms=int(settings.long_read_keep_s * 1000),
+        )
         yield Services(
             settings=settings,
             keys=KeyRing(static_keys, _key_book(settings, key_records)),

@@ -11,6 +11,7 @@ from gateway.webhooks.signing import WebhookSecrets
 from memloop.service import ServiceSettings
 
 MIB = 1024 * 1024
+DAY_S = 24 * 3600
 
 
 class GatewaySettings(ServiceSettings):
@@ -79,6 +80,10 @@ class GatewaySettings(ServiceSettings):
     tenant_files: int = Field(default=10_000, gt=0)
     file_wait_s: float = Field(default=60.0, ge=0)
     """How long a read waits for the text of a file that was uploaded just now."""
+    long_read_keep_s: float = Field(default=7 * DAY_S, ge=60)
+    """How long a finished read, its memory, answer and events can be asked for."""
+    memory_event_keep_s: float = Field(default=7 * DAY_S, ge=60)
+    """How long the event of a finished memory write can be asked for. The memories stay."""
     sync_wait_s: float = Field(default=60.0, gt=0)
     """How long a memory add with ``sync`` waits for its event before it answers 202."""
 

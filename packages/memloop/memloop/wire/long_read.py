@@ -20,6 +20,8 @@ MAX_QUESTIONS = 32
 
 Strategy: TypeAlias = Literal["memagent", "memreread"]
 EvidenceSource: TypeAlias = Literal["memory", "output_text"]
+ServiceTier: TypeAlias = Literal["priority", "default", "flex"]
+"""Of background reads that wait, which are taken first."""
 ReadStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
 
 
@@ -100,6 +102,7 @@ class LongReadRequest(Wire):
     deadline_s: float | None = Field(default=None, gt=0)
     background: bool = False
     webhook: Webhook | None = None
+    service_tier: Literal["auto", "default", "flex", "priority"] = "auto"
     stream: bool = False
     evidence: bool = False
     save_to_memory: SaveTo | None = None
@@ -116,6 +119,11 @@ class LongReadRequest(Wire):
         if self.webhook is not None and not self.background:
             raise ValueError("webhook needs background: true")
         return self
+
+    @property
+    def tier(self) -> ServiceTier:
+        """The service tier; ``auto`` is the default one."""
+        return "default" if self.service_tier == "auto" else self.service_tier
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -208,6 +216,7 @@ class LongRead(Wire):
     completed_at: int | None = None
     model: str
     strategy: Strategy
+    service_tier: ServiceTier = "default"
     progress: Progress = Progress()
     output_text: str = ""
     memory: str = ""

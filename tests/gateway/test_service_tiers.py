@@ -1,0 +1,128 @@
+"""Background reads of a higher tier are taken first, and none starves; how long finished reads and events stay."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from redis.asyncio import Redis
+
+from gateway.lanes import LaneQueue, Submission
+from gateway.read_records import TIERS, events_key
+from tests.fakes.job_engine import Body, Reply, add_memory
+from tests.gateway.api_rig import Api, api
+from tests.gateway.long_reads import PATH, asked, ended, queued, reader
+from tests.gateway.redis_view import command, connected, keys
+from tests.gateway.rig import eventually
+
+TIERED = {"priority": "priority:", "default": "", "flex": "flex:"}
+
+
+@asynccontextmanager
+async def tiered(redis_url: str) -> AsyncGenerator[LaneQueue]:
+    async with connected(redis_url) as redis:
+        queue = LaneQueue(redis, "reads", tiers=TIERS)
+        await queue.ensure_group()
+        yield queue
+
+
+async def _submit(queue: LaneQueue, tier: str, number: int) -> None:
+    job_id = f"lr_{tier}{number}"
+    fields = {"status": "queued", "payload": "{}"}
+    await queue.submit(Submission(job_id, TIERED[tier] + job_id, number, "memloop:reads:t", fields))
+
+
+async def _taken(queue: LaneQueue, times: int) -> list[str]:
+    """The tiers of the next tickets."""
+    tickets = [await queue.take("worker", block_ms=50) for _ in range(times)]
+    return [ticket.lane.rpartition("lr_")[2].rstrip("0123456789") for ticket in tickets if ticket is not None]
+
+
+async def test_of_reads_that_wait_the_higher_tier_is_taken_first(redis_url: str) -> None:
+    async with tiered(redis_url) as queue:
+        for tier in ("flex", "default", "priority"):
+            await _submit(queue, tier, 1)
+        assert await _taken(queue, 4) == ["priority", "default", "flex"]
+
+
+async def test_lower_tiers_get_a_bounded_share_while_higher_ones_wait(redis_url: str) -> None:
+    async with tiered(redis_url) as queue:
+        for number in range(40):
+            for tier in TIERS:
+                await _submit(queue, tier, number)
+        taken = await _taken(queue, 32)
+    assert {tier: taken.count(tier) for tier in TIERS} == {"priority": 24, "default": 6, "flex": 2}
+    assert taken[:4] == ["priority", "priority", "priority", "default"]
+    assert taken[15] == "flex"
+
+
+async def test_of_tickets_that_come_at_once_a_waiting_worker_keeps_one_and_passes_the_others_back(
+    redis_url: str,
+) -> None:
+    async with tiered(redis_url) as queue, connected(redis_url) as other:
+        waiting = asyncio.create_task(queue.take("one", block_ms=4000))
+        await eventually(lambda: _blocked(other))
+        await command(
+            other, "EVAL", "for _, key in ipairs(KEYS) do redis.call('XADD', key, '*', 'lane', key) end", "2",
+            queue.stream, f"{queue.stream}:flex",
+        )  # fmt: skip
+        first = await waiting
+        second = await queue.take("two", block_ms=50)
+    assert first is not None
+    assert second is not None
+    assert {first.lane, second.lane} == {queue.stream, f"{queue.stream}:flex"}
+
+
+async def _blocked(redis: Redis) -> bool:
+    return (await command(redis, "INFO", "clients"))["blocked_clients"] == 1
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_ticket_whose_worker_died_goes_to_another_in_every_tier(redis_url: str, tier: str) -> None:
+    async with tiered(redis_url) as queue:
+        await _submit(queue, tier, 1)
+        ticket = await queue.take("one", block_ms=50)
+        assert await queue.claim_stale("two", idle_ms=0, count=1) == [ticket]
+
+
+@pytest.mark.parametrize("tier", ["auto", *TIERS])
+async def test_a_read_of_every_tier_is_done_told_and_deleted_without_a_trace(redis_url: str, tier: str) -> None:
+    async with api(redis_url, reader) as it:
+        waiting = await queued(it, service_tier=tier)
+        assert (await it.post(f"{PATH}/{waiting}/cancel", {})).json["status"] == "cancelled"
+        read_id = await queued(it, service_tier=tier)
+        async with it.rig.working():
+            read = await ended(it, read_id)
+        assert (read["status"], read["service_tier"]) == ("completed", "default" if tier == "auto" else tier)
+        for each in (waiting, read_id):
+            await it.call("DELETE", f"{PATH}/{each}")
+            assert await keys(it.rig.services.redis, f"*{each}*") == []
+
+
+async def test_a_tier_that_nobody_knows_is_refused(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        assert (await it.post(PATH, asked(service_tier="gold"))).status == 422
+
+
+def _writer_and_reader(body: Body) -> Reply:
+    return add_memory("Alice likes tea.") if body.get("tools") else reader(body)
+
+
+async def _left_s(it: Api, key: str) -> int:
+    return await command(it.rig.services.redis, "TTL", key)
+
+
+async def test_reads_and_events_are_kept_as_long_as_the_operator_says(redis_url: str) -> None:
+    async with api(redis_url, _writer_and_reader, long_read_keep_s=7200, memory_event_keep_s=3600) as it:
+        foreground = (await it.post(PATH, asked())).json["id"]
+        cancelled = await queued(it)
+        await it.post(f"{PATH}/{cancelled}/cancel", {})
+        async with it.rig.working():
+            finished = await queued(it)
+            await ended(it, finished)
+            event_id = await it.rig.write("I like tea.")
+            await it.rig.event(event_id)
+        for read_id in (foreground, cancelled, finished):
+            assert 7100 < await _left_s(it, f"memloop:job:{read_id}") <= 7200
+            assert 7100 < await _left_s(it, events_key(read_id)) <= 7200
+        assert 3500 < await _left_s(it, f"memloop:job:{event_id}") <= 3600
