@@ -12,7 +12,9 @@ import pytest
 
 from benchmarks.memory.quality import command
 from benchmarks.memory.quality.dialogue import Conversation
+from benchmarks.memory.quality.endpoint import Patience
 from benchmarks.memory.quality.formats import Format, conversations
+from benchmarks.memory.quality.gateway_memory import GatewayMemory, Search
 from benchmarks.memory.quality.synthetic import synthetic, write_synthetic
 from benchmarks.running.json_rows import DataError
 from tests.fakes.embedder import HashingEncoder
@@ -73,6 +75,27 @@ async def test_every_row_is_there_and_told_apart(
     assert (points is not None) == (format_ == "halumem")
     if points is not None:
         assert (points["recall"], points["omission"], points["failed"]) == (1.0, 0.0, 0)
+
+
+async def test_a_session_that_is_sent_again_is_written_once(redis_url: str, tmp_path: Path) -> None:
+    talk = _made()
+    async with whole(redis_url, tmp_path, examined(talk), hang_at=1) as it:
+        search = Search(top_k=50)
+        memory = GatewayMemory(
+            it.gateway.url, api_key=ALICE_KEY, run="r", search=search, patience=Patience(pause_s=0.1)
+        )
+        cut_off = asyncio.create_task(memory.ingest("ours", talk, talk.sessions[0]))
+        await it.engine.hanging.wait()
+        cut_off.cancel()
+        it.engine.let_go.set()
+        again = await memory.ingest("ours", talk, talk.sessions[0])
+        found = await memory.search("ours", talk, talk.sessions[0].turns[0].text)
+        await memory.close()
+    assert again.error is None
+    assert len(it.engine.calls) == 1
+    texts = [each.text for each in found]
+    assert len(texts) == len(set(texts)) > 5
+    assert set(texts) <= set(again.memories)
 
 
 async def test_a_killed_run_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
