@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from gateway.lanes import LaneQueue, Lease, Submission, Ticket
+from gateway.lanes import LaneQueue, Lease, Submission
 from gateway.lua import entries
+from gateway.tickets import Ticket
 from memloop.wire.errors import DependencyError
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.redis_view import command, connected, keys
