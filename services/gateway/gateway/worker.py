@@ -38,6 +38,7 @@ from memloop.wire.errors import DependencyError
 
 _LOG = logging.getLogger(__name__)
 _GAUGE_EVERY_S = 5.0
+_CANCEL_AGAIN_S = 0.2
 
 
 @dataclass(slots=True)
@@ -106,8 +107,15 @@ async def _work(services: Services, settings: WorkerSettings, stop: asyncio.Even
         idle = group.create_task(flush_for_ever(services.store, services.jobs, age_s=settings.buffer_flush_age_s))
         sweep = group.create_task(_sweep_for_ever(services.files, settings.sweep_every_s))
         await stop.wait()
-        for chore in (gauges, idle, sweep):
+        await _ended({gauges, idle, sweep})
+
+
+async def _ended(chores: "set[asyncio.Task[None]]") -> None:
+    """Cancel them until they are over: a Redis connection that is just being made swallows a first cancellation."""
+    while chores := {chore for chore in chores if not chore.done()}:
+        for chore in chores:
             chore.cancel()
+        await asyncio.wait(chores, timeout=_CANCEL_AGAIN_S)
 
 
 def _runners(services: Services, settings: WorkerSettings) -> Iterator[Runner]:
