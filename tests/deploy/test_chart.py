@@ -54,6 +54,13 @@ def test_gateway_and_worker_reach_the_releases_own_services(root: Path) -> None:
         assert environment(parts[name])["MEMLOOP_INFERENCE_URL"] == "http://demo-inference:7802"
 
 
+def test_the_engines_pod_is_given_twice_its_stop_timeout_and_some(root: Path) -> None:
+    documents = rendered(root, NEEDED | {"inference": {"stopTimeoutSeconds": 300}})
+    pod = next(document["spec"]["template"]["spec"] for document in documents if document["kind"] == "StatefulSet")
+    assert environment(pod["containers"][0])["MEMLOOP_SERVE_STOP_TIMEOUT_S"] == "300"
+    assert pod["terminationGracePeriodSeconds"] == 620
+
+
 def test_our_processes_run_without_root_and_with_a_read_only_root(root: Path) -> None:
     for document in rendered(root, NEEDED):
         if document["kind"] == "Deployment":
