@@ -10,6 +10,8 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.inference.shaped import Prices, figures, measure
+from benchmarks.inference.shapes import SHAPES
 from benchmarks.inference.workload import Row, all_at_once, questions, reads
 from benchmarks.long_read_strategies.engine import MODEL, tiny_engine
 from inference.conformance.probe import Probe
@@ -50,7 +52,14 @@ def main() -> int:
     """Measure each variant within the budget; the last line is one JSON object; 1 when greedy replies differ."""
     parser = argparse.ArgumentParser(prog="benchmarks.inference")
     parser.add_argument("--budget", type=float, default=900, help="seconds after which no further engine is started")
-    until = time.monotonic() + parser.parse_args().budget
+    parser.add_argument("--shape", choices=SHAPES, help="random weights of this shape instead, on the GPU's engine")
+    parser.add_argument("--documents", default="1,8,64,256", help="with --shape: how many are read side by side")
+    parser.add_argument("--gpus", type=int, default=1, help="with --shape: that the engine holds")
+    parser.add_argument("--usd-per-hour", type=float, default=0.0, help="with --shape: of one GPU")
+    arguments = parser.parse_args()
+    if arguments.shape:
+        return shaped(arguments)
+    until = time.monotonic() + arguments.budget
     console, rows, failed = Console(width=130), list[Row](), 0
     for variant, settings in VARIANTS.items():
         if time.monotonic() > until:
@@ -63,6 +72,14 @@ def main() -> int:
     told = summary(rows) | {"conformance_failed": failed}
     print(orjson.dumps(told).decode())
     return 0 if told["same_greedy_output"] else 1
+
+
+def shaped(arguments: argparse.Namespace) -> int:
+    """The chunk loop on a published shape; the last line is one JSON object."""
+    rows = measure(arguments.shape, [int(count) for count in arguments.documents.split(",")], VARIANTS)
+    told = figures(rows, Prices(arguments.gpus, arguments.usd_per_hour))
+    print(orjson.dumps({"benchmark": "inference", "shape": arguments.shape, "rows": told}).decode())
+    return 0
 
 
 def summary(rows: Sequence[Row]) -> dict[str, object]:

@@ -1,0 +1,106 @@
+"""The chunk loop as the paper sizes it, in token ids: 7k in, 1k out, each document's calls one after the other.
+
+Source: arXiv 2507.02259 (a window of 8K: question, memory and reply of 1,024 tokens, chunks of 5,000). Prompts are ids,
+so that their lengths are exact whatever the tokenizer; a memory is drawn instead of the reply of random weights, but
+is sent only when that reply is complete.
+"""
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+
+from memloop.clients import EngineClient
+from memloop.wire.chat import Json
+from memloop.wire.memory import Usage
+
+TEMPLATE, QUESTION, MEMORY, CHUNK, REPLY = 120, 1024, 1024, 5000, 1024
+_FIRST_ID, _LAST_ID = 16, 4095
+"""Ids that are no control tokens and that the stand-in tokenizer has too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Documents side by side, and chunks of each; ``serial`` is the loop, otherwise all calls go at once."""
+
+    documents: int
+    chunks: int
+    reply_tokens: int = REPLY
+    serial: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a load took on one engine."""
+
+    variant: str
+    load: Load
+    seconds: float
+    usage: Usage
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Of prompts and replies together."""
+        return (self.usage.input_tokens + self.usage.output_tokens) / self.seconds
+
+    @property
+    def s_per_1m_document(self) -> float:
+        """One document's seconds for a million tokens of text, with the others beside it."""
+        return self.seconds / (self.load.chunks * CHUNK) * 1e6
+
+    def gpu_s_per_1m(self, gpus: int) -> float:
+        """GPU-seconds for a million tokens of documents."""
+        return self.s_per_1m_document * gpus / self.load.documents
+
+    def usd_per_1m(self, gpus: int, *, usd_per_hour: float) -> float:
+        """At a GPU's price per hour."""
+        return self.gpu_s_per_1m(gpus) / 3600 * usd_per_hour
+
+
+def prompt_ids(document: int, chunk: int, *, seed: int = 0) -> list[int]:
+    """The paper's order: template, question, memory, section. The first two are those of the document's other calls."""
+    return [
+        *_ids("template", TEMPLATE),
+        *_ids(f"{seed} question {document}", QUESTION),
+        *_ids(f"{seed} memory {document} {chunk}", MEMORY),
+        *_ids(f"{seed} chunk {document} {chunk}", CHUNK),
+    ]
+
+
+async def run_load(engine: EngineClient, model: str, variant: str, load: Load, *, seed: int) -> Measured:
+    """The load on an engine. Raises ValueError when a reply is not as long as was asked."""
+
+    async def call(document: int, chunk: int) -> Usage:
+        body = request(model, prompt_ids(document, chunk, seed=seed), reply_tokens=load.reply_tokens)
+        return usage_of(await engine.post_json("completions", body), load.reply_tokens)
+
+    async def read(document: int) -> list[Usage]:
+        return [await call(document, chunk) for chunk in range(load.chunks)]
+
+    began = time.perf_counter()
+    if load.serial:
+        spent = sum(await asyncio.gather(*map(read, range(load.documents))), list[Usage]())
+    else:
+        calls = (call(document, chunk) for document in range(load.documents) for chunk in range(load.chunks))
+        spent = await asyncio.gather(*calls)
+    return Measured(variant, load, time.perf_counter() - began, sum(spent, Usage()))
+
+
+def request(model: str, ids: list[int], *, reply_tokens: int) -> Json:
+    """A greedy completion of exactly so many tokens."""
+    return {"model": model, "prompt": [*ids], "max_tokens": reply_tokens, "temperature": 0.0, "ignore_eos": True}
+
+
+def usage_of(reply: Json, reply_tokens: int) -> Usage:
+    """What a call took. Raises ValueError when the reply ended early: its time would flatter."""
+    usage = reply.get("usage")
+    made = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    given = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    if made != reply_tokens or not isinstance(given, int):
+        raise ValueError(f"a reply has {made} tokens instead of {reply_tokens}")
+    return Usage(input_tokens=given, output_tokens=reply_tokens, llm_calls=1)
+
+
+def _ids(name: str, count: int) -> list[int]:
+    rng = random.Random(name)
+    return [rng.randint(_FIRST_ID, _LAST_ID) for _ in range(count)]

@@ -1,0 +1,88 @@
+"""The GPU part of the inference benchmark, as far as no GPU is needed: files, settings, prompts, arithmetic."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from benchmarks.inference.chunk_loop import Load, Measured, prompt_ids, request, usage_of
+from benchmarks.inference.shaped import Prices, figures
+from benchmarks.inference.shapes import SHAPES, engine_settings, write_shape
+from inference.engines import BUILDERS
+from inference.machine import Machine
+from inference.plan import plan_engine
+from inference.registry import read_registry
+from inference.settings import LauncherSettings
+from memloop.wire.memory import Usage
+
+ROWS = {"qwen3-4b": "Qwen3-4B", "qwen2.5-7b": "RL-MemoryAgent-7B", "qwen2.5-14b": "RL-MemoryAgent-14B"}
+
+
+def parameters(config: dict[str, int], *, biased: bool) -> int:
+    """Weights of a Qwen2 (biases on q, k, v) or Qwen3 (norms of q and k heads) of this shape."""
+    hidden, heads, kv_heads = config["hidden_size"], config["num_attention_heads"], config["num_key_value_heads"]
+    size = config.get("head_dim", hidden // heads)
+    attention = 2 * hidden * heads * size + 2 * hidden * kv_heads * size
+    extra = (heads + 2 * kv_heads) * size if biased else 2 * size
+    layer = attention + extra + 3 * hidden * config["intermediate_size"] + 2 * hidden
+    embeddings = config["vocab_size"] * hidden * (1 if config["tie_word_embeddings"] else 2)
+    return embeddings + config["num_hidden_layers"] * layer + hidden
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_has_as_many_weights_as_the_published_checkpoint(shape: str, tmp_path: Path) -> None:
+    config = orjson.loads((write_shape(shape, tmp_path) / "config.json").read_bytes())
+    published = read_registry()[ROWS[shape]].shape
+    assert published is not None
+    assert parameters(config, biased=config["model_type"] == "qwen2") == published.parameters
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_launcher_plans_random_weights_for_all_documents_at_once(
+    shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = engine_settings(shape, write_shape(shape, tmp_path), documents=256)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    plan = plan_engine(LauncherSettings(), {}, Machine(has_gpu=True, installed=frozenset({"vllm"})))
+    argv = BUILDERS[plan.engine](plan).argv
+    told = {name: argv[argv.index(name) + 1] for name in ("--model", "--load-format", "--max-num-seqs", "--dtype")}
+    assert told == {
+        "--model": str(tmp_path),
+        "--load-format": "dummy",
+        "--max-num-seqs": "256",
+        "--dtype": "bfloat16",
+    }
+
+
+def test_a_call_takes_7168_tokens_and_shares_template_and_question_with_its_document() -> None:
+    first, second, other = prompt_ids(0, 0), prompt_ids(0, 1), prompt_ids(1, 0)
+    assert len(first) == 7168
+    assert first[:1144] == second[:1144]
+    assert first[:120] == other[:120]
+    assert first[1144:] != second[1144:]
+    assert first[120:1144] != other[120:1144]
+    assert all(16 <= number <= 4095 for number in first)
+
+
+def test_a_reply_goes_on_to_its_length_and_a_shorter_one_is_refused() -> None:
+    assert request("m", [16], reply_tokens=1024)["ignore_eos"] is True
+    with pytest.raises(ValueError, match="12 tokens instead of 1024"):
+        usage_of({"usage": {"prompt_tokens": 7168, "completion_tokens": 12}}, 1024)
+
+
+def test_seconds_and_cost_of_a_million_tokens_by_hand() -> None:
+    """8 documents of 2 chunks in 40 s: 80,000 tokens of text; 16 calls of 7,168 + 1,024 tokens."""
+    usage = Usage(input_tokens=16 * 7168, output_tokens=16 * 1024, llm_calls=16)
+    row = Measured("both on", Load(8, 2), 40.0, usage)
+    assert row.tokens_per_s == pytest.approx(3276.8)
+    assert row.s_per_1m_document == pytest.approx(4000.0)
+    assert row.gpu_s_per_1m(2) == pytest.approx(1000.0)
+    assert row.usd_per_1m(2, usd_per_hour=3.6) == pytest.approx(1.0)
+
+
+def test_the_share_is_of_the_same_engines_most() -> None:
+    usage = Usage(input_tokens=900, output_tokens=100)
+    rows = [Measured("a", Load(8, 2), 40.0, usage), Measured("a", Load(8, 2, serial=False), 10.0, usage)]
+    (told,) = figures(rows, Prices(gpus=2, usd_per_hour=3.6))
+    assert (told["share_of_most"], told["gpu_s_per_1m_tokens"], told["usd_per_1m_tokens"]) == (0.25, 1000.0, 1.0)
