@@ -13,6 +13,7 @@ from inference import guard
 _TAIL_LINES = 40
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|OutOfMemory|No available memory for the cache|larger than the available KV cache|Not enough memory"
+    r"|is less than requested memory"
     r"|Cannot allocate memory|can't allocate memory",
     re.IGNORECASE,
 )
