@@ -6,7 +6,7 @@ from gateway.reading_options import check_options
 from memloop.loops.cost import max_calls
 from memloop.loops.parity import as_published
 from memloop.ports import Chunks, HeldChunks, Splitter
-from memloop.profiles import REWRITES, Budget, Profile, PromptSpec
+from memloop.profiles import Budget, Profile
 from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.long_read import Estimate, LongReadRequest
 
@@ -43,7 +43,7 @@ def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter,
             param="question" if request.questions is None else "questions",
             code="question_too_long",
         )
-    tuned = _with_memory(profile, request.memory_tokens or profile.budget.memory_tokens)
+    tuned = profile.with_memory_tokens(request.memory_tokens or profile.budget.memory_tokens)
     room = _room_for_chunk(tuned, splitter, question_tokens)
     return ReadingPlan(_with_chunk(tuned, request.chunk_tokens, room), question_tokens)
 
@@ -86,20 +86,6 @@ def _check_document(request: LongReadRequest, max_chars: int) -> None:
         raise Unprocessable("The document is empty.", param="document.text", code="empty_document")
     if not all(question.strip() for question in request.asked):
         raise Unprocessable("The question is empty.", param="question", code="empty_question")
-
-
-def _with_memory(profile: Profile, memory_tokens: int) -> Profile:
-    """The profile with another memory size; the replies that are memories may be as much longer or shorter."""
-    more = memory_tokens - profile.budget.memory_tokens
-    prompts = dict(profile.prompts)
-    for name, spec in profile.prompts.items():
-        if name in REWRITES:
-            prompts[name] = _with_reply(spec, max(1, spec.sampling.max_tokens + more))
-    return replace(profile, prompts=prompts, budget=replace(profile.budget, memory_tokens=memory_tokens))
-
-
-def _with_reply(spec: PromptSpec, max_tokens: int) -> PromptSpec:
-    return replace(spec, sampling=replace(spec.sampling, max_tokens=max_tokens))
 
 
 def _room_for_chunk(profile: Profile, splitter: Splitter, question_tokens: int) -> int:

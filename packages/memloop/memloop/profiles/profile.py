@@ -6,7 +6,6 @@ open one, or end a turn. Source: docs/decisions, "Untrusted text in prompts".
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -148,19 +147,22 @@ class Profile:
         )
 
     def with_memory_tokens(self, memory_tokens: int) -> "Profile":
-        """The same profile with another limit on the memory, in tokens: what the prompts that rewrite it may write."""
-        return self._rewriting(lambda spec: memory_tokens, memory_tokens)
+        """The same profile with another size of the memory, in tokens.
+
+        A reply that rewrites it may be as much longer or shorter: the room for thinking stays as it is.
+        """
+        more = memory_tokens - self.budget.memory_tokens
+        rewriting = {
+            name: spec.limited(max(1, spec.sampling.max_tokens + more))
+            for name, spec in self.prompts.items()
+            if name in REWRITES
+        }
+        budget = replace(self.budget, memory_tokens=memory_tokens)
+        return replace(self, budget=budget, prompts={**self.prompts, **rewriting})
 
     def with_share_of_memory(self, parts: int) -> "Profile":
-        """The same profile for one of ``parts`` equal parts of the memory; room for thinking stays as it is."""
-        share = max(1, self.budget.memory_tokens // parts)
-        less = self.budget.memory_tokens - share
-        return self._rewriting(lambda spec: max(1, spec.sampling.max_tokens - less), share)
-
-    def _rewriting(self, limit: Callable[[PromptSpec], int], memory_tokens: int) -> "Profile":
-        specs = {name: spec.limited(limit(spec)) for name, spec in self.prompts.items() if name in REWRITES}
-        budget = replace(self.budget, memory_tokens=memory_tokens)
-        return replace(self, budget=budget, prompts={**self.prompts, **specs})
+        """The same profile for one of ``parts`` equal parts of the memory."""
+        return self.with_memory_tokens(max(1, self.budget.memory_tokens // parts))
 
     @cached_property
     def ref(self) -> str:
