@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from memloop.loops.decisions import AddMemories, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.parsing import FoundList, NoList, find_memory_list, listen
-from memloop.loops.rendering import conversation_lines
+from memloop.loops.rendering import conversation_lines, rejected_reply
 from memloop.loops.steps import Decided, DecideStep, OutputRejected
 from memloop.loops.tools import InvalidArguments, check_drafts
 from memloop.ports import ChatModel, Completion, Report, discard
@@ -17,7 +17,6 @@ from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import Action, DecisionRecord, Source, Usage
 
-_ECHO_CHARS = 2_000
 _NOTHING = "nothing worth keeping"
 
 
@@ -80,10 +79,9 @@ def _decision(found: FoundList | NoList, *, raw: str) -> Decision:
 
 
 def _repair(rejected: InvalidOutput) -> tuple[ChatMessage, ...]:
-    """The reply as the model sees it again, its end-of-turn marks made harmless, and what was wrong with it."""
-    echo = rejected.raw[:_ECHO_CHARS].replace("<|", "&lt;|") or "(nothing)"
+    """The reply as the model sees it again, and what was wrong with it."""
     text = f"Not usable: {neutralise(rejected.problem)}. Nothing was stored. Reply with the JSON object alone."
-    return ChatMessage(role="assistant", content=echo), ChatMessage(role="user", content=text)
+    return rejected_reply(rejected.raw), ChatMessage(role="user", content=text)
 
 
 def _action(decision: Decision) -> Action:

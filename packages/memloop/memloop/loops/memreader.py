@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.loops.extractor import extract
 from memloop.loops.parsing import FoundCall, NoCall, find_call, listen
-from memloop.loops.rendering import conversation_lines, memory_lines
+from memloop.loops.rendering import conversation_lines, memory_lines, rejected_reply, sealed
 from memloop.loops.steps import Decided, DecideStep, MemorySearched, OutputRejected
 from memloop.loops.tools import AddMemory, BufferMemory, InvalidArguments, SearchMemory, Tool, check_call
 from memloop.ports import ChatModel, Completion, MemoryIndex, Recalled, Report, discard
@@ -27,7 +27,6 @@ from memloop.wire.memory import Action, DecisionRecord, Source, Usage
 SEARCH_TOP_K = 5
 REPAIRS = 1
 _NOT_NOW = "buffer_memory: these turns have waited long enough; add what is worth keeping, or ignore them"
-_ECHO_CHARS = 2_000
 
 
 async def decide(
@@ -94,9 +93,9 @@ class _Attempt:
     def echo(self) -> ChatMessage:
         """The reply as the conversation keeps it: the one call that was taken, or the text that held none."""
         if isinstance(self.call, NoCall):
-            return ChatMessage(role="assistant", content=_sealed(self.raw[:_ECHO_CHARS]) or "(nothing)")
+            return rejected_reply(self.raw)
         arguments = json.dumps(self.call.arguments, ensure_ascii=False)
-        function = FunctionCall(name=_sealed(self.call.name), arguments=_sealed(arguments))
+        function = FunctionCall(name=sealed(self.call.name), arguments=sealed(arguments))
         return ChatMessage.model_validate(
             {
                 "role": "assistant",
@@ -202,11 +201,6 @@ def _reason(tool: Tool | None) -> str:
 def _note(call: FoundCall | NoCall) -> str:
     ignored = call.ignored if isinstance(call, FoundCall) else 0
     return f"{ignored} further tool call(s) in the same reply were not executed" if ignored else ""
-
-
-def _sealed(text: str) -> str:
-    """The model's own words, fit to be shown to it again: its tags stand, but none that ends a turn."""
-    return well_formed(text).replace("<|", "&lt;|")
 
 
 def _native_text(completion: Completion) -> str:

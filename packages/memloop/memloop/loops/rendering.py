@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 from memloop.ports import Recalled
-from memloop.profiles import neutralise
+from memloop.profiles import neutralise, well_formed
+from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import Source
 
 _ROLE_MARK = re.compile(r"^(?=\[[^\]\n]*\]:)", re.MULTILINE)
 _ID_CHARS = 8
+_ECHO_CHARS = 2_000
 _NOT_A_ROLE = re.compile(r"[^\w.-]+")
 
 
@@ -29,6 +31,16 @@ def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{ra
         for rank, memory in enumerate(memories, 1)
     ]
     return "\n".join(lines) or nothing
+
+
+def sealed(text: str) -> str:
+    """The model's own words, fit to be shown to it again: its tags stand, but none that ends a turn."""
+    return well_formed(text).replace("<|", "&lt;|")
+
+
+def rejected_reply(text: str) -> ChatMessage:
+    """A reply that could not be taken, as the conversation keeps it: its beginning."""
+    return ChatMessage(role="assistant", content=sealed(text[:_ECHO_CHARS]) or "(nothing)")
 
 
 def _role(role: str) -> str:
