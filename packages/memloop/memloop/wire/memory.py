@@ -238,20 +238,6 @@ class BufferPage(Wire):
 _SOME_TEXT: JsonDict = {"contains": {"properties": {"content": {"pattern": r"\S"}}}}
 
 
-class MemoryAdd(Wire):
-    """``POST /v1/memory/add``. ``infer`` runs the MemReader loop; ``sync`` waits for it."""
-
-    messages: tuple[Source, ...] = Field(min_length=1, max_length=200, json_schema_extra=_SOME_TEXT)
-    user_id: str = _ID
-    agent_id: str | None = _OPTIONAL_ID
-    run_id: str | None = _OPTIONAL_ID
-    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    timestamp: datetime | None = None
-    infer: bool = True
-    sync: bool = False
-    expires_at: datetime | None = None
-
-
 class BatchedAdd(Wire):
     """One add of a batch: its texts are kept as they are."""
 
@@ -262,6 +248,13 @@ class BatchedAdd(Wire):
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     timestamp: datetime | None = None
     expires_at: datetime | None = None
+
+
+class MemoryAdd(BatchedAdd):
+    """``POST /v1/memory/add``. ``infer`` runs the MemReader loop; ``sync`` waits for it."""
+
+    infer: bool = True
+    sync: bool = False
 
 
 class MemoryBatch(Wire):
