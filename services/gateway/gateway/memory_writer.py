@@ -114,7 +114,7 @@ class MemoryWrite:
             decided = await self._decided(number, shown)
             rounds.append(decided)
             memories += await self._stored(number, decided, shown)
-            buffered = self._left_over(decided, shown)
+            buffered = shown if decided.action == "buffer" else ()
         await self._put_buffer(before=start.turns, after=buffered, reason=rounds[-1].reason if rounds else "")
         return self._event(rounds=rounds, memories=memories)
 
@@ -209,11 +209,6 @@ class MemoryWrite:
                 sources=turns,
             )
         return written
-
-    def _left_over(self, decided: _Round, turns: Sequence[Source]) -> tuple[Source, ...]:
-        if decided.action != "buffer":
-            return ()
-        return newest_within(turns, splitter=self._tools.splitter, most_tokens=self._room)
 
     async def _put_buffer(self, *, before: tuple[Source, ...], after: tuple[Source, ...], reason: str) -> None:
         namespace, token = self._job.namespace, self._hold.token
