@@ -1,0 +1,185 @@
+"""Advantages and losses against figures worked out by hand."""
+
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from trainer.objectives.amortised import amortised_advantages, amortised_mask
+from trainer.objectives.dapo import Clip, informative, overlong_penalty, policy_loss, without_truncated
+from trainer.objectives.grpo import grpo_advantages
+from trainer.objectives.rea_grpo import outcome_advantages, rea_grpo_advantages, step_advantages
+from trainer.objectives.rollouts import Rollouts
+
+
+def batch(rows: list[tuple[str, str, float, list[int]]]) -> Rollouts:
+    """Rows of (rollout, prompt, reward, mask)."""
+    return Rollouts.from_rows(
+        session_ids=[row[0] for row in rows],
+        group_ids=[row[1] for row in rows],
+        rewards=torch.tensor([row[2] for row in rows]),
+        mask=torch.tensor([row[3] for row in rows]),
+    )
+
+
+def close(found: Tensor, wanted: list[list[float]] | list[float]) -> None:
+    torch.testing.assert_close(found, torch.tensor(wanted), atol=1e-5, rtol=0)
+
+
+LONG_AND_SHORT = [
+    ("a", "p", 1.0, [1, 1, 0]),
+    ("a", "p", 1.0, [1, 0, 0]),
+    ("a", "p", 1.0, [1, 1, 1]),
+    ("b", "p", 0.0, [1, 1, 0]),
+    ("c", "q", 0.5, [1, 0, 1]),
+]
+
+
+def test_a_rollout_of_many_turns_counts_once_in_the_mean_of_its_group() -> None:
+    advantages = grpo_advantages(batch(LONG_AND_SHORT))
+    # mean of p is (1 + 0) / 2, not (1 + 1 + 1 + 0) / 4
+    close(advantages, [[0.5, 0.5, 0], [0.5, 0, 0], [0.5, 0.5, 0.5], [-0.5, -0.5, 0], [0, 0, 0]])
+
+
+def test_plain_grpo_divides_by_the_groups_deviation() -> None:
+    advantages = grpo_advantages(batch(LONG_AND_SHORT), normalise_by_std=True)
+    # the deviation of (1, 0) is 0.5
+    close(advantages[:, 0], [1.0, 1.0, 1.0, -1.0, 0.0])
+
+
+def test_rows_may_come_in_any_order() -> None:
+    order = [3, 1, 4, 0, 2]
+    there = grpo_advantages(batch(LONG_AND_SHORT))
+    mixed = grpo_advantages(batch([LONG_AND_SHORT[place] for place in order]))
+    close(mixed, there[order].tolist())
+
+
+def test_the_amortised_variant_shares_an_advantage_among_the_turns() -> None:
+    rollouts = batch(LONG_AND_SHORT)
+    final = torch.tensor([False, False, True, True, True])
+    advantages = amortised_advantages(rollouts, final=final, train_final=True)
+    close(advantages[:, 0], [0.5 / 3, 0.5 / 3, 0.5 / 3, -0.5, 0.0])
+
+
+def test_the_amortised_variant_can_leave_the_answers_turn_out() -> None:
+    rollouts = batch(LONG_AND_SHORT)
+    final = torch.tensor([False, False, True, True, True])
+    advantages = amortised_advantages(rollouts, final=final, train_final=False)
+    close(advantages, [[0.5 / 3, 0.5 / 3, 0], [0.5 / 3, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]])
+    assert amortised_mask(rollouts.mask, final=final, train_final=False).sum() == 3
+
+
+def test_rows_of_one_rollout_with_two_rewards_are_refused() -> None:
+    with pytest.raises(ValueError, match="different rewards"):
+        batch([("a", "p", 1.0, [1]), ("a", "p", 0.0, [1])])
+
+
+def test_rows_of_one_rollout_with_two_prompts_are_refused() -> None:
+    with pytest.raises(ValueError, match="different prompts"):
+        batch([("a", "p", 1.0, [1]), ("a", "q", 1.0, [1])])
+
+
+def test_rows_without_a_session_are_refused() -> None:
+    with pytest.raises(ValueError, match="numbers of rows"):
+        Rollouts.from_rows(session_ids=["a"], group_ids=["p", "p"], rewards=torch.zeros(2), mask=torch.ones(2, 1))
+
+
+def test_the_loss_is_the_mean_over_tokens_and_not_over_rows() -> None:
+    zeros = torch.zeros(2, 3)
+    advantages = torch.tensor([[1.0, 1.0, 1.0], [-1.0, 0.0, 0.0]])
+    mask = torch.tensor([[1, 1, 1], [1, 0, 0]])
+    # (−1 −1 −1 + 1) / 4; the mean of the rows' means would be 0
+    assert policy_loss(zeros, zeros, advantages, mask, clip=Clip()).item() == pytest.approx(-0.5)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "loss"),
+    [
+        pytest.param(1.25, 1.0, -1.25, id="below-the-high-clip"),
+        pytest.param(1.5, 1.0, -1.28, id="clipped-high"),
+        pytest.param(0.5, 1.0, -0.5, id="a-good-token-is-not-clipped-low"),
+        pytest.param(0.5, -1.0, 0.8, id="clipped-low"),
+        pytest.param(2.0, -1.0, 2.0, id="a-bad-token-is-not-clipped-high"),
+        pytest.param(9.0, -1.0, 3.0, id="dual-clip"),
+    ],
+)
+def test_the_ratio_is_clipped_higher_above_than_below(ratio: float, advantage: float, loss: float) -> None:
+    log_probs = torch.tensor([[math.log(ratio)]])
+    clip = Clip(low=0.2, high=0.28)
+    found = policy_loss(log_probs, torch.zeros(1, 1), torch.tensor([[advantage]]), torch.ones(1, 1), clip=clip)
+    assert found.item() == pytest.approx(loss, abs=1e-5)
+
+
+def test_the_gradient_raises_what_was_good_and_stops_at_the_clip() -> None:
+    log_probs = torch.tensor([[0.0, math.log(1.5)]], requires_grad=True)
+    policy_loss(log_probs, torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1, 2), clip=Clip()).backward()
+    assert log_probs.grad is not None
+    close(log_probs.grad, [[-0.5, 0.0]])
+
+
+def test_a_reply_near_its_limit_loses_reward_in_a_line() -> None:
+    lengths = torch.tensor([10.0, 80.0, 90.0, 100.0, 130.0])
+    close(overlong_penalty(lengths, limit=100, cache=20), [0.0, 0.0, -0.5, -1.0, -1.0])
+    with pytest.raises(ValueError, match="cache"):
+        overlong_penalty(lengths, limit=100, cache=0)
+
+
+def test_a_reply_that_was_cut_off_is_left_out_of_the_loss() -> None:
+    mask = without_truncated(torch.ones(2, 2, dtype=torch.long), torch.tensor([True, False]))
+    assert mask.tolist() == [[0, 0], [1, 1]]
+
+
+def test_a_group_of_equal_rewards_teaches_nothing() -> None:
+    rows = [("a", "p", 1.0, [1]), ("b", "p", 1.0, [1]), ("c", "q", 1.0, [1]), ("d", "q", 0.0, [1])]
+    assert informative(batch(rows)).tolist() == [False, False, True, True]
+
+
+def test_all_correct_prefers_fewer_reads_and_all_wrong_more() -> None:
+    rewards = torch.tensor([1.0, 1.0, 0.0, 0.0])
+    groups = torch.tensor([0, 0, 1, 1])
+    nodes = torch.tensor([1, 3, 1, 3])
+    # z of (−1, −3) is (1, −1); z of (1, 3) is (−1, 1)
+    close(outcome_advantages(rewards, groups, nodes), [1.0, -1.0, -1.0, 1.0])
+
+
+def test_a_mixed_group_shares_one_among_the_right_and_minus_one_among_the_wrong() -> None:
+    rewards = torch.tensor([1.0, 1.0, 0.0, 0.4])
+    nodes = torch.tensor([1, 2, 1, 3])
+    found = outcome_advantages(rewards, torch.zeros(4, dtype=torch.long), nodes)
+    # e^-1 / (e^-1 + e^-2) = 0.731059; e^-1 / (e^-1 + e^-3) = 0.880797
+    close(found, [0.731059, 0.268941, -0.880797, -0.119203])
+
+
+def test_equal_node_counts_in_a_group_that_agrees_teach_nothing() -> None:
+    found = outcome_advantages(torch.ones(3), torch.zeros(3, dtype=torch.long), torch.tensor([2, 2, 2]))
+    assert found.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_step_rewards_compare_turns_of_the_same_prompt_and_kind() -> None:
+    groups = torch.tensor([0, 0, 0, 1, 0])
+    found = step_advantages([1.0, 0.0, -1.0, 1.0, None], ["read", "read", "judge", "read", "answer"], groups)
+    close(found, [0.5, -0.5, 0.0, 0.0, 0.0])
+
+
+def test_alpha_enters_once_and_a_step_stays_on_its_own_row() -> None:
+    rollouts = batch(
+        [("a", "p", 1.0, [1, 1]), ("a", "p", 1.0, [1, 0]), ("b", "p", 0.0, [1, 1]), ("b", "p", 0.0, [0, 1])]
+    )
+    advantages = rea_grpo_advantages(
+        rollouts,
+        nodes=torch.tensor([1, 1]),
+        steps=[1.0, None, 0.0, None],
+        kinds=["read", "answer", "read", "answer"],
+        alpha=0.1,
+    )
+    # ±1 from the mixed group of one right and one wrong; ±0.5 from the steps
+    close(advantages, [[0.95, 0.95], [0.9, 0.0], [-0.95, -0.95], [0.0, -0.9]])
+
+
+def test_steps_that_do_not_fit_the_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match="one entry for each row"):
+        rea_grpo_advantages(batch(LONG_AND_SHORT), nodes=torch.ones(3), steps=[None], kinds=["read"])

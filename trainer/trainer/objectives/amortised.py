@@ -1,0 +1,29 @@
+"""The evenly amortised variant of multi-conversation GRPO (slime-agentic).
+
+    A_{i,c,t} = (R_i − mean_{j in group(i)} R_j) / T_i          T_i the number of turns (conversations) of rollout i
+
+So a rollout weighs the same whatever the length of its document. Its card trains the memory turns alone and leaves the
+final answer's turn out; the other choice is to train both. T_i counts all turns either way.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from trainer.objectives.groups import centred
+from trainer.objectives.rollouts import Rollouts
+
+
+def amortised_advantages(rollouts: Rollouts, *, final: Tensor, train_final: bool) -> Tensor:
+    """Advantages (rows, tokens). ``final`` (rows,) is True for the answer's turn of each rollout.
+
+    Where the final turn is not trained its advantages are 0; take its tokens out of the loss mask too
+    (:func:`amortised_mask`), else they count in the token mean.
+    """
+    each = centred(rollouts.rewards, rollouts.groups) / rollouts.turns
+    return rollouts.over_tokens(each) * amortised_mask(rollouts.mask, final=final, train_final=train_final)
+
+
+def amortised_mask(mask: Tensor, *, final: Tensor, train_final: bool) -> Tensor:
+    """The tokens that are trained on, (rows, tokens)."""
+    return mask if train_final else mask * (~final).unsqueeze(-1)

@@ -1,0 +1,31 @@
+"""Statistics within groups, shared by the estimators."""
+
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+EPSILON = 1e-6
+"""Keeps a group without spread from dividing by zero."""
+
+
+def centred(values: Tensor, groups: Tensor) -> Tensor:
+    """``x_i − mean(x_j : j in the group of i)``. Both (n,); a lone member becomes 0."""
+    return values - _mean(values, groups)
+
+
+def z_scores(values: Tensor, groups: Tensor) -> Tensor:
+    """``(x_i − mean) / (std + ε)`` within each group, std over the group as a whole (not of a sample). Both (n,)."""
+    off = centred(values, groups)
+    return off / (_mean(off.square(), groups).sqrt() + EPSILON)
+
+
+def _mean(values: Tensor, groups: Tensor) -> Tensor:
+    """The mean of each value's group, (n,)."""
+    total = torch.zeros(int(groups.max()) + 1 if len(groups) else 0, dtype=values.dtype)
+    count = torch.zeros_like(total)
+    total.index_add_(0, groups, values)
+    count.index_add_(0, groups, torch.ones_like(values))
+    return (total / count.clamp(min=1))[groups]

@@ -1,0 +1,32 @@
+"""MemReread's step rewards: what one turn did for the memory (arXiv 2605.10268).
+
+    read, integrate   s = recall(new memory) − recall(old memory)     recall: the share of a gold answer's words held
+    judge             s = −1 for a sub-question that was asked before, else 0
+    answer            none: the outcome's reward is about it
+
+Recall is :func:`memloop.scoring.memory.word_recall`; two queries are the same when their words are, whatever their case
+and punctuation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from memloop.scoring.memory import word_recall
+
+REPEATED = -1.0
+
+
+def memory_step(before: str, after: str, golds: Sequence[str]) -> float:
+    """The step reward of a turn that rewrote a memory: −1 to 1."""
+    return word_recall(after, golds) - word_recall(before, golds)
+
+
+def judge_step(query: str | None, asked: Iterable[str]) -> float:
+    """The step reward of the judge's turn: −1 when ``query`` was asked before (the question itself counts), else 0."""
+    return REPEATED if query is not None and _words(query) in {_words(past) for past in asked} else 0.0
+
+
+def _words(query: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", query.casefold()))
