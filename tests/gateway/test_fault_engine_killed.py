@@ -24,10 +24,12 @@ async def test_every_client_gets_its_documented_answer_and_is_served_when_the_en
         assert (lost.status, lost.error["type"], lost.error["code"]) == (503, "upstream_error", "unavailable")
         assert lost.headers["Retry-After"] == "1"
         assert (cut.status, cut.error_event["code"]) == (200, "unavailable")
+        assert await gateway.metric('gateway_streams_broken_total{route="/v1/chat/completions"}') == 1
 
         gone = [await gateway.chat() for _ in range(3)]
         assert {answer.status for answer in gone} == {503}
         assert gone[-1].error["code"] == "engine_circuit_open"
+        assert await gateway.metric('upstream_circuit_open{engine="0"}') == 1
         assert (await gateway.get("/livez")).status == 200
         assert (await gateway.get("/readyz")).status == 503
 
@@ -37,4 +39,5 @@ async def test_every_client_gets_its_documented_answer_and_is_served_when_the_en
             return (await gateway.chat()).status == 200
 
         await eventually(served)
+        assert await gateway.metric('upstream_circuit_open{engine="0"}') == 0
         assert (await gateway.get("/readyz")).json["dependencies"]["engine"] == "ok"

@@ -36,6 +36,7 @@ async def test_chats_go_on_without_writes_and_are_remembered_when_redis_is_back(
         assert chat.json["choices"][0]["message"]["content"] == "Hello."
         told = chat.json["memory"]
         assert (told["retrieved"], told["write_event_id"], told["error"]) == (["m1"], None, NOT_QUEUED)
+        assert await gateway.metric("memory_turns_not_queued_total") == 1
         stream = await gateway.chat(stream=True, memory=MEMORY)
         assert (stream.status, stream.streamed_text, stream.chunks[-1]["memory"]["error"]) == (
             200,

@@ -23,6 +23,7 @@ async def test_chats_go_on_without_memories_and_have_them_again_when_the_store_i
     assert chat.json["memory"]["write_event_id"].startswith("evt_")  # the turn is queued all the same
     stream = await gateway.chat(stream=True, memory=MEMORY)
     assert (stream.status, stream.streamed_text, stream.chunks[-1]["memory"]["error"]) == (200, "Hello.", WITHOUT)
+    assert await gateway.metric("memory_recall_failed_total") == 2
     search = await gateway.post("/v1/memory/search", {"query": "x", "user_id": "u1"})
     assert (search.status, search.error["code"]) == (503, "unavailable")
     assert (await gateway.get("/readyz")).json["dependencies"]["store"] != "ok"

@@ -3,11 +3,12 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from unittest.mock import ANY
 
 import pytest
 from redis.asyncio import Redis
 
-from gateway.lanes import LaneQueue, Lease, Submission
+from gateway.lanes import Depth, LaneQueue, Lease, Submission
 from gateway.lua import entries
 from gateway.tickets import Ticket
 from memloop.wire.errors import DependencyError
@@ -51,6 +52,23 @@ async def next_lease(queue: LaneQueue, consumer: str = "one") -> Lease:
 
 async def finish(queue: LaneQueue, lease: Lease) -> bool:
     return await queue.finish(lease, status="completed", record="{}", keep_ms=60_000)
+
+
+async def test_depth_tells_how_long_the_oldest_untaken_ticket_waits(queue: LaneQueue) -> None:
+    assert (await queue.depth()).waiting_since_ms is None
+    before_ms = int(time.time() * 1000)
+    await submit(queue, "a", lane="t/alice")
+    await asyncio.sleep(0.02)
+    await submit(queue, "b", lane="t/bob")
+    first = (await queue.depth()).waiting_since_ms
+    await next_ticket(queue)
+    second = (await queue.depth()).waiting_since_ms
+    await next_ticket(queue)
+
+    assert first is not None
+    assert second is not None
+    assert before_ms - 5 <= first <= second - 20
+    assert await queue.depth() == Depth(jobs=2, oldest_created_ms=ANY, waiting_since_ms=None)
 
 
 async def test_jobs_of_a_lane_come_one_after_another_in_their_queue_order(queue: LaneQueue) -> None:

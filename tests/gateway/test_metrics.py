@@ -27,6 +27,8 @@ GATEWAY = (
     'memory_search_seconds_count{stage="chat"}',
     'longread_chunks_total{strategy="memagent"}',
     "longread_chunk_seconds_count",
+    'longread_ended_total{outcome="completed"}',
+    'longread_ended_total{outcome="failed"}',
     'upstream_errors_total{kind="engineerror"}',
     "event_loop_lag_seconds_count",
 )
@@ -37,8 +39,11 @@ WORKER = (
     'memory_tool_parse_total{path="native"}',
     'longread_chunks_total{strategy="memagent"}',
     "longread_chunk_seconds_count",
+    'longread_ended_total{outcome="completed"}',
     'upstream_errors_total{kind="engineerror"}',
     "event_loop_lag_seconds_count",
+    "jobs_redis_used_bytes",
+    "jobs_redis_limit_bytes",
 )
 AT_REST = (
     "longread_active",
@@ -46,6 +51,14 @@ AT_REST = (
     "memory_queue_depth",
     "memory_oldest_job_seconds",
     "memory_dead_letters_total",
+    "job_dead_letters",
+    "memory_recall_failed_total",
+    "memory_turns_not_queued_total",
+    "gateway_fullness_ratio",
+    'upstream_circuit_open{engine="0"}',
+    'gateway_active_requests{lane="batch"}',
+    'memory_tool_parse_total{path="failed"}',
+    'longread_webhooks_total{outcome="dead"}',
     "upstream_abort_total",
 )
 """Served from the start; other tests feed them."""
@@ -53,6 +66,8 @@ STORE = (
     'memory_search_seconds_count{stage="total"}',
     'memory_search_seconds_count{stage="embed"}',
     'memory_search_seconds_count{stage="vectors"}',
+    'memory_store_request_seconds_count{code="200",route="/v1/items/search"}',
+    "memory_store_embed_seconds_count",
     "event_loop_lag_seconds_count",
 )
 BREAKS = "break"
@@ -122,6 +137,17 @@ async def test_every_documented_metric_is_fed_in_its_process(stack: Stack) -> No
     assert await fed(stack.gateway.url, GATEWAY) == []
     for url in (stack.gateway.url, stack.worker_url):
         assert set(AT_REST) <= set(await stack.samples(url))
+
+
+async def test_every_queue_has_its_gauges_on_the_worker(stack: Stack) -> None:
+    gauges = ("job_queue_depth", "job_queue_oldest_seconds", "job_queue_waiting_seconds")
+
+    async def shown() -> bool:
+        samples = await stack.samples(stack.worker_url)
+        queues = ("memory", "reads", "files", "webhooks")
+        return all(f'{gauge}{{queue="{queue}"}}' in samples for gauge in gauges for queue in queues)
+
+    await eventually(shown)
 
 
 async def test_no_label_holds_a_user(stack: Stack) -> None:

@@ -1,7 +1,12 @@
+import asyncio
 import json
 import logging
+import math
+import os
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,8 +19,10 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from memloop.profiles import well_formed
-from memloop.service import Check, ServiceSettings, create_app, refuse_open_listen
+from memloop.service import Check, ServiceSettings, create_app, refuse_open_listen, watch_disk
+from memloop.service.chores import alongside
 from memloop.service.logs import JsonLines
+from memloop.service.metrics import watch_dependencies
 from memloop.service.surrogates import without_lone_surrogates
 from memloop.wire.base import Wire
 from memloop.wire.correlation import request_id
@@ -276,6 +283,40 @@ async def test_metrics_are_the_process_own_and_the_event_loop_is_watched() -> No
         text = (await get("/metrics", app)).text
     assert "things_total 1.0" in text
     assert opened == ["opened", "closed"]
+
+
+async def test_every_process_tells_its_part_its_version_and_its_memory() -> None:
+    text = (await get("/metrics", create_app("memloop-worker", settings=SETTINGS))).text
+    assert re.search(r'memloop_build_info\{part="worker",version="\d+\.\d+\.\d+"\} 1\.0', text)
+    limit = re.search(r"^process_memory_limit_bytes (\S+)$", text, re.MULTILINE)
+    assert limit is not None
+    assert 2**27 < float(limit[1]) <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+async def test_dependencies_are_asked_again_and_again() -> None:
+    registry, answers, asked_twice = CollectorRegistry(), [True, False], asyncio.Event()
+
+    async def flaky() -> None:
+        if not answers.pop(0):
+            asked_twice.set()
+            raise Unavailable("gone")
+
+    async def sound() -> None:
+        await asyncio.sleep(0)
+
+    async with alongside(watch_dependencies(registry, {"store": sound, "redis": flaky}, every_s=0)):
+        await asked_twice.wait()
+        await asyncio.sleep(0)
+    assert registry.get_sample_value("dependency_up", {"dependency": "store"}) == 1.0
+    assert registry.get_sample_value("dependency_up", {"dependency": "redis"}) == 0.0
+
+
+def test_a_disk_is_told_at_each_scrape_and_a_missing_folder_is_no_number(tmp_path: Path) -> None:
+    registry = CollectorRegistry()
+    watch_disk(registry, tmp_path / "data")
+    assert math.isnan(registry.get_sample_value("disk_free_ratio") or 0)
+    (tmp_path / "data").mkdir()
+    assert 0 < (registry.get_sample_value("disk_free_ratio") or 0) < 1
 
 
 async def test_the_api_description_knows_our_error_shape_only() -> None:

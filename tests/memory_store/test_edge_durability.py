@@ -2,11 +2,14 @@
 
 import asyncio
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from memloop.service import new_registry
 from memory_store.filters import AllOf
+from memory_store.metrics import Metrics
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.qdrant_edge import EdgeCollections, EdgeInUse, QdrantEdge
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
@@ -106,6 +109,20 @@ async def test_a_collection_of_another_dimension_under_the_same_name_is_refused(
 
     with pytest.raises(EmbeddingMismatch, match="4 dimensions"):
         await QdrantEdge(edge_folder, flush_s=60).open(CollectionSpec("some/Model-v1", 5))
+
+
+async def test_flushes_are_timed_and_one_that_fails_is_counted(edge_folder: Path) -> None:
+    registry = new_registry()
+    metrics = Metrics(registry)
+    store = QdrantEdge(edge_folder, flush_s=60, flushing=metrics.flushing)
+    await store.open(_SPEC)
+    await store.upsert([Point(_id(1), (1.0, 0.0, 0.0, 0.0), NO_WORDS, {})])
+    await store.close()
+    with suppress(OSError), metrics.flushing():
+        raise OSError("no space left")
+
+    assert registry.get_sample_value("memory_store_flush_seconds_count") == 2
+    assert registry.get_sample_value("memory_store_flush_failed_total") == 1
 
 
 def test_the_collections_name_carries_model_and_dimension() -> None:

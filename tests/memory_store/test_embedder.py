@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from memloop.service import new_registry
 from memloop.wire.errors import DependencyError, Unavailable
@@ -16,8 +17,10 @@ from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
 from tests.fakes.embedder import HashingEncoder
 
 
-def batching(encoder: Encoder, *, max_batch: int = 32, max_waiting: int = 2048) -> BatchingEmbedder:
-    metrics = Metrics(new_registry())
+def batching(
+    encoder: Encoder, *, max_batch: int = 32, max_waiting: int = 2048, registry: CollectorRegistry | None = None
+) -> BatchingEmbedder:
+    metrics = Metrics(registry or new_registry())
     return BatchingEmbedder(lambda: encoder, metrics=metrics, max_batch=max_batch, max_waiting=max_waiting)
 
 
@@ -94,8 +97,8 @@ async def test_a_batch_stops_growing_at_its_limit() -> None:
 
 
 async def test_too_many_waiting_texts_are_turned_away() -> None:
-    gate = Gate()
-    embedder = batching(gate, max_waiting=3)
+    gate, registry = Gate(), new_registry()
+    embedder = batching(gate, max_waiting=3, registry=registry)
     await embedder.start()
     gate.open.clear()
     waiting = asyncio.create_task(embedder.embed(["a", "b"]))
@@ -104,6 +107,8 @@ async def test_too_many_waiting_texts_are_turned_away() -> None:
     with pytest.raises(Unavailable):
         await embedder.embed(["c", "d"])
 
+    assert registry.get_sample_value("memory_store_embed_waiting_texts") == 2
+    assert registry.get_sample_value("memory_store_embed_refused_total") == 2
     gate.open.set()
     assert len(await waiting) == 2
     assert len(await embedder.embed(["c", "d"])) == 2

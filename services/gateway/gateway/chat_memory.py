@@ -68,6 +68,7 @@ class ChatTurn:
                 await services.jobs.enqueue_memory_write(self.namespace, turn, event_id=self.event_id)
                 return self.event_id, None
         except (DependencyError, TimeoutError):
+            services.metrics.turns_not_queued.inc()
             return None, _NOT_QUEUED
 
 

@@ -57,6 +57,11 @@ class Breaker:
         self._opened_at: float | None = None
         self._probing = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the engine is left alone."""
+        return self._opened_at is not None
+
     async def admit(self, probe: Callable[[], Awaitable[None]]) -> None:
         """Return when a call may be made; ``probe`` asks the engine. Raises CircuitOpen, Unreachable."""
         if self._opened_at is None:

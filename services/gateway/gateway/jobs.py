@@ -12,7 +12,8 @@ from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.events import MemoryEvents, index_key
-from gateway.lanes import KEEP_MS, LaneQueue, Submission
+from gateway.lanes import DEAD_LETTERS, KEEP_MS, LaneQueue, Submission
+from gateway.lua import redis_errors
 from gateway.read_records import TIERS, ReadRecords
 from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryEvent, Namespace, Source
@@ -65,6 +66,13 @@ class Jobs:
         self.events = MemoryEvents(redis, self.memory)
         self.webhooks = LaneQueue(redis, WEBHOOKS_QUEUE)
         self.read_records = ReadRecords(redis, self.reads, self.webhooks)
+        self.queues = (self.memory, self.reads, self.files, self.webhooks)
+        self._redis = redis
+
+    async def dead(self) -> int:
+        """Jobs of all queues that were given up and wait for an operator. Raises Unavailable, Timeout."""
+        with redis_errors():
+            return await self._redis.xlen(DEAD_LETTERS)
 
     async def enqueue_memory_write(
         self,

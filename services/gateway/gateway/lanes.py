@@ -97,10 +97,14 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Jobs that are not done, and the age of the oldest in milliseconds since the epoch (None: no job)."""
+    """Jobs that are not done. Times are in milliseconds since the epoch, None where there is nothing.
+
+    ``waiting_since_ms`` is when the oldest ticket was written that no worker has taken.
+    """
 
     jobs: int
     oldest_created_ms: int | None
+    waiting_since_ms: int | None = None
 
 
 class LaneQueue:
@@ -255,7 +259,8 @@ class LaneQueue:
                 self._open, "-inf", "+inf", start=0, num=1, withscores=True
             )
         scores = [int(float(cast(float, pair[1]))) for pair in cast(Sequence[Sequence[object]], oldest)]
-        return Depth(jobs=jobs, oldest_created_ms=scores[0] if scores else None)
+        waiting = await self._tickets.waiting_since_ms()
+        return Depth(jobs=jobs, oldest_created_ms=scores[0] if scores else None, waiting_since_ms=waiting)
 
 
 def _delayed(stream: str) -> str:

@@ -48,6 +48,20 @@ class Lanes:
             self._active[lane] -= 1
             self._body_bytes -= body_bytes
 
+    def active(self, lane: Lane) -> int:
+        """Requests of the lane under way."""
+        return self._active[lane]
+
+    @property
+    def body_bytes(self) -> int:
+        """Bytes of bodies under way."""
+        return self._body_bytes
+
+    @property
+    def fullness(self) -> float:
+        """The used share, 0 to 1, of what is scarcer: requests or bytes."""
+        return max(self._active.total() / self._capacity.requests, self._body_bytes / self._capacity.body_bytes)
+
     def _is_full(self, lane: Lane, body_bytes: int) -> bool:
         return (
             self._active.total() >= self._capacity.requests

@@ -70,6 +70,10 @@ class Meter:
         if self.call is not NO_SPAN:
             note_usage(self.call, input_tokens=asked, output_tokens=replied)
 
+    def broken(self) -> None:
+        """A stream that had begun ends with an error of ours or of the engine's."""
+        self._metrics.streams_broken.labels(self._route).inc()
+
     def finish(self) -> None:
         """The answer is complete."""
         self._metrics.count_overhead(self._route, self._ours_s)

@@ -1,11 +1,18 @@
 """Every metric of the gateway and its worker, made in this one place. No label holds a user's id or text."""
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from gateway.lanes import Depth
+from gateway.limits import Lanes
+from gateway.redis_state import RedisState
+from memloop.loops.results import NO_SLIPS
 from memloop.wire.errors import MemloopError
+from memloop.wire.long_read import Strategy
+from memloop.wire.memory import Action
 
 _LATENCY_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
@@ -59,12 +66,40 @@ class Metrics:
         self.memory_oldest_job_seconds = Gauge(
             "memory_oldest_job_seconds", "Age of the oldest memory write that waits.", registry=registry
         )
+        self.job_queue_depth = Gauge(
+            "job_queue_depth", "Jobs of a queue that are not done.", ("queue",), registry=registry
+        )
+        self.job_queue_oldest_seconds = Gauge(
+            "job_queue_oldest_seconds", "Age of a queue's oldest job that is not done.", ("queue",), registry=registry
+        )
+        self.job_queue_waiting_seconds = Gauge(
+            "job_queue_waiting_seconds",
+            "How long the oldest ticket of a queue has waited for a worker to take it.",
+            ("queue",),
+            registry=registry,
+        )
+        self.job_dead_letters = Gauge(
+            "job_dead_letters", "Jobs of all queues that were given up and wait for an operator.", registry=registry
+        )
+        self.redis_used_bytes = Gauge("jobs_redis_used_bytes", "Memory that Redis uses.", registry=registry)
+        self.redis_limit_bytes = Gauge("jobs_redis_limit_bytes", "Memory that Redis may use.", registry=registry)
+        self.redis_durable = Gauge(
+            "jobs_redis_durable",
+            "1 when Redis writes an append-only file and its last write was good.",
+            registry=registry,
+        )
         self.memory_dead_letters = Counter(
             "memory_dead_letters", "Jobs given up after their last attempt.", registry=registry
         )
         self.longread_chunks = Counter("longread_chunks", "Chunks read.", ("strategy",), registry=registry)
         self.longread_slips = Counter(
             "longread_slips", "Replies that fell short: empty, cut, or no verdict.", ("kind",), registry=registry
+        )
+        self.longread_ended = Counter(
+            "longread_ended",
+            "Long reads that ended, by outcome; refused is what could never work.",
+            ("outcome",),
+            registry=registry,
         )
         self.longread_active = Gauge("longread_active", "Long reads that run now.", registry=registry)
         self.longread_resumed = Counter(
@@ -88,6 +123,73 @@ class Metrics:
             "rate_limit_skipped", "Requests that Redis could not count, let in all the same.", registry=registry
         )
         self.upstream_errors = Counter("upstream_errors", "Engine requests that failed.", ("kind",), registry=registry)
+        self.streams_broken = Counter(
+            "gateway_streams_broken",
+            "Streams that began with 200 and ended with an error that was not the client's.",
+            ("route",),
+            registry=registry,
+        )
+        self.recall_failed = Counter(
+            "memory_recall_failed", "Chats answered without memories, for the search failed.", registry=registry
+        )
+        self.turns_not_queued = Counter(
+            "memory_turns_not_queued", "Turns of chats whose write could not be queued.", registry=registry
+        )
+        self._circuit_open = Gauge(
+            "upstream_circuit_open",
+            "1 while an engine is left alone after failures in a row; engines by their place.",
+            ("engine",),
+            registry=registry,
+        )
+        self._active = Gauge(
+            "gateway_active_requests", "Requests that the process works on.", ("lane",), registry=registry
+        )
+        self._body_bytes = Gauge("gateway_active_body_bytes", "Bytes of their bodies.", registry=registry)
+        self._fullness = Gauge(
+            "gateway_fullness_ratio", "How full the process is, 0 to 1: of requests or of bytes.", registry=registry
+        )
+        self._begin_at_zero()
+
+    def watch_circuit(self, engine: int, is_open: Callable[[], bool]) -> None:
+        """Tell at each scrape whether the engine's circuit is open."""
+        self._circuit_open.labels(engine).set_function(is_open)
+
+    def watch_lanes(self, lanes: Lanes) -> None:
+        """Tell at each scrape what is under way."""
+        self._active.labels("interactive").set_function(lambda: lanes.active("interactive"))
+        self._active.labels("batch").set_function(lambda: lanes.active("batch"))
+        self._body_bytes.set_function(lambda: lanes.body_bytes)
+        self._fullness.set_function(lambda: lanes.fullness)
+
+    def show_queue(self, queue: str, depth: Depth, *, now_s: float) -> None:
+        """Take over what a queue holds at the time ``now_s`` (epoch seconds)."""
+        self.job_queue_depth.labels(queue).set(depth.jobs)
+        self.job_queue_oldest_seconds.labels(queue).set(_age_s(depth.oldest_created_ms, now_s))
+        self.job_queue_waiting_seconds.labels(queue).set(_age_s(depth.waiting_since_ms, now_s))
+
+    def show_memory_queue(self, depth: Depth, *, now_s: float) -> None:
+        """The same of the memory writes, under the names that scalers and clients know."""
+        self.memory_queue_depth.set(depth.jobs)
+        self.memory_oldest_job_seconds.set(_age_s(depth.oldest_created_ms, now_s))
+
+    def show_redis(self, redis: RedisState) -> None:
+        """Take over what Redis tells of itself."""
+        self.redis_used_bytes.set(redis.used_bytes)
+        self.redis_limit_bytes.set(redis.limit_bytes)
+        self.redis_durable.set(redis.durable)
+
+    def _begin_at_zero(self) -> None:
+        """A series that first appears with its first event hides that event from ``rate``."""
+        for counter, values in (
+            (self.memory_action, get_args(Action)),
+            (self.memory_tool_parse, ("native", "fallback", "failed")),
+            (self.longread_chunks, get_args(Strategy)),
+            (self.longread_slips, NO_SLIPS.counts),
+            (self.longread_ended, ("completed", "incomplete", "cancelled", "failed", "refused")),
+            (self.longread_webhooks, ("delivered", "gone", "failed", "refused", "dead")),
+        ):
+            for value in values:
+                counter.labels(value)
 
     def count_error(self, error: MemloopError) -> None:
         """Count a failed engine call by its kind."""
@@ -100,3 +202,7 @@ class Metrics:
     def count_overhead(self, route: str, seconds: float) -> None:
         """One request's time in which no engine worked on it."""
         self._overhead_of(route).observe(seconds)
+
+
+def _age_s(since_ms: int | None, now_s: float) -> float:
+    return 0.0 if since_ms is None else max(0.0, now_s - since_ms / 1000)

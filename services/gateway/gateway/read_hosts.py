@@ -62,18 +62,21 @@ class ForegroundRead:
             await emit(event)
 
         try:
-            return await self._read(publish)
+            record = await self._read(publish)
         except JobCancelled:
             return await self._end(cancelled(self._record), emit)
         except JobGone:
-            await self._end(failed(self._record, NotFound(_DELETED)), emit)
+            await self._end(failed(self._record, NotFound(_DELETED)), emit, outcome="cancelled")
             raise NotFound(_DELETED) from None
         except MemloopError as error:
-            await self._end(failed(self._record, error), emit)
+            outcome = "failed" if error.http_status >= 500 else "refused"
+            await self._end(failed(self._record, error), emit, outcome=outcome)
             raise
         except asyncio.CancelledError:
             await asyncio.shield(self._end(cancelled(self._record), unheard))
             raise
+        self._tools.metrics.longread_ended.labels(record.status).inc()
+        return record
 
     async def _read(self, publish: Callable[[ReadEvent, LongRead], Awaitable[None]]) -> LongRead:
         try:
@@ -90,8 +93,9 @@ class ForegroundRead:
             with suppress(DependencyError):
                 await let_go(self._job, self._tools.files)
 
-    async def _end(self, record: LongRead, emit: Emit) -> LongRead:
+    async def _end(self, record: LongRead, emit: Emit, outcome: str = "cancelled") -> LongRead:
         """Keep and say how it ended; Redis may be what failed."""
+        self._tools.metrics.longread_ended.labels(outcome).inc()
         event = terminal_event(record, self._next)
         with suppress(DependencyError, JobGone):
             await self._records.publish(event, record, foreground=True)
@@ -122,7 +126,7 @@ class ReadHandler:
         except MemloopError as error:
             if not _is_hopeless(error):
                 raise
-            return await self._close(job, failed(await self._stored(job), error))
+            return await self._close(job, failed(await self._stored(job), error), outcome="refused")
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
         """The read as failed. Its document is not kept: the client sees the failure and has it."""
@@ -163,12 +167,13 @@ class ReadHandler:
         except NotFound:
             raise JobGone(job.read_id) from None
 
-    async def _close(self, job: ReadJob, record: LongRead) -> Ending:
+    async def _close(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> Ending:
         await self._records.publish(await self._records.closing_event(record), record, foreground=False)
-        return await self._ended(job, record)
+        return await self._ended(job, record, outcome)
 
-    async def _ended(self, job: ReadJob, record: LongRead) -> Ending:
+    async def _ended(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> Ending:
         await self._records.tell(job, record)
+        self._tools.metrics.longread_ended.labels(outcome or record.status).inc()
         return Ending(record.status, record.model_dump_json())
 
 

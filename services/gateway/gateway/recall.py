@@ -40,6 +40,7 @@ async def recall(services: Services, namespace: Namespace, query: str, options: 
     try:
         found = await _search(services, namespace, query, options)
     except (DependencyError, TimeoutError):
+        services.metrics.recall_failed.inc()
         return Recall(error="The memory store did not answer: this reply was made without memories.")
     except MemloopError as error:
         return Recall(error=f"The memory store refused the search: {error.message}")

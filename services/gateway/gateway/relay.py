@@ -30,6 +30,7 @@ async def relay(services: Services, upstream: RawResponse, meter: Meter) -> Asyn
                 yield events
     except DependencyError as error:
         count_error(services, error)
+        meter.broken()
         yield error_event(soon(error))
     finally:
         meter.finish()
@@ -48,6 +49,7 @@ async def relay_chat(
             yield missing
     except DependencyError as error:
         count_error(services, error)
+        meter.broken()
         yield error_event(soon(error))
     finally:
         await stream.write_if_answered()

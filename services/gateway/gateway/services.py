@@ -81,9 +81,8 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
         store = await stack.enter_async_context(StoreClient(settings.store_url, key=_secret(settings.store_key)))
         inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
         clients = [await stack.enter_async_context(_engine(settings, url)) for url in settings.engines]
-        engines = Engines(
-            [EngineGuard(client, _breaker(settings)) for client in clients], on_fallback=metrics.upstream_fallback.inc
-        )
+        guards = [EngineGuard(client, _breaker(settings, metrics, place)) for place, client in enumerate(clients)]
+        engines = Engines(guards, on_fallback=metrics.upstream_fallback.inc)
         served = await loop_model(settings, engines, inference)
         jobs = Jobs(
             redis,
@@ -104,7 +103,7 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             splitter=served.splitter,
             model=served.id,
             jobs=jobs,
-            lanes=Lanes(_capacity(settings)),
+            lanes=_lanes(settings, metrics),
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
             files=_files(settings, redis, jobs),
@@ -163,8 +162,16 @@ def _engine(settings: GatewaySettings, url: str) -> EngineClient:
     )
 
 
-def _breaker(settings: GatewaySettings) -> Breaker:
-    return Breaker(failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
+def _breaker(settings: GatewaySettings, metrics: Metrics, place: int) -> Breaker:
+    breaker = Breaker(failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
+    metrics.watch_circuit(place, lambda: breaker.is_open)
+    return breaker
+
+
+def _lanes(settings: GatewaySettings, metrics: Metrics) -> Lanes:
+    lanes = Lanes(_capacity(settings))
+    metrics.watch_lanes(lanes)
+    return lanes
 
 
 def _inference(settings: GatewaySettings) -> InferenceClient:

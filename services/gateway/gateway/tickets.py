@@ -4,7 +4,7 @@ Tickets of a more urgent tier are taken before others that wait. So that nothing
 for in the second tier first, and every sixteenth in the third.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -13,7 +13,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from gateway import lane_scripts
-from gateway.lua import Script, entries, entry_list, redis_errors
+from gateway.lua import Script, entries, entry_list, redis_errors, text
 from memloop.wire.errors import Unavailable
 
 GROUP = "workers"
@@ -75,6 +75,20 @@ class Tickets:
             if found := _tickets(entry_list(cast(Sequence[object], reply[1]))):
                 return found
         return []
+
+    async def waiting_since_ms(self) -> int | None:
+        """When the oldest ticket was written that nobody has taken, in milliseconds since the epoch."""
+        waiting = [since for stream in self.streams if (since := await self._oldest_untaken_ms(stream)) is not None]
+        return min(waiting, default=None)
+
+    async def _oldest_untaken_ms(self, stream: str) -> int | None:
+        with redis_errors():
+            if not await self._redis.exists(stream):
+                return None
+            groups = cast(Sequence[Mapping[str, object]], await self._redis.xinfo_groups(stream))
+            taken = next((text(group["last-delivered-id"]) for group in groups), "0-0")
+            untaken = await self._redis.xrange(stream, min=f"({taken}", count=1)
+        return next((int(ticket.id.partition("-")[0]) for ticket in _tickets(entry_list(untaken or ()))), None)
 
     def _in_turn(self) -> Sequence[str]:
         """The streams in the order in which the next ticket is looked for."""

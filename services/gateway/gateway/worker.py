@@ -15,10 +15,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from fastapi import FastAPI
+from redis.asyncio import Redis
 
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.handler import FileHandler
 from gateway.files.records import FileRecords
+from gateway.files.storage import local_folder
 from gateway.idle_buffers import flush_for_ever
 from gateway.jobs import Jobs
 from gateway.loop_calls import WatchedModel
@@ -28,17 +30,17 @@ from gateway.memory_writer import WriterTools
 from gateway.metrics import Metrics
 from gateway.read_hosts import ReadHandler
 from gateway.reads import ReadingTools
+from gateway.redis_state import redis_state
 from gateway.runner import Runner, RunnerOptions
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
 from gateway.turn_batches import BufferLimits
 from gateway.webhooks.handler import DeliveryHandler
-from memloop.service import Check, create_app, new_registry, run, start_tracing
+from memloop.service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop.wire.errors import DependencyError
 
 _LOG = logging.getLogger(__name__)
 _GAUGE_EVERY_S = 5.0
-_CANCEL_AGAIN_S = 0.2
 
 
 @dataclass(slots=True)
@@ -58,6 +60,8 @@ def build_app(settings: WorkerSettings) -> FastAPI:
     registry = new_registry()
     metrics = Metrics(registry)
     opened = _Opened()
+    if (documents := local_folder(settings.storage_url)) is not None:
+        watch_disk(registry, documents)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -103,19 +107,11 @@ async def _work(services: Services, settings: WorkerSettings, stop: asyncio.Even
     async with asyncio.TaskGroup() as group:
         for runner in _runners(services, settings):
             group.create_task(runner.run(stop))
-        gauges = group.create_task(_gauges(services.jobs, services.metrics))
+        gauges = group.create_task(_gauges(services))
         idle = group.create_task(flush_for_ever(services.store, services.jobs, age_s=settings.buffer_flush_age_s))
         sweep = group.create_task(_sweep_for_ever(services.files, settings.sweep_every_s))
         await stop.wait()
-        await _ended({gauges, idle, sweep})
-
-
-async def _ended(chores: "set[asyncio.Task[None]]") -> None:
-    """Cancel them until they are over: a Redis connection that is just being made swallows a first cancellation."""
-    while chores := {chore for chore in chores if not chore.done()}:
-        for chore in chores:
-            chore.cancel()
-        await asyncio.wait(chores, timeout=_CANCEL_AGAIN_S)
+        await ended({gauges, idle, sweep})
 
 
 def _runners(services: Services, settings: WorkerSettings) -> Iterator[Runner]:
@@ -189,18 +185,24 @@ async def _sweep_for_ever(files: FileRecords | None, every_s: float) -> None:
         await asyncio.sleep(every_s)
 
 
-async def _gauges(jobs: Jobs, metrics: Metrics) -> None:
-    """Keep the queue's gauges fresh."""
+async def _gauges(services: Services) -> None:
+    """Keep the gauges of queues and Redis fresh."""
     while True:
         try:
-            depth = await jobs.memory.depth()
+            await _look(services.jobs, services.redis, services.metrics)
         except DependencyError as error:
             _LOG.warning("queue depth: %s", error.message)
-        else:
-            oldest_ms = depth.oldest_created_ms
-            metrics.memory_queue_depth.set(depth.jobs)
-            metrics.memory_oldest_job_seconds.set(0 if oldest_ms is None else max(0, time.time() - oldest_ms / 1000))
         await asyncio.sleep(_GAUGE_EVERY_S)
+
+
+async def _look(jobs: Jobs, redis: Redis, metrics: Metrics) -> None:
+    for queue in jobs.queues:
+        depth, now_s = await queue.depth(), time.time()
+        metrics.show_queue(queue.name, depth, now_s=now_s)
+        if queue is jobs.memory:
+            metrics.show_memory_queue(depth, now_s=now_s)
+    metrics.job_dead_letters.set(await jobs.dead())
+    metrics.show_redis(await redis_state(redis))
 
 
 def _end_process_on_fault(work: "asyncio.Task[None]") -> None:

@@ -100,14 +100,17 @@ class BatchingEmbedder:
 
     async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         if self._waiting + len(texts) > self._max_waiting:
+            self._metrics.embed_refused.inc(len(texts))
             raise Unavailable("too many texts wait for their embedding", retry_after_s=1.0)
         reply: asyncio.Future[Sequence[Vector]] = asyncio.get_running_loop().create_future()
         self._waiting += len(texts)
+        self._metrics.embed_waiting.inc(len(texts))
         try:
             self._queue.put_nowait(_Wanted(texts, reply))
             return await reply
         finally:
             self._waiting -= len(texts)
+            self._metrics.embed_waiting.dec(len(texts))
 
     async def _serve(self, encoder: Encoder) -> None:
         while True:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fastapi import FastAPI
+from fastapi.middleware import Middleware
 from prometheus_client import CollectorRegistry
 from qdrant_client import AsyncQdrantClient
 
-from memloop.service import create_app, new_registry, refuse_open_listen, run, start_tracing
+from memloop.service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing, watch_disk
 from memloop.wire.errors import MemloopError
 from memory_store.buffers import Buffers
 from memory_store.documents import Clock, now
@@ -105,7 +106,7 @@ def build(
                 sweeper.cancel()
                 await asyncio.gather(sweeper, return_exceptions=True)
 
-    return create_app(
+    app = create_app(
         "memory-store",
         settings=settings,
         routers=[
@@ -119,6 +120,8 @@ def build(
         lifespan=lifespan,
         adopts_ids=True,
     )
+    app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
+    return app
 
 
 @contextlib.asynccontextmanager
@@ -153,7 +156,7 @@ async def _sweep(items: Items, every_s: float) -> None:
 def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
     """The real adapters that the settings name; nothing is opened yet."""
     return Adapters(
-        vectors=_vectors(settings),
+        vectors=_vectors(settings, metrics),
         embedder=_embedder(settings, metrics, settings.embedding_model),
         redis=connect(settings.redis_url),
         embedder_for=lambda model: _embedder(settings, metrics, model),
@@ -165,9 +168,9 @@ def _reranker(model: str | None) -> Reranker | None:
     return Reranker(lambda: CrossEncoderScorer(model)) if model is not None else None
 
 
-def _vectors(settings: Settings) -> LiveCollection:
+def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
     if settings.qdrant_url is None:
-        return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s)
+        return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s, flushing=metrics.flushing)
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     client = AsyncQdrantClient(
         url=settings.qdrant_url, api_key=key, timeout=_QDRANT_TIMEOUT_S, check_compatibility=False
@@ -193,6 +196,8 @@ def main() -> None:
     refuse_open_listen(settings.host, has_keys=settings.store_key is not None)
     registry = new_registry()
     metrics = Metrics(registry)
+    if settings.qdrant_url is None:
+        watch_disk(registry, settings.data_dir)
     start_tracing("memory-store")
     run(build(settings, adapters_of(settings, metrics), registry, metrics), settings)
 

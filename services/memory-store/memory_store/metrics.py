@@ -16,6 +16,13 @@ class Metrics:
     """All of them, in the process's registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.request_seconds = Histogram(
+            "memory_store_request_seconds",
+            "Time of a request",
+            ["route", "code"],
+            registry=registry,
+            buckets=_SECONDS,
+        )
         self.search_seconds = Histogram(
             "memory_search_seconds", "Time of a search, by stage", ["stage"], registry=registry, buckets=_SECONDS
         )
@@ -27,6 +34,12 @@ class Metrics:
         )
         self.embed_texts = Histogram(
             "memory_store_embed_texts", "Texts per call of the embedder", registry=registry, buckets=_TEXTS
+        )
+        self.embed_waiting = Gauge(
+            "memory_store_embed_waiting_texts", "Texts that wait for their embedding", registry=registry
+        )
+        self.embed_refused = Counter(
+            "memory_store_embed_refused_total", "Texts turned away because too many waited", registry=registry
         )
         self.embed_cache = Counter(
             "memory_store_embed_cache_total",
@@ -41,6 +54,29 @@ class Metrics:
         self._copied = Gauge("memory_store_copied_points", "Points that the running copy has done", registry=registry)
         self._to_copy = Gauge("memory_store_copy_points", "Points that the running copy has to do", registry=registry)
         self.expired = Counter("memory_store_expired_total", "Memories removed at their end", registry=registry)
+        self.flush_seconds = Histogram(
+            "memory_store_flush_seconds", "Time of a flush of Qdrant Edge", registry=registry, buckets=_SECONDS
+        )
+        self.flush_failed = Counter(
+            "memory_store_flush_failed_total", "Flushes of Qdrant Edge that failed", registry=registry
+        )
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """A series that first appears with its first event hides that event from ``rate``."""
+        for found in ("hit", "miss"):
+            self.embed_cache.labels(found)
+        for place in ("vectors", "buffers"):
+            self.erased.labels(place)
+        for kind in ("reembed", "flush"):
+            for status in ("completed", "failed"):
+                self.copies.labels(kind, status)
+
+    @contextmanager
+    def flushing(self) -> Generator[None]:
+        """Time a flush; count one that fails."""
+        with self.flush_failed.count_exceptions(), self.flush_seconds.time():
+            yield
 
     @contextmanager
     def search_stage(self, stage: str) -> Generator[None]:

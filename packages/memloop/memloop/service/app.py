@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
 from fastapi import APIRouter, FastAPI
@@ -10,10 +10,11 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
+from memloop.service.chores import alongside
 from memloop.service.edge import Edge
 from memloop.service.errors import handle
 from memloop.service.health import Check, health_routes
-from memloop.service.metrics import metrics_route, new_registry, watch_loop
+from memloop.service.metrics import introduce, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop.service.settings import ServiceSettings
 from memloop.service.spans import Tracer
 from memloop.service.tracing import tracer
@@ -46,11 +47,12 @@ def create_app(
     ``lifespan`` opens and closes what the process owns. ``adopts_ids`` is for a process that only other processes of
     ours call. A process that traces has started that before.
     """
-    registry = registry or new_registry()
+    registry, checks = registry or new_registry(), readiness or {}
+    introduce(title.removeprefix("memloop-"), registry)
     spans = tracer()
     app = FastAPI(
         title=title,
-        lifespan=_watched(lifespan, registry, spans),
+        lifespan=_watched(lifespan, registry, checks, spans),
         redirect_slashes=False,
         responses={"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}},
     )
@@ -61,22 +63,24 @@ def create_app(
     )
     if spans is not None:
         app.add_middleware(spans.around)
-    for router in (*routers, health_routes(readiness or {}), metrics_route(registry)):  # searched in this order
+    for router in (*routers, health_routes(checks), metrics_route(registry)):  # searched in this order
         app.include_router(router)
     return app
 
 
-def _watched(lifespan: Lifespan, registry: CollectorRegistry, spans: Tracer | None) -> Lifespan:
+def _watched(
+    lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[str, Check], spans: Tracer | None
+) -> Lifespan:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncGenerator[None]:
-        watch = asyncio.create_task(watch_loop(registry))
         try:
-            async with lifespan(app):
+            async with (
+                alongside(watch_loop(registry)),
+                lifespan(app),
+                alongside(watch_dependencies(registry, checks)),
+            ):
                 yield
         finally:
-            watch.cancel()
-            with suppress(asyncio.CancelledError):
-                await watch
             if spans is not None:
                 await asyncio.to_thread(spans.flush)
 

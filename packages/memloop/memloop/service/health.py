@@ -54,6 +54,11 @@ def health_routes(readiness: Mapping[str, Check]) -> APIRouter:
     return router
 
 
+async def is_there(check: Check) -> bool:
+    """Whether the dependency answers within three seconds."""
+    return await _state(check) == _OK
+
+
 async def _state(check: Check) -> str:
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):

@@ -7,7 +7,9 @@ import secrets
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import unquote, urlsplit
 
 import obstore
 from obstore.exceptions import BaseError
@@ -26,6 +28,12 @@ _DATA: Final = "data"
 _TIMES: Final["ClientConfig"] = {"timeout": "60s", "connect_timeout": "5s"}
 _RETRIES: Final["RetryConfig"] = {"max_retries": 3, "retry_timeout": timedelta(seconds=10)}
 """Only for a store over HTTP; whoever asks tries again later."""
+
+
+def local_folder(url: str | None) -> Path | None:
+    """The folder of a ``file:`` URL; None for a bucket, or for no storage."""
+    parts = urlsplit(url or "")
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 class Writer(Protocol):

@@ -106,6 +106,8 @@ async def events_after(
             async for event in events:
                 yield event
     except MemloopError as error:
+        if error.http_status >= 500:
+            meter.broken()
         yield error_event(error)
 
 

@@ -14,9 +14,9 @@ import contextlib
 import logging
 import os
 import shutil
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 import qdrant_edge as edge
 from pydantic import BaseModel, JsonValue
@@ -30,6 +30,8 @@ from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, C
 
 _log = logging.getLogger(__name__)
 
+Around: TypeAlias = Callable[[], contextlib.AbstractContextManager[None]]
+
 
 class EdgeInUse(RuntimeError):
     """Another process has the folder open."""
@@ -38,19 +40,20 @@ class EdgeInUse(RuntimeError):
 class QdrantEdge(LiveCollection):
     """``VectorStore`` on Edge shards, each in a subfolder named as its collection.
 
-    ``flush_s``: seconds between flushes while there are writes.
+    ``flush_s``: seconds between flushes while there are writes. ``flushing`` is entered around each.
     """
 
-    def __init__(self, folder: Path, *, flush_s: float) -> None:
-        super().__init__(EdgeCollections(folder, flush_s=flush_s))
+    def __init__(self, folder: Path, *, flush_s: float, flushing: Around = contextlib.nullcontext) -> None:
+        super().__init__(EdgeCollections(folder, flush_s=flush_s, flushing=flushing))
 
 
 class EdgeCollections:
     """``Collections`` in the subfolders of one folder; a small file, replaced as a whole, names the one in service."""
 
-    def __init__(self, folder: Path, *, flush_s: float) -> None:
+    def __init__(self, folder: Path, *, flush_s: float, flushing: Around = contextlib.nullcontext) -> None:
         self._folder = folder
         self._flush_s = flush_s
+        self._flushing = flushing
         self._pointer = folder / "in-service"
 
     async def names(self) -> Sequence[str]:
@@ -82,7 +85,7 @@ class EdgeCollections:
                 shutil.rmtree(path, ignore_errors=True)
             shard = edge.EdgeShard.load(str(path)) if _is_made(path) else _create(path, spec)
             spec.check_dimension(_dimension(path))
-        return EdgeCollection(name, shard, flush_s=self._flush_s)
+        return EdgeCollection(name, shard, flush_s=self._flush_s, flushing=self._flushing)
 
     async def drop(self, name: str) -> None:
         """Remove the subfolder."""
@@ -96,10 +99,11 @@ class EdgeCollections:
 class EdgeCollection:
     """``Collection`` on one open shard. Made inside a running event loop, which flushes it on a timer."""
 
-    def __init__(self, name: str, shard: edge.EdgeShard, *, flush_s: float) -> None:
+    def __init__(self, name: str, shard: edge.EdgeShard, *, flush_s: float, flushing: Around) -> None:
         self.name = name
         self._shard: edge.EdgeShard | None = shard
         self._flush_s = flush_s
+        self._flushing = flushing
         self._dirty = False
         with _translated():
             self._make_indexes(shard)
@@ -202,7 +206,8 @@ class EdgeCollection:
 
     def _flush(self) -> None:
         if self._dirty and self._shard:
-            self._shard.flush()
+            with self._flushing():
+                self._shard.flush()
             self._dirty = False
 
     async def _flush_on_timer(self) -> None:
