@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 from benchmarks.memory import phrases
-from benchmarks.memory.quality.dialogue import Turn
+from trainer.data.dialogues.dialogue import Turn
 
 Kind: TypeAlias = Literal["paraphrase", "name", "speaker", "neighbour", "temporal", "update", "multi"]
 ASKED_AT = datetime(2026, 1, 5, tzinfo=UTC)

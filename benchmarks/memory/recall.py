@@ -8,7 +8,6 @@ from pathlib import Path
 
 from benchmarks.memory.dialogues import ASKED_AT, Conversation, Kind, conversation
 from benchmarks.memory.embedding_cache import CachedEmbedder
-from benchmarks.memory.quality.dialogue import Turn
 from memloop.service import new_registry
 from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
 from memory_store.documents import Record
@@ -21,6 +20,7 @@ from memory_store.sentence_encoder import DEFAULT_MODEL
 from memory_store.sparse import Bm25
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
+from trainer.data.dialogues.dialogue import Turn
 
 TUNED_ON = tuple(range(6))
 REPORTED_ON = tuple(range(200, 210))

@@ -17,13 +17,14 @@ from benchmarks.ruler.fleet import Effort
 from benchmarks.ruler.items import source_of
 from benchmarks.ruler.readers import ReaderKind, Setup
 from benchmarks.ruler.run import Evaluation, evaluate, to_stderr
-from benchmarks.ruler.synthesis import load_questions, synthesise
-from benchmarks.running.json_rows import DataError
+from benchmarks.ruler.synthesis import synthesise
 from memloop.profiles import profile_files
 from memloop.profiles.profile import ProfileError
 from memloop.wire.chat import Json
 from memloop.wire.long_read import Strategy
 from memloop.wire.reading import ReadingOptions
+from trainer.data.hotpot import questions as questions_of
+from trainer.data.json_rows import DataError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -71,12 +72,12 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
 
 
 def _synthesise(options: argparse.Namespace) -> None:
-    questions = load_questions(options.hotpot)
+    asked = list(questions_of(options.hotpot))
     options.out.mkdir(parents=True, exist_ok=True)
     made: dict[str, int] = {}
     for documents in options.documents:
         path = options.out / f"eval_hqa_{documents}.jsonl"
-        items = synthesise(questions, documents=documents, seed=options.seed, count=options.items)
+        items = synthesise(asked, documents=documents, seed=options.seed, count=options.items)
         made[str(path)] = _write(items, path)
         to_stderr(f"{path}: {made[str(path)]} items")
     print(json.dumps({"benchmark": "ruler synthesise", "items": made}))

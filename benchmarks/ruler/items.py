@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias, cast
 
 from pydantic import BaseModel, Field, ValidationError
 
-from benchmarks.running.json_rows import DataError, rows
+from trainer.data.json_rows import DataError, rows
 
 HQA = "hqa"
 QUESTION_ANSWERING = frozenset({HQA, "qa_1"})

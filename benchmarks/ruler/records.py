@@ -7,7 +7,7 @@ from typing import TypeAlias
 from pydantic import TypeAdapter
 
 from benchmarks.ruler.items import Item
-from benchmarks.running.journal import Journal
+from trainer.data.journal import Journal
 
 RecordKey: TypeAlias = tuple[str, int, int, str, int]
 """An item's key, and the seed."""

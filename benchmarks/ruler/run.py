@@ -16,9 +16,9 @@ from benchmarks.ruler.readers import Setup, reader_at, splitter_of
 from benchmarks.ruler.records import Record, RecordKey, Results, record_key
 from benchmarks.ruler.report import last_line, save_plot, table
 from benchmarks.ruler.scores import rows_of
-from benchmarks.running.json_rows import DataError
 from memloop.profiles import profile_from_files
 from memloop.wire.errors import MemloopError
+from trainer.data.json_rows import DataError
 
 _SAY_EVERY_S = 1.0
 

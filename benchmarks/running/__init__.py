@@ -1,1 +1,1 @@
-"""What every evaluation needs: data files read row by row, records that outlive a kill, intervals."""
+"""What every evaluation needs beside the data: how sure a share is."""

@@ -11,17 +11,17 @@ from typing import Any, get_args
 import pytest
 
 from benchmarks.memory.quality import command
-from benchmarks.memory.quality.dialogue import Conversation
-from benchmarks.memory.quality.endpoint import Patience
-from benchmarks.memory.quality.formats import Format, conversations
 from benchmarks.memory.quality.gateway_memory import GatewayMemory, Search
 from benchmarks.memory.quality.synthetic import synthetic, write_synthetic
-from benchmarks.running.json_rows import DataError
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.examined_engine import examined
 from tests.fakes.job_engine import EngineServer, engine_server
 from tests.gateway.api_rig import ALICE_KEY
 from tests.gateway.whole import whole
+from trainer.data.dialogues.dialogue import Conversation
+from trainer.data.dialogues.formats import Format, conversations
+from trainer.data.json_rows import DataError
+from trainer.data.patience import Patience
 
 SESSIONS = 4
 MODEL_ONLY = "full,off"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.memory.quality.dialogue import Conversation, Point, Question, Session, Turn
-from benchmarks.memory.quality.formats import Format, conversations, write
 from benchmarks.memory.quality.synthetic import synthetic, write_synthetic
-from benchmarks.running.json_rows import DataError
+from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session, Turn
+from trainer.data.dialogues.formats import Format, conversations, write
+from trainer.data.json_rows import DataError
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.ruler.records import Results
-from benchmarks.running.json_rows import DataError
 from memloop.wire.reading import Parallel, ReadingOptions
 from tests.benchmarks.ruler_rig import DATA, HQA_FILE, SETUP, evaluated, evaluation, means, records_of
 from tests.fakes.harbour_engine import HarbourEngine, prompt_of
+from trainer.data.json_rows import DataError
 
 ITEMS = 9
 PERFECT = {"strict": 1.0, "em": 1.0, "f1": 1.0, "sub_em": 1.0}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.ruler.items import Item, items, source_of
-from benchmarks.running.json_rows import DataError, rows
+from trainer.data.json_rows import DataError, rows
 
 HQA_ROW = {"context": "Document 1:\nA\nB", "input": "Who?", "answers": ["A", "a"], "num_docs": 50, "index": 3}
 OOD_ROW = {"context": "text", "input": "Which?", "outputs": ["1", "2"], "index": 0, "length": 8000}

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from benchmarks.ruler.__main__ import main
 from benchmarks.ruler.items import items, source_of
-from benchmarks.ruler.synthesis import HotpotQuestion, load_questions, synthesise
-from benchmarks.running.json_rows import DataError
+from benchmarks.ruler.synthesis import synthesise
 from tests.benchmarks.ruler_rig import DATA
+from trainer.data.hotpot import HotpotQuestion, questions
+from trainer.data.json_rows import DataError
 
 HOTPOT = DATA / "hotpot.json"
 OWN = 4
@@ -70,7 +71,7 @@ def test_both_published_shapes_are_read(tmp_path: Path) -> None:
     columns["supporting_facts"] = {"title": [row[0] for row in facts], "sent_id": [row[1] for row in facts]}
     path = tmp_path / "columns.jsonl"
     path.write_bytes(orjson.dumps(columns))
-    assert load_questions(path) == load_questions(HOTPOT)[:1]
+    assert list(questions(path)) == list(questions(HOTPOT))[:1]
 
 
 def test_the_command_writes_what_the_evaluation_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,4 +99,4 @@ def test_evidence_without_its_paragraph_is_refused_with_its_line(tmp_path: Path)
     path = tmp_path / "hotpot.jsonl"
     path.write_text(json.dumps(row))
     with pytest.raises(DataError, match="line 1: the context has no paragraph 'Elsewhere'"):
-        load_questions(path)
+        list(questions(path))

@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks.memory.quality.dialogue import Conversation
 from benchmarks.memory.quality.prompts import ANSWER_SYSTEM
 from memloop.scoring.lenient import normalise
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text
+from trainer.data.dialogues.dialogue import Conversation
 
 _TURN = re.compile(r"^\[(?:user|assistant)\]: (.+)$", re.MULTILINE)
 _QUESTION = re.compile(r"^Question: (.+)$", re.MULTILINE)

@@ -16,22 +16,23 @@ from pathlib import Path
 from typing import get_args
 
 from benchmarks.gateway.servers import ServerError
-from benchmarks.memory.quality.dialogue import Conversation
-from benchmarks.memory.quality.endpoint import Address, Patience
-from benchmarks.memory.quality.formats import Format, conversations
+from benchmarks.memory.quality.endpoint import Address
 from benchmarks.memory.quality.gateway_memory import GatewayMemory, Search
 from benchmarks.memory.quality.records import ENTRIES, Answered, AnyEntry, Graded, Ingested, Recalled, Row, key_of
 from benchmarks.memory.quality.run import IN_MEMORY, Judged, Kept, judge_all, recall_all
 from benchmarks.memory.quality.scorecard import Card, last_line, markdown, save_plot
 from benchmarks.memory.quality.scores import Prices, point_score, recall_score, row_score
 from benchmarks.memory.quality.stack import KEY, embedding_threads, own_stack
-from benchmarks.running.journal import Journal
-from benchmarks.running.json_rows import DataError
 from memloop.service import new_registry
 from memloop.wire.errors import MemloopError
 from memory_store.embedder import BatchingEmbedder, Encoder
 from memory_store.metrics import Metrics
 from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
+from trainer.data.dialogues.dialogue import Conversation
+from trainer.data.dialogues.formats import Format, conversations
+from trainer.data.journal import Journal
+from trainer.data.json_rows import DataError
+from trainer.data.patience import Patience
 
 _ROWS: tuple[Row, ...] = get_args(Row)
 

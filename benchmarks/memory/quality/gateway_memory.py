@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from benchmarks.memory.quality.dialogue import ASSISTANT, Conversation, Session, Turn
-from benchmarks.memory.quality.endpoint import Patience
 from benchmarks.memory.quality.records import Ingested, Row, Tokens
 from memloop.clients.engine import auth_headers, engine_error
 from memloop.clients.http import Http, Timeouts
@@ -17,6 +15,8 @@ from memloop.ports import Recalled
 from memloop.wire.base import OpenWire
 from memloop.wire.errors import Timeout
 from memloop.wire.memory import MemoryEvent, SearchResult
+from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Session, Turn
+from trainer.data.patience import Patience
 
 _TURNS_PER_WRITE = 100
 _TURN_CHARS = 30_000

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar, get_args
 
-from benchmarks.memory.quality.dialogue import Conversation, Point, Question, Session
 from benchmarks.memory.quality.endpoint import Endpoint
 from benchmarks.memory.quality.prompts import (
     ANSWER_SYSTEM,
@@ -22,6 +21,7 @@ from benchmarks.memory.quality.records import Grade as GradeName
 from benchmarks.memory.quality.records import Verdict as VerdictName
 from memloop.ports import Recalled
 from memloop.wire.errors import MemloopError
+from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
 
 Choice = TypeVar("Choice", bound=str)
 _RIGHT: tuple[VerdictName, ...] = ("correct", "wrong")

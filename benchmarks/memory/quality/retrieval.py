@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
-from benchmarks.memory.quality.dialogue import Conversation, Question
 from benchmarks.memory.quality.records import Recalled
 from benchmarks.memory.recall import namespace_of, raw_turn
 from memloop.scoring.memory import evidence_recall
@@ -19,6 +18,7 @@ from memory_store.retrieval import Retrieval
 from memory_store.sparse import Bm25
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
+from trainer.data.dialogues.dialogue import Conversation, Question
 
 KS = (5, 10, 20)
 _STEP = 500

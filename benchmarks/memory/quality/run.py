@@ -8,16 +8,17 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TypeAlias
 
-from benchmarks.memory.quality.dialogue import Conversation, Point, Question, Session
-from benchmarks.memory.quality.endpoint import Address, Endpoint, Patience
+from benchmarks.memory.quality.endpoint import Address, Endpoint
 from benchmarks.memory.quality.gateway_memory import GatewayMemory, words_of
 from benchmarks.memory.quality.judging import Asked, Examiner, told
 from benchmarks.memory.quality.records import Answered, AnyEntry, Graded, Ingested, Row
 from benchmarks.memory.quality.retrieval import haystack
-from benchmarks.running.journal import Journal
 from memloop.ports import Recalled
 from memloop.wire.errors import MemloopError
 from memory_store.embedder import Embedder
+from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
+from trainer.data.journal import Journal
+from trainer.data.patience import Patience
 
 Kept: TypeAlias = Journal[AnyEntry]
 IN_MEMORY: tuple[Row, ...] = ("ours", "raw")

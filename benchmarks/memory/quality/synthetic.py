@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.memory import dialogues
-from benchmarks.memory.quality.dialogue import ASSISTANT, Conversation, Point, Question, Session, Turn
-from benchmarks.memory.quality.formats import Format, write
+from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Point, Question, Session, Turn
+from trainer.data.dialogues.formats import Format, write
 
 _LOCOMO_CATEGORIES: Mapping[dialogues.Kind, str] = {"temporal": "temporal", "multi": "multi-hop"}
 

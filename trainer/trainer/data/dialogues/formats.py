@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from benchmarks.memory.quality import halumem, locomo, longmemeval
-from benchmarks.memory.quality.dialogue import Conversation
-from benchmarks.running.json_rows import DataError, rows
+from trainer.data.dialogues import halumem, locomo, longmemeval
+from trainer.data.dialogues.dialogue import Conversation
+from trainer.data.json_rows import DataError, rows
 
 Format: TypeAlias = Literal["locomo", "longmemeval", "halumem"]
 _READ: Mapping[Format, Callable[[object], Conversation]] = {

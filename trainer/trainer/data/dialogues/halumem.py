@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field, JsonValue
 
-from benchmarks.memory.quality.dialogue import Conversation, Point, Question, Session, Turn
+from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session, Turn
 
 _NOT_TO_BE_KEPT = "interference"
 _DATES = ("%b %d, %Y, %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")

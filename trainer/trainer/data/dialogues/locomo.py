@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
-from benchmarks.memory.quality.dialogue import Conversation, Question, Session, Turn
+from trainer.data.dialogues.dialogue import Conversation, Question, Session, Turn
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 ADVERSARIAL = 5

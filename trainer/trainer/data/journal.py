@@ -10,7 +10,7 @@ from typing import BinaryIO, Generic, Self, TypeVar
 
 from pydantic import TypeAdapter
 
-from benchmarks.running.json_rows import DataError
+from trainer.data.json_rows import DataError
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, JsonValue, model_validator
 
-from benchmarks.memory.quality.dialogue import Conversation, Question, Session, Turn
+from trainer.data.dialogues.dialogue import Conversation, Question, Session, Turn
 
 ABSTENTION = "_abs"
 """Ends the id of a question that the haystack does not answer."""

@@ -1,0 +1,33 @@
+"""Asking an endpoint again when a call fails: the one layer that does so."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from memloop.wire.errors import EngineError, MemloopError
+
+T = TypeVar("T")
+_FINAL = frozenset({400, 401, 403, 404, 413, 422})
+_LONGEST_PAUSE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often something is tried, and the pause after the first failure; each further one is twice as long."""
+
+    attempts: int = 4
+    pause_s: float = 1.0
+
+    async def get(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What the work gives. Raises the last MemloopError; at once where asking again cannot help."""
+        pause_s = self.pause_s
+        for _ in range(self.attempts - 1):
+            try:
+                return await work()
+            except MemloopError as error:
+                if isinstance(error, EngineError) and error.engine_status in _FINAL:
+                    raise
+                await asyncio.sleep(min(max(pause_s, error.retry_after_s or 0.0), _LONGEST_PAUSE_S))
+                pause_s *= 2
+        return await work()
