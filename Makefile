@@ -131,6 +131,10 @@ evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMA
 	$(BIN)/python -m benchmarks.memory evaluate --format $(FORMAT) --data $(DATA) \
 	  $(ENGINE_URL:%=--engine-url %) $(MODEL:%=--model %) $(ARGS)
 
+.PHONY: bench-synthesis
+bench-synthesis: $(READY) ## seconds and peak memory of making 1,000 and 10,000 items of 200 documents; ITEMS="…"
+	$(BIN)/python -m trainer data bench --items $(or $(ITEMS),1000 10000)
+
 evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 1x to 64x its training length
 	@mkdir -p .memloop
 	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \

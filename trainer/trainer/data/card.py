@@ -1,0 +1,65 @@
+"""The card of a data set: a README with the front matter that the Hugging Face hub reads, and how it was made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from memloop.wire.chat import Json
+
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """``made_by`` is the command with its options; ``files`` maps each split to its file and number of rows."""
+
+    name: str
+    what: str
+    license: str
+    made_by: Mapping[str, object]
+    files: Mapping[str, tuple[str, int]]
+    columns: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def write(self, folder: Path) -> None:
+        """Write ``README.md`` into the folder."""
+        (folder / "README.md").write_text(self.text(), "utf-8")
+
+    def text(self) -> str:
+        """Front matter and body."""
+        return f"---\n{self._front_matter()}\n---\n\n{self._body()}"
+
+    def _front_matter(self) -> str:
+        rows = sum(count for _, count in self.files.values())
+        size = next((name for most, name in _SIZES if rows < most), "n>1M")
+        configs: list[JsonValue] = [
+            {
+                "config_name": "default",
+                "data_files": [{"split": split, "path": path} for split, (path, _) in self.files.items()],
+            }
+        ]
+        fields: Json = {
+            "pretty_name": self.name,
+            "license": self.license,
+            "language": ["en"],
+            "task_categories": ["question-answering"],
+            "size_categories": [size],
+            "tags": ["long-context", "memory", "reinforcement-learning"],
+            "configs": configs,
+        }
+        return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
+
+    def _body(self) -> str:
+        splits = "\n".join(f"| {split} | `{path}` | {count:,} |" for split, (path, count) in self.files.items())
+        columns = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in self.columns.items())
+        made = json.dumps(dict(self.made_by), indent=2, default=str, ensure_ascii=False)
+        return (
+            f"# {self.name}\n\n{self.what}\n\n"
+            f"| split | file | rows |\n|---|---|---|\n{splits}\n\n"
+            f"## Columns\n\n| column | meaning |\n|---|---|\n{columns}\n\n"
+            f"## How it was made\n\n```json\n{made}\n```\n"
+        )

@@ -1,0 +1,85 @@
+"""A made-up encyclopedia in HotpotQA's shape: any number of two-hop questions, the same for the same seed.
+
+Each answer takes two of its question's ten paragraphs: where somebody lives, and what is told of that place. Names are
+made of syllables, so none is met in the world; the filler is a public-domain novel. No licence binds it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from memloop.wire.chat import Json
+from trainer.tiny.prose import Prose, book
+
+_HEADS = ("Bar", "Dun", "El", "Far", "Gor", "Hal", "Jar", "Kel", "Lin", "Mor", "Nor", "Os", "Pel", "Quar", "Ros", "Tam")
+_MIDDLES = ("a", "e", "i", "o", "u", "an", "en", "in", "on", "ar", "er", "or", "el", "il", "ow", "ay")
+_JOINTS = ("r", "l", "n", "s")
+_PLACE_TAILS = ("by", "don", "ford", "hythe", "low", "mere", "ness", "stead", "ton", "wick", "worth", "field")
+_NAME_TAILS = ("bert", "da", "dric", "fred", "gard", "la", "mund", "na", "rik", "ta", "vin", "wen")
+_ATTRIBUTES = ("tide mark", "lamp code", "post number", "bell weight", "well depth", "gate number", "mast height")
+_PLACES_OF_A_QUESTION = 5
+_WHOLE_NAMES = len(_HEADS) * len(_JOINTS) * len(_MIDDLES) ** 2 * len(_PLACE_TAILS)
+
+
+def encyclopedia(count: int, *, seed: int, paragraph_chars: int = 500) -> Iterator[Json]:
+    """``count`` rows of HotpotQA's shape, ten paragraphs each, no title twice.
+
+    A paragraph has about ``paragraph_chars`` characters. Raises ValueError for more questions than there are names.
+    """
+    most = _WHOLE_NAMES // _PLACES_OF_A_QUESTION
+    if count > most:
+        raise ValueError(f"there are names for {most} questions, not for {count}")
+    order = list(range(_WHOLE_NAMES))
+    random.Random(f"{seed} names").shuffle(order)
+    prose = book("train")
+    for index in range(count):
+        rng = random.Random(f"{seed} {index}")
+        numbers = order[index * _PLACES_OF_A_QUESTION : (index + 1) * _PLACES_OF_A_QUESTION]
+        yield _row(f"{seed}-{index}", numbers, rng, prose, paragraph_chars)
+
+
+def write_encyclopedia(path: Path, count: int, *, seed: int) -> None:
+    """The rows as JSONL."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in encyclopedia(count, seed=seed))
+
+
+def _row(id_: str, numbers: list[int], rng: random.Random, prose: Prose, chars: int) -> Json:
+    """One question over five people and their five places."""
+    attribute = rng.choice(_ATTRIBUTES)
+    values = rng.sample(range(1000, 10_000), len(numbers))
+    places = [_name(number, _PLACE_TAILS) for number in numbers]
+    people = [_name(number, _NAME_TAILS) for number in numbers]
+    told = [(place, f"The {attribute} of {place} is {value}.") for place, value in zip(places, values, strict=True)]
+    told += [(person, f"{person} lives in {place}.") for person, place in zip(people, places, strict=True)]
+    facts: list[JsonValue] = [[people[0], 1], [places[0], 1]]
+    rng.shuffle(told)
+    return {
+        "_id": id_,
+        "question": f"What is the {attribute} of the place where {people[0]} lives?",
+        "answer": str(values[0]),
+        "type": "bridge",
+        "supporting_facts": facts,
+        "context": [[title, [_filler(prose, rng, chars), f" {fact}"]] for title, fact in told],
+    }
+
+
+def _name(number: int, tails: tuple[str, ...]) -> str:
+    """A name of its own for each number below ``_WHOLE_NAMES``; places and people have other endings."""
+    number, tail = divmod(number, len(tails))
+    number, head = divmod(number, len(_HEADS))
+    number, joint = divmod(number, len(_JOINTS))
+    last, middle = divmod(number, len(_MIDDLES))
+    return _HEADS[head] + _MIDDLES[middle] + _JOINTS[joint] + _MIDDLES[last] + tails[tail]
+
+
+def _filler(prose: Prose, rng: random.Random, chars: int) -> str:
+    """Whole words of prose, one line."""
+    words = prose.slice(rng, chars).split()
+    return " ".join(words[1:-1])

@@ -1,0 +1,101 @@
+"""The rows that training reads, in verl's columns: one prompt each for RL, or one conversation each for SFT.
+
+Every RL row has ``data_source``, ``prompt``, ``ability``, ``reward_model``, ``extra_info`` and ``agent_name``; what the
+loop works on stands beside them (``context`` for the reading loops, ``turns`` and ``stored`` for the memory writer).
+verl hands all columns to the agent loop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from memloop.ports import Recalled
+from memloop.wire.chat import ChatMessage, Json
+from memloop.wire.memory import Action, Source
+
+AgentName: TypeAlias = Literal["memagent", "memreread", "memreader"]
+
+
+def reading_row(
+    *,
+    data_source: str,
+    index: int,
+    id_: str,
+    question: str,
+    answers: Sequence[str],
+    context: str,
+    agent: AgentName,
+    documents: int = 1,
+    evidence: Sequence[int] = (),
+) -> Json:
+    """A row of ``schemas.READING``. ``evidence`` numbers the documents with the facts, from 1."""
+    return {
+        **_common(data_source, question, answers, agent),
+        "context": context,
+        "extra_info": {
+            "index": index,
+            "id": id_,
+            "question": question,
+            "num_docs": documents,
+            "evidence": list(evidence),
+        },
+    }
+
+
+def writing_row(
+    *,
+    data_source: str,
+    index: int,
+    id_: str,
+    turns: Sequence[Source],
+    stored: Sequence[Recalled],
+    actions: Sequence[Action],
+    memories: Sequence[str],
+) -> Json:
+    """A row of ``schemas.WRITING``: what was said, what the store holds, and what should become of it."""
+    said = "\n".join(f"[{turn.role}]: {turn.content}" for turn in turns)
+    return {
+        **_common(data_source, said, memories, "memreader"),
+        "turns": [
+            {
+                "role": turn.role,
+                "content": turn.content,
+                "timestamp": turn.timestamp.isoformat() if turn.timestamp else None,
+            }
+            for turn in turns
+        ],
+        "stored": [{"id": each.id, "text": each.text, "valid_from": each.valid_from.isoformat()} for each in stored],
+        "extra_info": {"index": index, "id": id_, "actions": list(actions)},
+    }
+
+
+def conversation_row(
+    *,
+    data_source: str,
+    index: int,
+    id_: str,
+    kind: str,
+    messages: Sequence[ChatMessage],
+    tools: Sequence[Json] = (),
+    thinking: bool = False,
+) -> Json:
+    """A row of ``schemas.CONVERSATION``; ``kind`` names the sort of turn or trace."""
+    return {
+        "data_source": data_source,
+        "messages": [message.model_dump(mode="json", exclude_none=True) for message in messages],
+        "tools": json.dumps(list(tools), ensure_ascii=False) if tools else None,
+        "enable_thinking": thinking,
+        "extra_info": {"index": index, "id": id_, "kind": kind},
+    }
+
+
+def _common(data_source: str, prompt: str, ground_truth: Sequence[str], agent: AgentName) -> Json:
+    return {
+        "data_source": data_source,
+        "prompt": [{"role": "user", "content": prompt}],
+        "ability": "memory",
+        "reward_model": {"style": "rule", "ground_truth": list(ground_truth)},
+        "agent_name": agent,
+    }

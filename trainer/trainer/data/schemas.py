@@ -1,0 +1,65 @@
+"""The Parquet schemas of the rows (:mod:`trainer.data.rows`)."""
+
+# pyarrow has no annotations.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+
+_TEXTS = pa.list_(pa.string())
+_COMMON = [
+    ("data_source", pa.string()),
+    ("prompt", pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))),
+    ("ability", pa.string()),
+    ("reward_model", pa.struct([("style", pa.string()), ("ground_truth", _TEXTS)])),
+    ("agent_name", pa.string()),
+]
+_READING_INFO = pa.struct(
+    [
+        ("index", pa.int64()),
+        ("id", pa.string()),
+        ("question", pa.string()),
+        ("num_docs", pa.int64()),
+        ("evidence", pa.list_(pa.int64())),
+    ]
+)
+READING: Final[Any] = pa.schema([*_COMMON, ("context", pa.string()), ("extra_info", _READING_INFO)])
+"""Rows of the reading loops."""
+
+_TURN = pa.struct([("role", pa.string()), ("content", pa.string()), ("timestamp", pa.string())])
+_STORED = pa.struct([("id", pa.string()), ("text", pa.string()), ("valid_from", pa.string())])
+_WRITING_INFO = pa.struct([("index", pa.int64()), ("id", pa.string()), ("actions", _TEXTS)])
+WRITING: Final[Any] = pa.schema(
+    [*_COMMON, ("turns", pa.list_(_TURN)), ("stored", pa.list_(_STORED)), ("extra_info", _WRITING_INFO)]
+)
+"""Rows of the memory writer; the ground truth is the memories of a perfect one, ``actions`` what it may do."""
+
+_CALL = pa.struct(
+    [
+        ("id", pa.string()),
+        ("type", pa.string()),
+        ("function", pa.struct([("name", pa.string()), ("arguments", pa.string())])),
+    ]
+)
+_MESSAGE = pa.struct(
+    [
+        ("role", pa.string()),
+        ("content", pa.string()),
+        ("reasoning_content", pa.string()),
+        ("tool_calls", pa.list_(_CALL)),
+        ("tool_call_id", pa.string()),
+    ]
+)
+CONVERSATION: Final[Any] = pa.schema(
+    [
+        ("data_source", pa.string()),
+        ("messages", pa.list_(_MESSAGE)),
+        ("tools", pa.string()),
+        ("enable_thinking", pa.bool_()),
+        ("extra_info", pa.struct([("index", pa.int64()), ("id", pa.string()), ("kind", pa.string())])),
+    ]
+)
+"""Rows to imitate: messages as the served loop showed and heard them; ``tools`` is JSON, the list that it sent."""
