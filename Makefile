@@ -48,9 +48,12 @@ $(SGLANG): requirements/sglang.lock | $(READY)
 	$(BIN)/pip install --quiet --no-deps --no-compile --require-hashes --upgrade --target $@ -r $<
 	@touch $@
 
+# Most tests wait for a process: three side by side keep two cores busy. One thread each, or torch's would fight over them.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-loadscope-reorder
+
 test: $(READY) $(SGLANG) ## all checks and all tests, the real engine included
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 check: $(READY) $(SGLANG) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
 
@@ -63,7 +66,7 @@ lint: $(READY)
 	@for part in $(PARTS); do echo "deptry $$part" && (cd $$part && $(CURDIR)/$(BIN)/deptry .) || exit 1; done
 
 test-fast: $(READY) $(SGLANG)
-	$(BIN)/pytest -m "not slow and not engine"
+	$(PYTEST) -m "not slow and not engine"
 
 test-slow: $(READY) ## the tests that take minutes, the whole demo among them
 	$(BIN)/pytest -m slow
