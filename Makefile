@@ -82,6 +82,10 @@ test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifica
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
 	.venv-deploy/bin/pytest -c /dev/null --rootdir=. --confcutdir=tests/deploy tests/deploy
 
+.PHONY: dashboards
+dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)
+	.venv-deploy/bin/python -m deploy.observability.dashboards deploy/helm/memloop/observability/dashboards
+
 bench: bench-longread bench-gateway bench-memory ## every benchmark; the last line of each is one JSON object
 
 bench-longread: $(READY) ## what long reading costs beside its engine, peak memory by size; BUDGET_S=600
