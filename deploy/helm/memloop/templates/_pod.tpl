@@ -1,0 +1,110 @@
+{{/* What every pod of the release has: no token, no root, and where it runs. */}}
+{{- define "memloop.podSecurity" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: { type: RuntimeDefault }
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "memloop.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+capabilities: { drop: [ALL] }
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "memloop.scheduling" -}}
+{{- with .values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- $selector := include "memloop.selector" . }}
+{{- $spread := .root.Values.topologySpread }}
+{{- $by := dict "topology.kubernetes.io/zone" $spread.zones "kubernetes.io/hostname" $spread.nodes }}
+{{- if or $spread.zones $spread.nodes }}
+topologySpreadConstraints:
+  {{- range $key, $unsatisfiable := $by }}
+  {{- if $unsatisfiable }}
+  - topologyKey: {{ $key }}
+    maxSkew: 1
+    whenUnsatisfiable: {{ $unsatisfiable }}
+    labelSelector:
+      matchLabels: {{- $selector | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* A change of settings, or of the Secret by its revision, rolls the pods. */}}
+{{- define "memloop.podAnnotations" -}}
+checksum/config: {{ .config | toJson | sha256sum }}
+{{- with .root.Values.secrets.revision }}
+memloop/secrets-revision: {{ . | quote }}
+{{- end }}
+{{- with .values.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The settings that are no secret: the component's own, tracing, authorities, and those of `env`, without empty ones. */}}
+{{- define "memloop.config" -}}
+{{- $values := .root.Values -}}
+{{- $config := dict -}}
+{{- $shared := dict "OTEL_EXPORTER_OTLP_ENDPOINT" $values.tracing.otlpEndpoint -}}
+{{- if $values.caBundle.configMap }}{{- $_ := set $shared "SSL_CERT_FILE" (printf "/etc/memloop/ca/%s" $values.caBundle.key) }}{{- end -}}
+{{- range $name, $value := merge (dict) .values.env .own $shared -}}
+{{- if ne (toString $value) "" }}{{- $_ := set $config $name (toString $value) }}{{- end -}}
+{{- end -}}
+{{ toJson $config }}
+{{- end }}
+
+{{- define "memloop.configMap" -}}
+apiVersion: v1
+kind: ConfigMap
+metadata: {{- include "memloop.metadata" . | nindent 2 }}
+data: {{- toYaml .config | nindent 2 }}
+{{- end }}
+
+{{- define "memloop.caMount" -}}
+{{- with .Values.caBundle.configMap -}}
+- { name: ca, mountPath: /etc/memloop/ca, readOnly: true }
+{{- end }}
+{{- end }}
+
+{{- define "memloop.caVolume" -}}
+{{- with .Values.caBundle.configMap -}}
+- { name: ca, configMap: { name: {{ . | quote }} } }
+{{- end }}
+{{- end }}
+
+{{- define "memloop.serviceAccount" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  {{- include "memloop.metadata" . | nindent 2 }}
+  {{- with .values.serviceAccountAnnotations }}
+  annotations: {{- toYaml . | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false
+{{- end }}

@@ -1,0 +1,82 @@
+{{/*
+A stateless process of ours: settings, service account, Deployment.
+root, component, values, image, port, command, config; secretEnv: its variables from Secrets; envFrom; claim: for /data;
+preStop and grace, seconds: how long it goes on taking requests, and all its end may take after that.
+*/}}
+{{- define "memloop.process" -}}
+{{ include "memloop.configMap" . }}
+---
+{{ include "memloop.serviceAccount" . }}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{- include "memloop.metadata" . | nindent 2 }}
+spec:
+  {{- if eq .values.autoscaling.mode "none" }}
+  replicas: {{ .values.replicas }}
+  {{- end }}
+  revisionHistoryLimit: 5
+  progressDeadlineSeconds: {{ add .startup 300 }}
+  strategy:
+    type: RollingUpdate
+    rollingUpdate: { maxSurge: 1, maxUnavailable: 0 }
+  selector:
+    matchLabels: {{- include "memloop.selector" . | nindent 6 }}
+  template:
+    metadata:
+      labels: {{- include "memloop.selector" . | nindent 8 }}
+      annotations: {{- include "memloop.podAnnotations" . | nindent 8 }}
+    spec:
+      {{- include "memloop.podSecurity" .root | nindent 6 }}
+      serviceAccountName: {{ include "memloop.name" . }}
+      terminationGracePeriodSeconds: {{ add .preStop .grace }}
+      {{- include "memloop.scheduling" . | nindent 6 }}
+      containers:
+        - name: {{ .component }}
+          image: {{ include "memloop.image" . }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          command: {{ .command | toJson }}
+          securityContext: {{- include "memloop.containerSecurity" . | nindent 12 }}
+          envFrom:
+            - configMapRef: { name: {{ include "memloop.name" . }} }
+            {{- with .envFrom }}
+            - secretRef: { name: {{ . | quote }} }
+            {{- end }}
+          env:
+            {{- include "memloop.redisEnv" .root | nindent 12 }}
+            {{- .secretEnv | nindent 12 }}
+          ports:
+            - { name: http, containerPort: {{ .port }} }
+          {{- if .preStop }}
+          lifecycle:
+            preStop: { sleep: { seconds: {{ .preStop }} } }
+          {{- end }}
+          {{- /* Dependencies must be there when a pod starts, or a rollout stops; later their loss must not take out every pod at once. */}}
+          startupProbe:
+            httpGet: { path: /readyz, port: http }
+            periodSeconds: 2
+            timeoutSeconds: 4
+            failureThreshold: {{ div (add .startup 60) 2 }}
+          readinessProbe:
+            httpGet: { path: /livez, port: http }
+            periodSeconds: 5
+            timeoutSeconds: 3
+          livenessProbe:
+            httpGet: { path: /livez, port: http }
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 6
+          resources: {{- toYaml .values.resources | nindent 12 }}
+          volumeMounts:
+            - { name: tmp, mountPath: /tmp }
+            {{- if .claim }}
+            - { name: documents, mountPath: /data }
+            {{- end }}
+            {{- include "memloop.caMount" .root | nindent 12 }}
+      volumes:
+        - { name: tmp, emptyDir: { sizeLimit: 2Gi } }
+        {{- with .claim }}
+        - { name: documents, persistentVolumeClaim: { claimName: {{ . | quote }} } }
+        {{- end }}
+        {{- include "memloop.caVolume" .root | nindent 8 }}
+{{- end }}

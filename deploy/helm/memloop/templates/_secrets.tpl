@@ -1,0 +1,41 @@
+{{/* A variable from the release's Secret. */}}
+{{- define "memloop.secretEnv" -}}
+- name: {{ .name }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "memloop.secretName" .root }}
+      key: {{ .key | default .name }}
+      {{- if .optional }}
+      optional: true
+      {{- end }}
+{{- end }}
+
+{{/* What each process takes from Secrets. */}}
+{{- define "memloop.gatewaySecrets" -}}
+{{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_API_KEYS") }}
+{{ include "memloop.workerSecrets" . }}
+{{- end }}
+
+{{- define "memloop.workerSecrets" -}}
+{{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_STORE_KEY") }}
+{{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_ENGINE_API_KEY" "optional" (empty .Values.inference.models)) }}
+{{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_WEBHOOK_SECRET" "optional" true) }}
+{{- end }}
+
+{{- define "memloop.storeSecrets" -}}
+{{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_STORE_KEY") }}
+{{ include "memloop.secretEnv" (dict "root" . "name" "QDRANT_API_KEY" "optional" (not .Values.qdrant.enabled)) }}
+{{- end }}
+
+{{- define "memloop.redisSecrets" -}}
+{{ include "memloop.secretEnv" (dict "root" . "name" "REDIS_PASSWORD") }}
+{{ include "memloop.secretEnv" (dict "root" . "name" "REDISCLI_AUTH" "key" "REDIS_PASSWORD") }}
+{{- end }}
+
+{{- define "memloop.qdrantEnv" -}}
+{{ include "memloop.secretEnv" (dict "root" . "name" "QDRANT__SERVICE__API_KEY" "key" "QDRANT_API_KEY") }}
+- { name: QDRANT__STORAGE__STORAGE_PATH, value: /data/storage }
+- { name: QDRANT__STORAGE__SNAPSHOTS_PATH, value: /data/snapshots }
+- { name: QDRANT__TELEMETRY_DISABLED, value: "true" }
+- { name: QDRANT_INIT_FILE_PATH, value: /tmp/.qdrant-initialized }
+{{- end }}

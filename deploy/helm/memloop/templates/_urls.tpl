@@ -1,0 +1,84 @@
+{{/* MEMLOOP_REDIS_URL as a variable: in the release, from a Secret, or as given. */}}
+{{- define "memloop.redisEnv" -}}
+{{- $redis := .Values.redis -}}
+{{- if $redis.enabled -}}
+{{ include "memloop.secretEnv" (dict "root" . "name" "REDIS_PASSWORD") }}
+- name: MEMLOOP_REDIS_URL
+  value: redis://:$(REDIS_PASSWORD)@{{ include "memloop.name" (dict "root" . "component" "redis") }}:6379/0
+{{- else if $redis.urlSecret.name -}}
+- name: MEMLOOP_REDIS_URL
+  valueFrom: { secretKeyRef: { name: {{ $redis.urlSecret.name | quote }}, key: {{ $redis.urlSecret.key | quote }} } }
+{{- else -}}
+- name: MEMLOOP_REDIS_URL
+  value: {{ required "redis.url is needed, or redis.urlSecret.name, or redis.enabled" $redis.url | quote }}
+{{- end -}}
+{{- end }}
+
+{{- define "memloop.qdrantUrl" -}}
+{{- if .Values.qdrant.enabled -}}
+http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
+{{- else -}}
+{{ required "qdrant.url is needed, or qdrant.enabled" .Values.qdrant.url }}
+{{- end -}}
+{{- end }}
+
+{{/* The entry with the defaults where it says nothing, as JSON. */}}
+{{- define "memloop.model" -}}
+{{- $model := mergeOverwrite (deepCopy .root.Values.inference.defaults) (deepCopy .entry) -}}
+{{- if mod $model.gpus $model.dataParallelSize }}{{ fail (printf "inference.models: %s: gpus (%v) must be a multiple of dataParallelSize (%v)" $model.name $model.gpus $model.dataParallelSize) }}{{ end -}}
+{{- if and (eq (int $model.maxSurge) 0) (eq (int $model.maxUnavailable) 0) }}{{ fail (printf "inference.models: %s: maxSurge and maxUnavailable are both 0: nothing could be replaced" $model.name) }}{{ end -}}
+{{ toJson $model }}
+{{- end }}
+
+{{- define "memloop.servedName" -}}
+{{ .servedName | default (base .model) }}
+{{- end }}
+
+{{/* The id of the loops' model; nothing where the engine is to be asked. */}}
+{{- define "memloop.loopModel" -}}
+{{- if .Values.engine.model -}}
+{{ .Values.engine.model }}
+{{- else if .Values.inference.models -}}
+{{ include "memloop.servedName" (include "memloop.model" (dict "root" . "entry" (first .Values.inference.models)) | fromJson) }}
+{{- end -}}
+{{- end }}
+
+{{/* All engines in the order in which they are asked, with commas between. */}}
+{{- define "memloop.engineUrls" -}}
+{{- $urls := .Values.engine.urls -}}
+{{- if not $urls -}}
+{{- $served := dict -}}
+{{- range .Values.inference.models -}}
+{{- $model := include "memloop.model" (dict "root" $ "entry" .) | fromJson -}}
+{{- $_ := set $served (include "memloop.servedName" $model) $model.name -}}
+{{- $urls = append $urls (printf "http://%s:7803/v1" (include "memloop.name" (dict "root" $ "component" (printf "inference-%s" $model.name)))) -}}
+{{- end -}}
+{{- if gt (len $served) 1 }}{{ fail (printf "inference.models serve different models (%s): give engine.urls of a router that knows them" (keys $served | sortAlpha | join ", ")) }}{{ end -}}
+{{- end -}}
+{{- if not $urls }}{{ fail "engine.urls is needed when inference.models is empty" }}{{ end -}}
+{{ join "," $urls }}
+{{- end }}
+
+{{/* The port of a URL: its own, or its scheme's. */}}
+{{- define "memloop.port" -}}
+{{- $parts := urlParse . -}}
+{{- $given := regexFind ":[0-9]+$" $parts.host | trimPrefix ":" -}}
+{{- if $given }}{{ $given }}{{ else if hasPrefix "redis" $parts.scheme }}6379{{ else if eq $parts.scheme "https" }}443{{ else }}80{{ end -}}
+{{- end }}
+
+{{/* What gateway and worker have in common, as JSON. */}}
+{{- define "memloop.gatewayConfig" -}}
+{{- $engines := splitList "," (include "memloop.engineUrls" .) -}}
+{{- $storage := .Values.storage.url | default (ternary "file:///data" "" (ne .Values.storage.existingClaim "")) -}}
+{{- $config := dict
+      "MEMLOOP_STORE_URL" (printf "http://%s:7801" (include "memloop.name" (dict "root" . "component" "memory-store")))
+      "MEMLOOP_ENGINE_URL" (first $engines)
+      "MEMLOOP_ENGINE_FALLBACK_URLS" (rest $engines | join ",")
+      "MEMLOOP_MODEL" (include "memloop.loopModel" .)
+      "MEMLOOP_STORAGE_URL" $storage
+      "MEMLOOP_STARTUP_WAIT_S" (toString .Values.engine.startupWaitSeconds) -}}
+{{- with .Values.inference.models }}
+{{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "http://%s:7802" (include "memloop.name" (dict "root" $ "component" (printf "inference-%s" (first .).name)))) }}
+{{- end -}}
+{{ toJson $config }}
+{{- end }}

@@ -1,0 +1,106 @@
+"""The forms of values that several places of the chart share, as JSON Schema."""
+
+from typing import Any
+
+_TEXT = {"type": "string", "minLength": 1}
+_QUANTITY = {"type": ["string", "integer"], "pattern": r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$"}
+_STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
+_QUANTITIES = {"type": "object", "additionalProperties": {"$ref": "#/$defs/quantity"}}
+_SELECTOR = {"type": "object", "additionalProperties": False}
+_OWNED = (
+    "API_KEYS",
+    "DATA_DIR",
+    "ENGINE",
+    "ENGINE_API_KEY",
+    "ENGINE_FALLBACK_URLS",
+    "ENGINE_HOST",
+    "ENGINE_PORT",
+    "ENGINE_URL",
+    "HOST",
+    "INFERENCE_URL",
+    "MODEL",
+    "MODEL_PATH",
+    "PORT",
+    "REDIS_URL",
+    "SERVE_DATA_PARALLEL_SIZE",
+    "SERVE_NAME",
+    "SERVE_START_TIMEOUT_S",
+    "SERVE_STOP_TIMEOUT_S",
+    "SERVE_TENSOR_PARALLEL_SIZE",
+    "STARTUP_WAIT_S",
+    "STOP_WAIT_S",
+    "STORAGE_URL",
+    "STORE_KEY",
+    "STORE_URL",
+    "WEBHOOK_SECRET",
+)
+"""Settings that the chart itself makes from other values, or that are secret."""
+
+
+def _object(required: tuple[str, ...], **properties: object) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
+
+
+_LABEL_SELECTOR = _SELECTOR | {
+    "properties": {
+        "matchLabels": _STRINGS,
+        "matchExpressions": {
+            "type": "array",
+            "items": _object(
+                ("key", "operator"),
+                key=_TEXT,
+                operator={"enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
+                values={"type": "array", "items": {"type": "string"}},
+            ),
+        },
+    }
+}
+
+DEFINITIONS: dict[str, dict[str, Any]] = {
+    "quantity": _QUANTITY,
+    "strings": _STRINGS,
+    "resources": _object(("requests", "limits"), requests=_QUANTITIES, limits=_QUANTITIES),
+    "image": _object(
+        ("repository", "tag", "digest"),
+        repository=_TEXT,
+        tag={"type": "string"},
+        digest={"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+    ),
+    "settings": {
+        "type": "object",
+        "additionalProperties": False,
+        "patternProperties": {
+            "^(MEMLOOP|OTEL|HF|VLLM|SGLANG|NCCL)_[A-Z0-9_]+$": {"type": ["string", "number", "boolean"]}
+        },
+        "properties": {f"MEMLOOP_{name}": False for name in _OWNED},
+    },
+    "toleration": _object(
+        (),
+        key={"type": "string"},
+        operator={"enum": ["Exists", "Equal"]},
+        value={"type": "string"},
+        effect={"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
+        tolerationSeconds={"type": "integer"},
+    ),
+    "peer": _object(
+        (),
+        ipBlock=_object(("cidr",), cidr=_TEXT, **{"except": {"type": "array", "items": _TEXT}}),
+        namespaceSelector=_LABEL_SELECTOR,
+        podSelector=_LABEL_SELECTOR,
+    )
+    | {"minProperties": 1},
+    "parentRef": _object(
+        ("name",),
+        group={"type": "string"},
+        kind=_TEXT,
+        namespace=_TEXT,
+        name=_TEXT,
+        sectionName=_TEXT,
+        port={"type": "integer", "minimum": 1, "maximum": 65535},
+    ),
+    "model": _object(
+        ("name", "model"),
+        name={"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$"},
+        model=_TEXT,
+    ),
+}

@@ -1,1 +1,0 @@
-"""Grafana's dashboards as code: ``python -m deploy.observability.dashboards FOLDER`` writes their JSON files."""

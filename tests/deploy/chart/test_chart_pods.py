@@ -1,0 +1,204 @@
+"""What runs, and how: restricted, with the settings that its process reads, drained before it ends."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.chart.chart_release import FILES, ROOT, Object, Rendered, Values, changed, values_of
+
+SETTINGS = {
+    "gateway": ("services/gateway/gateway/settings.py", "GatewaySettings"),
+    "worker": ("services/gateway/gateway/settings.py", "WorkerSettings"),
+    "memory-store": ("services/memory-store/memory_store/settings.py", "Settings"),
+    "inference": ("services/inference/inference/settings.py", "LauncherSettings"),
+}
+SHARED = Path("packages/memloop/memloop/service/settings.py")
+CAPABILITIES = {"drop": ["ALL"]}
+
+
+def every_pod(chart: Rendered) -> Iterator[tuple[str, str, Object]]:
+    """File of values, owner, pod."""
+    for name in sorted(FILES):
+        for owner, pod in chart.objects(values_of(name)).pods():
+            yield name, owner, pod
+
+
+def fields_of(path: Path, wanted: str) -> set[str]:
+    """The names, as environment variables, of the fields of a settings class and its bases in the same file."""
+    classes = {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)}
+    found: set[str] = set()
+    for base in classes[wanted].bases:
+        if isinstance(base, ast.Name) and base.id in classes:
+            found |= fields_of(path, base.id)
+    for node in classes[wanted].body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            alias = re.search(r"AliasChoices\('(\w+)'\)", ast.unparse(node))
+            found.add(alias[1] if alias else f"MEMLOOP_{node.target.id.upper()}")
+    return found
+
+
+def read_by(process: str) -> set[str]:
+    path, name = SETTINGS[process]
+    return fields_of(ROOT / path, name) | fields_of(ROOT / SHARED, "ServiceSettings")
+
+
+def test_every_pod_fits_the_restricted_standard(chart: Rendered) -> None:
+    for name, owner, pod in every_pod(chart):
+        spec = pod["spec"]
+        where = f"{owner} of {name}"
+        assert spec["securityContext"]["runAsNonRoot"] is True, where
+        assert spec["securityContext"]["runAsUser"] >= 10000, where
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, where
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), where
+        for container in [*spec.get("initContainers", ()), *spec["containers"]]:
+            security = container["securityContext"]
+            assert security["allowPrivilegeEscalation"] is False, where
+            assert security["readOnlyRootFilesystem"] is True, where
+            assert security["capabilities"] == CAPABILITIES, where
+            assert "privileged" not in security, where
+        kinds = {next(iter(set(volume) - {"name"})) for volume in spec.get("volumes", ())}
+        assert kinds <= {"emptyDir", "persistentVolumeClaim", "configMap"}, where
+
+
+def test_no_pod_has_a_token(chart: Rendered) -> None:
+    for name, owner, pod in every_pod(chart):
+        assert pod["spec"]["automountServiceAccountToken"] is False, f"{owner} of {name}"
+    for name in FILES:
+        assert all(
+            one["automountServiceAccountToken"] is False for one in chart.objects(values_of(name)).of("ServiceAccount")
+        )
+
+
+def test_every_pod_has_an_account_that_is_made(chart: Rendered) -> None:
+    for name in FILES:
+        objects = chart.objects(values_of(name))
+        accounts = {one["metadata"]["name"] for one in objects.of("ServiceAccount")}
+        wanted = {pod["spec"].get("serviceAccountName") for owner, pod in objects.pods() if owner != "demo-smoke-test"}
+        assert wanted <= accounts
+
+
+def test_every_container_says_what_memory_it_needs_and_may_take(chart: Rendered) -> None:
+    for name, owner, pod in every_pod(chart):
+        for container in pod["spec"]["containers"]:
+            assert {"requests", "limits"} <= set(container["resources"]), f"{owner} of {name}"
+            assert "memory" in container["resources"]["limits"], f"{owner} of {name}"
+
+
+def test_no_object_is_a_secret_and_no_setting_holds_one(chart: Rendered) -> None:
+    for name in FILES:
+        objects = chart.objects(values_of(name))
+        assert objects.of("Secret") == []
+        data = {key for one in objects.of("ConfigMap") for key in one["data"]}
+        assert [key for key in data if re.search("KEY|SECRET|PASSWORD|TOKEN|REDIS_URL", key)] == []
+
+
+@pytest.mark.parametrize("process", SETTINGS)
+def test_every_setting_is_one_that_its_process_reads(chart: Rendered, process: str) -> None:
+    known = read_by(process)
+    seen: set[str] = set()
+    for name in sorted(FILES):
+        objects = chart.objects(values_of(name))
+        for owner, pod in objects.pods():
+            if pod["metadata"]["labels"]["app.kubernetes.io/component"] == process:
+                seen |= {key for key in objects.settings(owner) if key.startswith(("MEMLOOP_", "QDRANT_"))}
+    assert len(seen) > 2
+    assert seen - known == set()
+
+
+def test_the_names_of_settings_are_read_from_the_classes() -> None:
+    assert {"MEMLOOP_STOP_WAIT_S", "MEMLOOP_REDIS_URL", "MEMLOOP_LOG_LEVEL"} <= read_by("worker")
+    assert "MEMLOOP_STOP_WAIT_S" not in read_by("gateway")
+    assert {"QDRANT_URL", "QDRANT_API_KEY"} <= read_by("memory-store")
+
+
+@pytest.mark.parametrize("process", ["gateway", "worker", "memory-store", "inference-main"])
+def test_a_changed_setting_rolls_the_pods_of_its_process_alone(chart: Rendered, minimal: Values, process: str) -> None:
+    path = {"memory-store": "memoryStore", "inference-main": "inference.defaults"}.get(process, process)
+    name = "MEMLOOP_SERVE_SEED" if process == "inference-main" else "MEMLOOP_LOG_LEVEL"
+    before = dict(chart.objects(minimal).pods())
+    after = dict(chart.objects(changed(minimal, f"{path}.env", {name: "1"})).pods())
+    assert [owner for owner in before if before[owner] != after[owner]] == [f"demo-{process}"]
+
+
+def test_a_new_revision_of_the_secret_rolls_all_that_read_it(chart: Rendered, minimal: Values) -> None:
+    before = dict(chart.objects(minimal).pods())
+    after = dict(chart.objects(changed(minimal, "secrets.revision", "2")).pods())
+    rolled = {owner for owner in before if before[owner] != after[owner]}
+    assert rolled == {f"demo-{process}" for process in ("gateway", "worker", "memory-store", "inference-main")}
+
+
+def test_a_new_version_of_the_chart_alone_rolls_nothing(chart: Rendered, minimal: Values) -> None:
+    for _, pod in chart.objects(minimal).pods():
+        labels = pod["metadata"]["labels"]
+        assert "helm.sh/chart" not in labels or labels["app.kubernetes.io/component"] == "smoke-test"
+
+
+def test_a_rollout_never_takes_a_pod_away_before_its_successor_is_ready(chart: Rendered, minimal: Values) -> None:
+    for one in chart.objects(minimal).of("Deployment"):
+        assert one["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+
+
+def graceful_s(pod: Object) -> tuple[int, int]:
+    """How long a pod goes on taking requests, and how long its process then has, in seconds."""
+    sleep = pod["spec"]["containers"][0].get("lifecycle", {}).get("preStop", {}).get("sleep", {"seconds": 0})["seconds"]
+    return sleep, pod["spec"]["terminationGracePeriodSeconds"] - sleep
+
+
+def server_grace_s() -> int:
+    """What our server gives to requests that run when it is told to stop."""
+    text = (ROOT / "packages/memloop/memloop/service/run.py").read_text()
+    found = re.search(r"^_GRACE_S = (\d+)$", text, re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+@pytest.mark.parametrize("process", ["gateway", "memory-store"])
+def test_a_server_is_given_longer_than_its_own_drain(chart: Rendered, minimal: Values, process: str) -> None:
+    before_s, after_s = graceful_s(chart.objects(minimal).pod(f"demo-{process}"))
+    assert before_s >= 5
+    assert after_s >= server_grace_s() + 10
+
+
+@pytest.mark.parametrize("wait_s", [10, 600])
+def test_a_worker_is_given_longer_than_its_jobs(chart: Rendered, minimal: Values, wait_s: int) -> None:
+    objects = chart.objects(changed(minimal, "worker.stopWaitSeconds", wait_s))
+    assert objects.settings("demo-worker")["MEMLOOP_STOP_WAIT_S"] == str(wait_s)
+    assert graceful_s(objects.pod("demo-worker"))[1] >= wait_s + server_grace_s() + 10
+
+
+def test_an_engine_is_given_twice_its_stop_time_and_some(chart: Rendered, minimal: Values) -> None:
+    objects = chart.objects(changed(minimal, "inference.defaults", {"stopTimeoutSeconds": 300}))
+    assert objects.settings("demo-inference-main")["MEMLOOP_SERVE_STOP_TIMEOUT_S"] == "300"
+    assert graceful_s(objects.pod("demo-inference-main"))[1] >= 2 * 300 + 10
+
+
+def probe_s(probe: dict[str, Any]) -> int:
+    return probe["periodSeconds"] * probe["failureThreshold"]
+
+
+def test_an_engine_may_take_its_whole_start_time(chart: Rendered, minimal: Values) -> None:
+    objects = chart.objects(changed(minimal, "inference.defaults", {"startTimeoutSeconds": 7200}))
+    container = objects.pod("demo-inference-main")["spec"]["containers"][0]
+    assert objects.settings("demo-inference-main")["MEMLOOP_SERVE_START_TIMEOUT_S"] == "7200"
+    assert probe_s(container["startupProbe"]) > 7200
+    assert objects.named("Deployment", "demo-inference-main")["spec"]["progressDeadlineSeconds"] > 7200
+
+
+@pytest.mark.parametrize("process", ["gateway", "worker"])
+def test_gateway_and_worker_may_wait_for_the_engine(chart: Rendered, minimal: Values, process: str) -> None:
+    objects = chart.objects(changed(minimal, "engine.startupWaitSeconds", 5000))
+    assert objects.settings(f"demo-{process}")["MEMLOOP_STARTUP_WAIT_S"] == "5000"
+    assert probe_s(objects.pod(f"demo-{process}")["spec"]["containers"][0]["startupProbe"]) > 5000
+
+
+@pytest.mark.parametrize("process", ["gateway", "worker", "memory-store"])
+def test_a_lost_dependency_stops_a_rollout_but_takes_no_running_pod_out(
+    chart: Rendered, minimal: Values, process: str
+) -> None:
+    container = chart.objects(minimal).pod(f"demo-{process}")["spec"]["containers"][0]
+    paths = [container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "readiness", "liveness")]
+    assert paths == ["/readyz", "/livez", "/livez"]

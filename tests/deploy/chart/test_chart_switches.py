@@ -1,0 +1,193 @@
+"""Autoscaling, monitoring, doors to the outside, the trainer; and what is refused."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import helm_python as helm
+import pytest
+
+from tests.deploy.chart.chart_release import CHART, FILES, ROOT, Rendered, Values, changed, values_of
+
+METRICS = ("services/gateway/gateway/metrics.py", "services/inference/inference/metrics.py")
+WORDS = {"sum", "max", "by", "queue"}
+
+
+def metric_names(path: Path) -> set[str]:
+    """The names that a metrics module gives to its gauges."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    gauges = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Gauge"]
+    return {str(call.args[0].value) for call in gauges if isinstance(call.args[0], ast.Constant)}
+
+
+def queries(chart: Rendered) -> dict[str, list[str]]:
+    objects = chart.objects(values_of("keda")).of("ScaledObject")
+    return {
+        one["metadata"]["name"]: [trigger["metadata"]["query"] for trigger in one["spec"]["triggers"]]
+        for one in objects
+    }
+
+
+def test_scaling_asks_for_metrics_that_the_processes_have(chart: Rendered) -> None:
+    known = {name for path in METRICS for name in metric_names(ROOT / path)}
+    asked = {
+        word
+        for found in queries(chart).values()
+        for query in found
+        for word in re.findall(r"[a-z_]+", re.sub(r"\{.*?\}", "", query))
+    }
+    assert asked - WORDS == {"job_queue_depth", "job_queue_waiting_seconds", "inference_engine_requests_waiting"}
+    assert asked - WORDS <= known
+
+
+def test_the_worker_scales_on_depth_and_on_the_oldest_wait(chart: Rendered) -> None:
+    chosen = '{namespace="memloop",job="worker"}'
+    assert queries(chart)["demo-worker"] == [
+        f"sum(max by (queue) (job_queue_depth{chosen}))",
+        f"max(job_queue_waiting_seconds{chosen})",
+    ]
+
+
+def test_an_engine_scales_on_its_own_waiting_requests(chart: Rendered) -> None:
+    [query] = queries(chart)["demo-inference-main"]
+    assert 'service="demo-inference-main"' in query
+
+
+@pytest.mark.parametrize("file", sorted(FILES))
+def test_what_is_scaled_has_no_fixed_number_of_replicas_and_one_scaler(chart: Rendered, file: str) -> None:
+    objects = chart.objects(values_of(file))
+    scalers = [*objects.of("HorizontalPodAutoscaler"), *objects.of("ScaledObject")]
+    scaled = [one["spec"]["scaleTargetRef"]["name"] for one in scalers]
+    assert len(scaled) == len(set(scaled))
+    fixed = {one["metadata"]["name"] for one in objects.of("Deployment") if "replicas" in one["spec"]}
+    assert fixed == {one["metadata"]["name"] for one in objects.of("Deployment")} - set(scaled)
+
+
+def test_monitors_name_jobs_as_every_deployment_does(chart: Rendered) -> None:
+    objects = chart.objects(values_of("trial"))
+    ends = [end for one in objects.of("ServiceMonitor") for end in one["spec"]["endpoints"]]
+    ends += [end for one in objects.of("PodMonitor") for end in one["spec"]["podMetricsEndpoints"]]
+    jobs = {end["relabelings"][0]["replacement"] for end in ends}
+    assert jobs == {"gateway", "worker", "memory-store", "inference", "engine", "qdrant"}
+
+
+def test_monitors_name_ports_that_there_are(chart: Rendered) -> None:
+    objects = chart.objects(values_of("everything"))
+    for monitor in objects.of("ServiceMonitor"):
+        service = objects.named("Service", monitor["metadata"]["name"])
+        names = {port["name"] for port in service["spec"]["ports"]}
+        assert {end["port"] for end in monitor["spec"]["endpoints"]} <= names
+        assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+
+
+def test_every_rule_file_is_a_prometheus_rule_as_it_stands(chart: Rendered) -> None:
+    paths = sorted((CHART / "observability").glob("*.yml"))
+    rules = chart.objects(values_of("keda")).of("PrometheusRule")
+    assert [one["metadata"]["name"] for one in rules] == [f"demo-{path.stem}" for path in paths]
+
+
+def test_every_dashboard_is_a_config_map_as_it_stands(chart: Rendered) -> None:
+    paths = sorted((CHART / "observability/dashboards").glob("*.json"))
+    found = [
+        one
+        for one in chart.objects(values_of("keda")).of("ConfigMap")
+        if one["metadata"]["labels"].get("grafana_dashboard") == "1"
+    ]
+    assert [json.loads(one["data"][path.name]) for one, path in zip(found, paths, strict=True)] == [
+        json.loads(path.read_text()) for path in paths
+    ]
+
+
+@pytest.mark.parametrize("kind", ["Ingress", "HTTPRoute"])
+def test_health_and_metrics_are_not_served_to_the_outside(chart: Rendered, kind: str) -> None:
+    text = json.dumps(chart.objects(values_of("everything")).of(kind))
+    assert "/v1" in text
+    assert not re.search(r'"/(metrics|livez|readyz)?"', text)
+
+
+def test_an_ingress_serves_each_host_with_the_certificate(chart: Rendered) -> None:
+    [ingress] = chart.objects(values_of("ingress-tls")).of("Ingress")
+    hosts = ["memory.example.com", "memory.example.org"]
+    assert ingress["spec"]["tls"] == [{"secretName": "memory-tls", "hosts": hosts}]
+    assert [rule["host"] for rule in ingress["spec"]["rules"]] == hosts
+
+
+def test_the_external_secret_fills_the_secret_that_the_processes_read(chart: Rendered) -> None:
+    objects = chart.objects(values_of("external-secrets"))
+    [external] = objects.of("ExternalSecret")
+    read = {
+        entry["valueFrom"]["secretKeyRef"]["name"]
+        for _, pod in objects.pods()
+        for entry in pod["spec"]["containers"][0].get("env", ())
+        if "valueFrom" in entry
+    }
+    assert read == {external["spec"]["target"]["name"]} == {"demo-secrets"}
+
+
+def test_gpus_are_split_over_copies_of_the_model(chart: Rendered) -> None:
+    objects = chart.objects(values_of("gpu-vllm"))
+    settings = objects.settings("demo-inference-reader")
+    assert settings["MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE"] == "2"
+    assert settings["MEMLOOP_SERVE_DATA_PARALLEL_SIZE"] == "2"
+    container = objects.pod("demo-inference-reader")["spec"]["containers"][0]
+    assert container["resources"]["limits"] == {"memory": "256Gi", "nvidia.com/gpu": 4}
+
+
+def test_the_engine_chooses_the_image(chart: Rendered) -> None:
+    image = chart.objects(values_of("sglang")).pod("demo-inference-reader")["spec"]["containers"][0]["image"]
+    assert image == "memloop/inference-sglang:0.1.0"
+
+
+def test_the_trainer_runs_on_its_own_cluster_or_on_one_that_is_there(chart: Rendered) -> None:
+    [own] = chart.objects(values_of("ray-trainer")).of("RayJob")
+    assert own["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["replicas"] == 4
+    [shared] = chart.objects(values_of("ray-cluster")).of("RayJob")
+    assert shared["spec"]["clusterSelector"] == {"ray.io/cluster": "training"}
+    assert "rayClusterSpec" not in shared["spec"]
+
+
+REFUSED: dict[str, tuple[dict[str, object], str]] = {
+    "misspelt": ({"gatewy": {}}, "additional properties 'gatewy' not allowed"),
+    "misspelt-below": ({"gateway.replica": 3}, "additional properties 'replica' not allowed"),
+    "misspelt-in-a-model": ({"inference.models": [{"name": "a", "model": "b", "gpu": 1}]}, "'gpu' not allowed"),
+    "no-redis": ({"redis.url": ""}, "redis.url is needed"),
+    "no-redis-scheme": ({"redis.url": "redis.example"}, "/redis/url"),
+    "password-in-a-url": ({"redis.url": "redis://:secret@redis:6379"}, "/redis/url"),
+    "no-qdrant": ({"qdrant.url": ""}, "qdrant.url is needed"),
+    "two-redises": ({"redis.enabled": True}, "redis.enabled makes a Redis of the release's own"),
+    "two-qdrants": ({"qdrant.enabled": True}, "qdrant.enabled makes a Qdrant of the release's own"),
+    "no-secret": ({"secrets.existingSecret": ""}, "secrets.existingSecret is needed"),
+    "two-secrets": (
+        {"secrets.externalSecret": {"enabled": True, "storeName": "vault"}},
+        "secrets.externalSecret makes the Secret",
+    ),
+    "no-store": ({"secrets": {"externalSecret": {"enabled": True}}}, "secrets.externalSecret.storeName is needed"),
+    "no-engine": ({"inference.models": []}, "engine.urls is needed when inference.models is empty"),
+    "models-without-router": (
+        {"inference.models": [{"name": "a", "model": "A"}, {"name": "b", "model": "B"}]},
+        r"inference.models serve different models \(A, B\): give engine.urls of a router",
+    ),
+    "odd-gpus": ({"inference.defaults": {"gpus": 3, "dataParallelSize": 2}}, "must be a multiple of dataParallelSize"),
+    "stuck-rollout": ({"inference.defaults": {"maxSurge": 0}}, "nothing could be replaced"),
+    "no-prometheus": ({"worker.autoscaling": {"mode": "queue"}}, "keda.prometheusUrl is needed"),
+    "unknown-mode": ({"gateway.autoscaling": {"mode": "queue"}}, "/gateway/autoscaling/mode"),
+    "no-gateway": ({"httpRoute.enabled": True}, "httpRoute.parentRefs is needed"),
+    "no-number": ({"gateway.replicas": "two"}, "/gateway/replicas"),
+    "no-replica": ({"worker.replicas": 0}, "/worker/replicas"),
+    "no-quantity": ({"redis.size": "8 GB"}, "/redis/size"),
+    "secret-as-a-setting": ({"gateway.env": {"MEMLOOP_API_KEYS": "acme:00"}}, "/gateway/env/MEMLOOP_API_KEYS"),
+    "setting-of-the-chart": ({"worker.env": {"MEMLOOP_PORT": "1"}}, "/worker/env/MEMLOOP_PORT"),
+    "no-setting": ({"memoryStore.env": {"PATH": "/x"}}, "additional properties 'PATH'"),
+    "no-digest": ({"images.gateway.digest": "latest"}, "/images/gateway/digest"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_wrong_values_are_refused_with_the_reason(chart: Rendered, minimal: Values, case: str) -> None:
+    changes, complaint = REFUSED[case]
+    values = minimal
+    for path, new in changes.items():
+        values = changed(values, path, new)
+    with pytest.raises(helm.HelmError, match=complaint):
+        chart.objects(values)
