@@ -39,6 +39,7 @@ _A_OWNS = (
     "/v1/admin/keys",
     "/v1/admin/audit",
     "/v1/admin/audit?kind=denied",
+    "/v1/admin/trace-settings",
     "/v1/files",
     "/v1/files/{file}",
     "/v1/files/{file}/content",
@@ -147,6 +148,8 @@ async def _everything_of_a(world: World) -> dict[str, str]:
     def said(text: str, **fields: object) -> object:
         return {"messages": [{"role": "user", "content": text}], "user_id": "alice", **fields}
 
+    switched = await world.call(OPERATOR_KEY, "PUT", "/v1/admin/trace-settings", {"enabled": True, "tenant": "a"})
+    assert switched.status == 200, switched.raw
     async with working(world.gateway.services, world.settings):
         event = await post("/v1/memory/add", said(f"Tea at five. {CANARY}", infer=False))
         await post("/v1/memory/add", said(f"Coffee at six. {CANARY}", infer=False))

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.worker import working
 from memloop.wire.memory import Buffer, Namespace, Source
-from tests.fakes.job_engine import engine_server
+from tests.fakes.job_engine import Body, Reply, add_memory, engine_server
 from tests.fakes.real_store import real_store
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.long_reads import reader
@@ -28,6 +28,11 @@ def places_of_secret(**folders: Path) -> set[str]:
 
 def said(text: str, **fields: object) -> dict[str, object]:
     return {"messages": [{"role": "user", "content": text}], "user_id": "alice", **fields}
+
+
+def decider(body: Body) -> Reply:
+    """Remembers whatever it is asked to decide on."""
+    return add_memory(f"Noted. {SECRET}") if "tools" in body else reader(body)
 
 
 async def everywhere(gateway: Gateway) -> None:
@@ -56,11 +61,15 @@ async def test_after_erase_and_flush_a_secret_is_in_no_file_and_no_log(
     redis = RedisServer.start(appendonly=True)
     try:
         async with AsyncExitStack() as stack:
-            engine = await stack.enter_async_context(engine_server(reader))
+            engine = await stack.enter_async_context(engine_server(decider))
             store = await stack.enter_async_context(real_store(redis.url, tmp_path))
             settings = settings_for(redis.url, engine_url=engine.url, store_url=store, sync_wait_s=2.0, stop_wait_s=0.0)
             gateway = await stack.enter_async_context(running_gateway(settings))
             async with working(gateway.services, settings):
+                await gateway.services.traces.records.enable("local")
+                decided = await gateway.post("/v1/memory/add", said(f"Decide. {SECRET}", sync=True))
+                assert decided.json["memories"], decided.raw
+                assert (await gateway.services.traces.records.settings("local")).kept == 1
                 await everywhere(gateway)
             assert (await gateway.post("/v1/memory/add", said(f"Waits. {SECRET}"))).status == 202
             assert places_of_secret(store=tmp_path, redis=redis.folder) == {"store", "redis"}

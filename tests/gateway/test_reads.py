@@ -15,6 +15,9 @@ from gateway.jobs import Jobs
 from gateway.metrics import Metrics
 from gateway.read_records import ReadJob
 from gateway.reads import ReadingTools, new_record, run_read
+from gateway.traces.keeper import TraceKeeper
+from gateway.traces.records import TraceRecords
+from gateway.traces.redaction import RuleRedactor
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import ChatModel, Prompt
 from memloop.profiles import load_profile
@@ -43,7 +46,10 @@ ONE_REREAD = [
 async def tools(redis_url: str, model: ChatModel) -> AsyncGenerator[ReadingTools]:
     metrics = Metrics(new_registry())
     async with connected(redis_url) as redis:
-        yield ReadingTools(model, load_profile("default"), EstimatingSplitter(), Jobs(redis), metrics, max_chars=10_000)
+        traces = TraceKeeper(TraceRecords(redis, keep_s=60.0, most=10), RuleRedactor, 10_000, count=print)
+        yield ReadingTools(
+            model, load_profile("default"), EstimatingSplitter(), Jobs(redis), metrics, max_chars=10_000, traces=traces
+        )
 
 
 def job(**changes: Any) -> ReadJob:

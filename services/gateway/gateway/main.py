@@ -13,7 +13,7 @@ from gateway.document import describe
 from gateway.mcp.host import McpHost
 from gateway.metrics import Metrics
 from gateway.rate_headers import RateHeaders
-from gateway.routes import admin, chat, files, long_read, mcp, mem0, memory, models
+from gateway.routes import admin, chat, files, long_read, mcp, mem0, memory, models, traces
 from gateway.services import Services, open_services
 from gateway.settings import GatewaySettings
 from gateway.static_keys import load_static_keys
@@ -57,6 +57,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
             mem0.router,
             mcp.router,
             admin.router,
+            traces.router,
         ),
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
         registry=registry,

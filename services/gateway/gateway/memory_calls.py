@@ -91,7 +91,7 @@ async def search(asked: StoreSearch, services: Services) -> SearchResult:
 
 
 async def erase_everywhere(namespace: Namespace, services: Services) -> Erased:
-    """Items, buffers, waiting writes, events, and answers kept for an idempotency key. Raises as ``erase`` does."""
-    erased = await erase(namespace, jobs=services.jobs, store=services.store)
+    """All of it, and the answers that were kept for an idempotency key. Raises as ``erase`` does."""
+    erased = await erase(namespace, jobs=services.jobs, store=services.store, traces=services.traces.records)
     await services.idempotency.forget(namespace.tenant, subject_of_user(namespace.user_id))
     return erased

@@ -23,6 +23,8 @@ from gateway.checkpoints import Journal, JournalCheckpoints
 from gateway.jobs import MemoryJob
 from gateway.metrics import Metrics
 from gateway.runner import Hold
+from gateway.traces.capture import HeardIndex, HeardModel
+from gateway.traces.keeper import Served, TraceKeeper
 from gateway.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
@@ -83,6 +85,8 @@ class WriterTools:
     splitter: Splitter
     metrics: Metrics
     limits: BufferLimits
+    traces: TraceKeeper
+    served: Served
 
 
 class MemoryWrite:
@@ -169,15 +173,21 @@ class MemoryWrite:
 
     async def _decide(self, number: int, turns: Sequence[Source]) -> _Round:
         """Ask MemReader. Each counted attempt asks anew; after an outage or a crash its paid replies are replayed."""
-        checkpoints = JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}")
+        namespace, traces = self._job.namespace, self._tools.traces
+        model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
+        index = NamespaceIndex(self._tools.store, namespace)
+        heard = await traces.listen(namespace.tenant)
         result = await decide(
             turns,
-            model=Journaled(self._tools.model, checkpoints),
-            index=NamespaceIndex(self._tools.store, self._job.namespace),
+            model=HeardModel(model, heard) if heard else model,
+            index=HeardIndex(index, heard) if heard else index,
             profile=self._tools.profile,
             may_buffer=self._may_buffer(turns),
         )
         self._count(result)
+        if heard:
+            trace_id = f"{self._job.event_id}.{number}"
+            await traces.keep_write(heard, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served)
         return _round(result)
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:

@@ -111,6 +111,12 @@ class Metrics:
         self.longread_webhooks = Counter(
             "longread_webhooks", "Attempts to deliver a webhook, by outcome.", ("outcome",), registry=registry
         )
+        self.traces = Counter(
+            "loop_traces",
+            "Runs of loops that were listened to, by what became of their trace.",
+            ("outcome",),
+            registry=registry,
+        )
         self.upstream_abort = Counter(
             "upstream_abort", "Engine requests aborted because the client left.", registry=registry
         )
@@ -186,6 +192,7 @@ class Metrics:
             (self.longread_chunks, get_args(Strategy)),
             (self.longread_slips, NO_SLIPS.counts),
             (self.longread_ended, ("completed", "incomplete", "cancelled", "failed", "refused")),
+            (self.traces, ("kept", "too_long", "off", "lost")),
             (self.longread_webhooks, ("delivered", "gone", "failed", "refused", "dead")),
         ):
             for value in values:

@@ -21,6 +21,8 @@ from gateway.read_documents import chunks_of
 from gateway.read_records import ReadJob
 from gateway.reading_plan import ReadingPlan, plan_read
 from gateway.services import Services
+from gateway.traces.capture import Heard, HeardChunks, HeardModel
+from gateway.traces.keeper import Served, TraceKeeper
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
 from memloop.loops.journal import Journaled
@@ -31,7 +33,7 @@ from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
 from memloop.service.tracing import span
-from memloop.wire.errors import DependencyError, MemloopError
+from memloop.wire.errors import DependencyError, MemloopError, NotFound
 from memloop.wire.long_read import LongRead, Progress, ReadOutput
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
 
@@ -48,6 +50,7 @@ class ReadingTools:
     jobs: Jobs
     metrics: Metrics
     max_chars: int
+    traces: TraceKeeper
     files: FileRecords | None = None
 
     @classmethod
@@ -60,6 +63,7 @@ class ReadingTools:
             jobs=services.jobs,
             metrics=services.metrics,
             max_chars=services.settings.max_document_chars,
+            traces=services.traces,
             files=services.files,
         )
 
@@ -105,8 +109,10 @@ async def run_read(
         await account.begin(len(chunks))
         watched = WatchedModel(tools.model, tools.metrics, model_id=job.request.model, operation="long_read")
         journaled = Journaled(watched, checkpoints)
+        heard = await tools.traces.listen(job.tenant)
         try:
-            results = await _read(job, chunks, plan, _budgeted(journaled, job, plan, len(chunks), started_at), account)
+            model = _budgeted(journaled, job, plan, len(chunks), started_at)
+            results = await _read(job, *_heard(chunks, model, heard), plan, account)
             account.completed(results)
         except BudgetSpent as spent:
             results = []
@@ -116,11 +122,37 @@ async def run_read(
             await cite(account, chunks)
     for question, result in zip(job.request.asked, results, strict=False):
         await save_memory(job, question, result.memory, tools.jobs)
-    return await account.close()
+    ended = await account.close()
+    if heard and results:
+        await _keep_trace(job, plan, heard, results, tools)
+    return ended
+
+
+def _heard(chunks: Chunks, model: ChatModel, heard: Heard | None) -> tuple[Chunks, ChatModel]:
+    """Both, listened to when somebody listens."""
+    return (HeardChunks(chunks, heard), HeardModel(model, heard)) if heard else (chunks, model)
+
+
+async def _keep_trace(
+    job: ReadJob, plan: ReadingPlan, heard: Heard, results: list[ReadResult], tools: ReadingTools
+) -> None:
+    await tools.traces.keep_read(
+        heard,
+        list(zip(job.request.asked, results, strict=True)),
+        trace_id=job.read_id,
+        tenant=job.tenant,
+        strategy=job.request.strategy,
+        served=Served(job.request.model, plan.profile.ref),
+    )
+    with suppress(DependencyError):
+        try:
+            await tools.jobs.read_records.get(job.tenant, job.read_id)
+        except NotFound:  # deleted while the trace was kept
+            await tools.traces.records.forget_one(job.tenant, job.read_id)
 
 
 async def _read(
-    job: ReadJob, chunks: Chunks, plan: ReadingPlan, model: ChatModel, account: ReadAccount
+    job: ReadJob, chunks: Chunks, model: ChatModel, plan: ReadingPlan, account: ReadAccount
 ) -> list[ReadResult]:
     request = job.request
     return await read_questions(

@@ -27,6 +27,9 @@ from gateway.model import loop_model
 from gateway.rates import RateLimits, Rates
 from gateway.settings import GatewaySettings
 from gateway.static_keys import load_static_keys
+from gateway.traces.keeper import TraceKeeper
+from gateway.traces.records import TraceRecords
+from gateway.traces.redaction import redactor_at
 from gateway.webhooks.addresses import AddressRules, networks_of
 from gateway.webhooks.rules import WebhookRules
 from gateway.webhooks.signing import WebhookSecrets
@@ -60,6 +63,7 @@ class Services:
     files: FileRecords | None
     """None without a storage."""
     webhooks: WebhookRules
+    traces: TraceKeeper
 
     def stored_files(self) -> FileRecords:
         """The files. Raises NotSupported when no storage is configured."""
@@ -108,6 +112,7 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
             rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
             files=_files(settings, redis, jobs),
             webhooks=_webhooks(settings),
+            traces=_traces(settings, redis, metrics),
         )
 
 
@@ -124,6 +129,15 @@ def _files(settings: GatewaySettings, redis: Redis, jobs: Jobs) -> FileRecords |
         return None
     blobs = Blobs(redis, Storage.at(settings.storage_url), tenant_bytes=settings.tenant_storage_bytes)
     return FileRecords(redis, jobs.files, blobs, tenant_files=settings.tenant_files)
+
+
+def _traces(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> TraceKeeper:
+    return TraceKeeper(
+        records=TraceRecords(redis, keep_s=settings.trace_keep_s, most=settings.tenant_traces),
+        new_redactor=redactor_at(settings.trace_redactor),
+        max_chars=settings.max_trace_chars,
+        count=lambda outcome: metrics.traces.labels(outcome).inc(),
+    )
 
 
 def _webhooks(settings: GatewaySettings) -> WebhookRules:

@@ -6,6 +6,7 @@ from typing import Self
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from gateway.traces.redaction import redactor_at
 from gateway.webhooks.addresses import networks_of
 from gateway.webhooks.signing import WebhookSecrets
 from memloop.service import ServiceSettings
@@ -87,6 +88,14 @@ class GatewaySettings(ServiceSettings):
     sync_wait_s: float = Field(default=60.0, gt=0)
     """How long a memory add with ``sync`` waits for its event before it answers 202."""
 
+    trace_keep_s: float = Field(default=30 * DAY_S, ge=60)
+    tenant_traces: int = Field(default=10_000, ge=1)
+    """How long, and how many, traces for training are kept of a tenant that asked for it."""
+    max_trace_chars: int = Field(default=MIB, ge=1)
+    """A longer run is not kept."""
+    trace_redactor: str = ""
+    """``package.module:function`` that makes a function from text to redacted text; empty is ours."""
+
     webhook_secret: SecretStr | None = None
     """``whsec_`` and the base64 of 24 to 64 random bytes. While it is changed: the new one, a comma, the old one."""
     webhook_allow_http: bool = False
@@ -108,6 +117,11 @@ class GatewaySettings(ServiceSettings):
     def _webhooks(self) -> Self:
         networks_of(self.webhook_allow_networks)
         WebhookSecrets.parse(self.webhook_secret.get_secret_value() if self.webhook_secret else "")
+        return self
+
+    @model_validator(mode="after")
+    def _traces(self) -> Self:
+        redactor_at(self.trace_redactor)
         return self
 
     @model_validator(mode="after")

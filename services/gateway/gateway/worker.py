@@ -34,6 +34,7 @@ from gateway.redis_state import redis_state
 from gateway.runner import Runner, RunnerOptions
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
+from gateway.traces.keeper import Served
 from gateway.turn_batches import BufferLimits
 from gateway.webhooks.handler import DeliveryHandler
 from memloop.service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
@@ -171,6 +172,8 @@ def _writer_tools(services: Services, limits: BufferLimits) -> WriterTools:
         splitter=services.splitter,
         metrics=services.metrics,
         limits=limits,
+        traces=services.traces,
+        served=Served(services.model, services.profile.ref),
     )
 
 

@@ -14,6 +14,12 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     ],
     "DELETE /v1/admin/keys/{key_id}": [Attempt("/v1/admin/keys/{key}")],
     "GET /v1/admin/webhook-secret": [Attempt("/v1/admin/webhook-secret", status=403)],
+    "GET /v1/admin/trace-settings": [Attempt("/v1/admin/trace-settings", status=403)],
+    "PUT /v1/admin/trace-settings": [
+        Attempt("/v1/admin/trace-settings", {"enabled": False}, 200, lambda body: body["tenant"] == "b"),
+        Attempt("/v1/admin/trace-settings", {"enabled": False, "tenant": "a"}, 403),
+    ],
+    "GET /v1/admin/traces": [Attempt("/v1/admin/traces", status=403)],
     "GET /v1/admin/audit": [
         Attempt("/v1/admin/audit", status=403),
         Attempt("/v1/admin/audit?kind=denied", status=403),

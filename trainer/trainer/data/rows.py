@@ -1,8 +1,8 @@
 """The rows that training reads, in verl's columns: one prompt each for RL, or one conversation each for SFT.
 
-Every RL row has ``data_source``, ``prompt``, ``ability``, ``reward_model``, ``extra_info`` and ``agent_name``; what the
-loop works on stands beside them (``context`` for the reading loops, ``turns`` and ``stored`` for the memory writer).
-verl hands all columns to the agent loop.
+Every RL row has ``data_source``, ``prompt``, ``ability``, ``reward_model``, ``extra_info`` and ``agent_name``. What the
+loop works on is ``context`` and ``extra_info.question`` for the reading loops, ``extra_info.conversation`` and
+``extra_info.memories`` (what the store holds) for the memory writer. verl hands all columns to the agent loop.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from memloop.ports import Recalled
 from memloop.wire.chat import ChatMessage, Json
-from memloop.wire.memory import Action, Source
+from memloop.wire.memory import Source
 
 AgentName: TypeAlias = Literal["memagent", "memreread", "memreader"]
 
@@ -51,23 +51,25 @@ def writing_row(
     id_: str,
     turns: Sequence[Source],
     stored: Sequence[Recalled],
-    actions: Sequence[Action],
-    memories: Sequence[str],
+    gold: Sequence[str],
 ) -> Json:
-    """A row of ``schemas.WRITING``: what was said, what the store holds, and what should become of it."""
+    """A row of ``schemas.WRITING``: what was said, what the store holds, and the gold decision in words.
+
+    ``gold`` is ``add`` and then the memories, or ``buffer`` or ``ignore`` alone.
+    """
     said = "\n".join(f"[{turn.role}]: {turn.content}" for turn in turns)
     return {
-        **_common(data_source, said, memories, "memreader"),
-        "turns": [
-            {
-                "role": turn.role,
-                "content": turn.content,
-                "timestamp": turn.timestamp.isoformat() if turn.timestamp else None,
-            }
-            for turn in turns
-        ],
-        "stored": [{"id": each.id, "text": each.text, "valid_from": each.valid_from.isoformat()} for each in stored],
-        "extra_info": {"index": index, "id": id_, "actions": list(actions)},
+        **_common(data_source, said, gold, "memreader"),
+        "context": "",
+        "extra_info": {
+            "index": index,
+            "id": id_,
+            "question": gold[0],
+            "conversation": [turn.model_dump(mode="json", include={"role", "content", "timestamp"}) for turn in turns],
+            "memories": [
+                {"id": each.id, "text": each.text, "valid_from": each.valid_from.isoformat()} for each in stored
+            ],
+        },
     }
 
 
@@ -78,15 +80,20 @@ def conversation_row(
     id_: str,
     kind: str,
     messages: Sequence[ChatMessage],
+    learned: Sequence[int],
     tools: Sequence[Json] = (),
     thinking: bool = False,
 ) -> Json:
-    """A row of ``schemas.CONVERSATION``; ``kind`` names the sort of turn or trace."""
+    """A row of ``schemas.CONVERSATION``; ``kind`` names the sort of turn or trace.
+
+    ``learned`` are the places in ``messages`` of the replies to imitate; the others are what led there.
+    """
     return {
         "data_source": data_source,
         "messages": [message.model_dump(mode="json", exclude_none=True) for message in messages],
         "tools": json.dumps(list(tools), ensure_ascii=False) if tools else None,
         "enable_thinking": thinking,
+        "learned": list(learned),
         "extra_info": {"index": index, "id": id_, "kind": kind},
     }
 

@@ -16,7 +16,10 @@ _COMMON = [
     ("ability", pa.string()),
     ("reward_model", pa.struct([("style", pa.string()), ("ground_truth", _TEXTS)])),
     ("agent_name", pa.string()),
+    ("context", pa.string()),
 ]
+_TURN = pa.struct([("role", pa.string()), ("content", pa.string()), ("timestamp", pa.string())])
+_HELD = pa.struct([("id", pa.string()), ("text", pa.string()), ("valid_from", pa.string())])
 _READING_INFO = pa.struct(
     [
         ("index", pa.int64()),
@@ -26,16 +29,19 @@ _READING_INFO = pa.struct(
         ("evidence", pa.list_(pa.int64())),
     ]
 )
-READING: Final[Any] = pa.schema([*_COMMON, ("context", pa.string()), ("extra_info", _READING_INFO)])
-"""Rows of the reading loops."""
-
-_TURN = pa.struct([("role", pa.string()), ("content", pa.string()), ("timestamp", pa.string())])
-_STORED = pa.struct([("id", pa.string()), ("text", pa.string()), ("valid_from", pa.string())])
-_WRITING_INFO = pa.struct([("index", pa.int64()), ("id", pa.string()), ("actions", _TEXTS)])
-WRITING: Final[Any] = pa.schema(
-    [*_COMMON, ("turns", pa.list_(_TURN)), ("stored", pa.list_(_STORED)), ("extra_info", _WRITING_INFO)]
+_WRITING_INFO = pa.struct(
+    [
+        ("index", pa.int64()),
+        ("id", pa.string()),
+        ("question", pa.string()),
+        ("conversation", pa.list_(_TURN)),
+        ("memories", pa.list_(_HELD)),
+    ]
 )
-"""Rows of the memory writer; the ground truth is the memories of a perfect one, ``actions`` what it may do."""
+READING: Final[Any] = pa.schema([*_COMMON, ("extra_info", _READING_INFO)])
+"""Rows of the reading loops."""
+WRITING: Final[Any] = pa.schema([*_COMMON, ("extra_info", _WRITING_INFO)])
+"""Rows of the memory writer; the ground truth is the gold decision: its action, then what it stores."""
 
 _CALL = pa.struct(
     [
@@ -59,7 +65,11 @@ CONVERSATION: Final[Any] = pa.schema(
         ("messages", pa.list_(_MESSAGE)),
         ("tools", pa.string()),
         ("enable_thinking", pa.bool_()),
+        ("learned", pa.list_(pa.int64())),
         ("extra_info", pa.struct([("index", pa.int64()), ("id", pa.string()), ("kind", pa.string())])),
     ]
 )
-"""Rows to imitate: messages as the served loop showed and heard them; ``tools`` is JSON, the list that it sent."""
+"""Rows to imitate: messages as the served loop showed and heard them; ``tools`` is JSON, the list that it sent.
+
+``learned`` are the places of the replies to learn.
+"""

@@ -8,9 +8,12 @@ from pydantic import Field
 from memloop.wire.base import Wire
 
 AuditKind: TypeAlias = Literal["admin", "denied", "unauthenticated"]
-"""``admin``: keys made, rotated, revoked. ``denied``: a known key without the scope, or after another tenant's things.
+"""``admin``: keys made, rotated, revoked; traces switched, exported. ``denied``: a known key without the scope, or
+after another tenant's things.
 ``unauthenticated``: no known key; it belongs to no tenant."""
-AuditAction: TypeAlias = Literal["key.created", "key.rotated", "key.revoked", "denied"]
+AuditAction: TypeAlias = Literal[
+    "key.created", "key.rotated", "key.revoked", "traces.enabled", "traces.disabled", "traces.exported", "denied"
+]
 
 
 class AuditEntry(Wire):

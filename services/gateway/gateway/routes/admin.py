@@ -48,7 +48,7 @@ async def create_key(request: Request, services: ServicesDep, principal: Princip
     secret = new_secret()
     record = KeyRecord(
         id=new_key_id(),
-        tenant=_managed(principal, asked.tenant),
+        tenant=managed(principal, asked.tenant),
         name=asked.name,
         prefix=prefix_of(secret),
         scopes=tuple(sorted(set(asked.scopes))),
@@ -66,7 +66,7 @@ async def list_keys(
     services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None, cursor: KeyCursor = None, limit: Limit = 20
 ) -> KeyPage:
     """A tenant's keys, newest first. Configured keys are not among them."""
-    found = await services.key_records.page(_managed(principal, tenant), cursor=cursor, limit=limit + 1)
+    found = await services.key_records.page(managed(principal, tenant), cursor=cursor, limit=limit + 1)
     data = tuple(found[:limit])
     return KeyPage(data=data, next_cursor=data[-1].id if len(found) > limit else None)
 
@@ -112,18 +112,18 @@ async def read_audit(
     """Who changed which key, who was denied what; newest first. Callers without a known key: for the operator only."""
     if kind == "unauthenticated" and not principal.is_operator:
         raise Forbidden("Only the operator's keys may see those.", param="kind", code="permission_denied")
-    whose = "" if kind == "unauthenticated" else _managed(principal, tenant)
+    whose = "" if kind == "unauthenticated" else managed(principal, tenant)
     return await services.auditor.log.page(kind, whose, cursor=cursor, limit=limit)
 
 
 @router.get("/webhook-secret")
 async def read_webhook_secret(services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None) -> WebhookSecret:
     """The secret with which a tenant's receiver verifies its webhooks."""
-    whose = _managed(principal, tenant)
+    whose = managed(principal, tenant)
     return WebhookSecret(tenant=whose, secret=services.webhooks.signed().of(whose))
 
 
-def _managed(principal: Principal, tenant: str | None) -> str:
+def managed(principal: Principal, tenant: str | None) -> str:
     """The tenant that is meant. Raises Forbidden when the caller may not manage it."""
     if tenant is None or tenant == principal.tenant:
         return principal.tenant

@@ -115,6 +115,7 @@ async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalD
     if job is not None:
         await let_go(job, services.files)
     await services.idempotency.forget(principal.tenant, subject_of_read(read_id))
+    await services.traces.records.forget_one(principal.tenant, read_id)
     return deleted
 
 

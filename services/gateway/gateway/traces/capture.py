@@ -1,0 +1,112 @@
+"""Listens in on a loop: its calls, its searches and the chunks that it read, up to a limit on their size.
+
+A listener stands outside the journal, so that a loop that is taken up again is heard whole. What grew beyond the limit
+is not kept: half a loop would teach half a loop.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memloop.ports import ChatModel, Chunk, Chunks, Completion, MemoryIndex, Prompt, Recalled, Span
+from memloop.wire.chat import Json
+from memloop.wire.traces import HeldMemory, TracedCall
+
+
+@dataclass(slots=True)
+class Heard:
+    """What was heard so far; nothing more once it is ``too_long``."""
+
+    max_chars: int
+    calls: list[TracedCall] = field(default_factory=list[TracedCall])
+    tools: tuple[Json, ...] = ()
+    found: dict[str, HeldMemory] = field(default_factory=dict[str, HeldMemory])
+    chunks: dict[int, str] = field(default_factory=dict[int, str])
+    _chars: int = 0
+
+    @property
+    def too_long(self) -> bool:
+        """Whether it grew beyond the limit."""
+        return self._chars > self.max_chars
+
+    def document(self) -> str:
+        """The chunks that were read, in the document's order."""
+        return "".join(self.chunks[index] for index in sorted(self.chunks))
+
+    def room_for(self, chars: int) -> bool:
+        """Count the characters; False, and all forgotten, when they are too many."""
+        self._chars += chars
+        if self.too_long:
+            self.calls.clear()
+            self.found.clear()
+            self.chunks.clear()
+        return not self.too_long
+
+
+class HeardModel:
+    """A ChatModel whose calls are heard."""
+
+    def __init__(self, model: ChatModel, heard: Heard) -> None:
+        self._model = model
+        self._heard = heard
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The inner model's reply. Raises what it raises; a failed call is not heard."""
+        completion = await self._model.complete(prompt)
+        chars = sum(len(message.text()) for message in prompt.messages) + len(completion.content)
+        if self._heard.room_for(chars + len(completion.reasoning)):
+            self._heard.tools = self._heard.tools or prompt.tools
+            self._heard.calls.append(_call(prompt, completion))
+        return completion
+
+
+class HeardIndex:
+    """A MemoryIndex whose finds are heard."""
+
+    def __init__(self, index: MemoryIndex, heard: Heard) -> None:
+        self._index = index
+        self._heard = heard
+
+    async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
+        """See ``MemoryIndex``."""
+        found = await self._index.search(query, top_k=top_k)
+        if self._heard.room_for(sum(len(each.text) for each in found)):
+            self._heard.found |= {each.id: _held(each) for each in found}
+        return found
+
+
+class HeardChunks:
+    """Chunks whose texts are heard as they are read."""
+
+    def __init__(self, chunks: Chunks, heard: Heard) -> None:
+        self._chunks = chunks
+        self._heard = heard
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def span(self, index: int) -> Span:
+        """See ``Chunks``."""
+        return self._chunks.span(index)
+
+    async def chunk(self, index: int) -> Chunk:
+        """See ``Chunks``."""
+        chunk = await self._chunks.chunk(index)
+        if chunk.index not in self._heard.chunks and self._heard.room_for(len(chunk.text)):
+            self._heard.chunks[chunk.index] = chunk.text
+        return chunk
+
+
+def _held(memory: Recalled) -> HeldMemory:
+    return HeldMemory(id=memory.id, text=memory.text, valid_from=memory.valid_from)
+
+
+def _call(prompt: Prompt, completion: Completion) -> TracedCall:
+    return TracedCall(
+        messages=prompt.messages,
+        with_tools=bool(prompt.tools),
+        thinking=prompt.thinking,
+        content=completion.content,
+        reasoning=completion.reasoning,
+        tool_calls=completion.tool_calls,
+        finish_reason=completion.finish_reason,
+    )

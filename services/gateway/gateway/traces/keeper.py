@@ -1,0 +1,136 @@
+"""Decides whether a loop is listened to, and keeps what was heard, redacted. It never makes a job fail."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import orjson
+
+from gateway.traces.capture import Heard
+from gateway.traces.records import TraceRecords
+from gateway.traces.redaction import NewRedactor, redacted
+from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns
+from memloop.loops.results import ReadResult
+from memloop.ports import total
+from memloop.wire.errors import DependencyError
+from memloop.wire.memory import Action, Namespace, Source
+from memloop.wire.traces import Trace, TracedAnswer
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceKeeper:
+    """The process's. ``max_chars`` bounds one trace; ``count`` is told what became of each.
+
+    That is ``kept``, ``too_long``, ``off`` (switched off meanwhile) or ``lost`` (Redis was gone).
+    """
+
+    records: TraceRecords
+    new_redactor: NewRedactor
+    max_chars: int
+    count: Callable[[str], None]
+
+    async def listen(self, tenant: str) -> Heard | None:
+        """A listener, when the tenant's switch is on."""
+        try:
+            return Heard(self.max_chars) if await self.records.enabled(tenant) else None
+        except DependencyError:
+            return None
+
+    async def keep_write(
+        self,
+        heard: Heard,
+        result: DecisionResult,
+        turns: Sequence[Source],
+        *,
+        trace_id: str,
+        of: Namespace,
+        served: "Served",
+    ) -> None:
+        """Keep a decision, unless it was no usable one."""
+        action = _action(result)
+        if action is None:
+            return
+        drafts = result.decision.drafts if isinstance(result.decision, AddMemories) else ()
+        trace = Trace(
+            id=trace_id,
+            kind="memory_write",
+            at=datetime.now(UTC),
+            model=served.model,
+            profile=served.profile,
+            calls=tuple(heard.calls),
+            tools=heard.tools,
+            usage=result.usage,
+            turns=tuple(turns),
+            found=tuple(heard.found.values()),
+            action=action,
+            memories=tuple(draft.value for draft in drafts),
+            decisions=result.records,
+        )
+        await self._keep(heard, trace, tenant=of.tenant, namespace=of)
+
+    async def keep_read(
+        self,
+        heard: Heard,
+        results: Sequence[tuple[str, ReadResult]],
+        *,
+        trace_id: str,
+        tenant: str,
+        strategy: str,
+        served: "Served",
+    ) -> None:
+        """Keep a completed read: its questions and results."""
+        trace = Trace(
+            id=trace_id,
+            kind="long_read",
+            at=datetime.now(UTC),
+            model=served.model,
+            profile=served.profile,
+            calls=tuple(heard.calls),
+            usage=total(result.usage for _, result in results),
+            strategy=strategy,
+            document=heard.document(),
+            answers=tuple(
+                TracedAnswer(question=question, answer=result.answer, boxed=result.boxed)
+                for question, result in results
+            ),
+        )
+        await self._keep(heard, trace, tenant=tenant, namespace=None)
+
+    async def _keep(self, heard: Heard, trace: Trace, *, tenant: str, namespace: Namespace | None) -> None:
+        if heard.too_long:
+            self.count("too_long")
+            return
+        clean = redacted(trace.model_dump(mode="json", exclude_defaults=True), self.new_redactor())
+        kept = self.records.keep(trace.id, orjson.dumps(clean).decode(), tenant=tenant, namespace=namespace)
+        self.count(await _outcome(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Which model a loop ran on, and the profile that made its prompts."""
+
+    model: str
+    profile: str
+
+
+async def _outcome(keeping: Awaitable[bool]) -> str:
+    try:
+        return "kept" if await keeping else "off"
+    except DependencyError as error:
+        _LOG.warning("a trace was lost: %s", error.message)
+        return "lost"
+
+
+def _action(result: DecisionResult) -> Action | None:
+    match result.decision:
+        case AddMemories():
+            return "add"
+        case BufferTurns():
+            return "buffer"
+        case IgnoreTurns():
+            return "ignore"
+        case _:
+            return None
