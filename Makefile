@@ -48,9 +48,12 @@ $(SGLANG): requirements/sglang.lock | $(READY)
 	$(BIN)/pip install --quiet --no-deps --no-compile --require-hashes --upgrade --target $@ -r $<
 	@touch $@
 
+# Most tests wait for a process: three side by side keep two cores busy. One thread each, or torch's would fight over them.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-loadscope-reorder
+
 test: $(READY) $(SGLANG) ## all checks and all tests, the real engine included
 	$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 check: $(READY) $(SGLANG) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
 
@@ -63,7 +66,7 @@ lint: $(READY)
 	@for part in $(PARTS); do echo "deptry $$part" && (cd $$part && $(CURDIR)/$(BIN)/deptry .) || exit 1; done
 
 test-fast: $(READY) $(SGLANG)
-	$(BIN)/pytest -m "not slow and not engine"
+	$(PYTEST) -m "not slow and not engine"
 
 test-slow: $(READY) ## the tests that take minutes, the whole demo among them
 	$(BIN)/pytest -m slow
@@ -78,6 +81,10 @@ test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifica
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
 	.venv-deploy/bin/python -m pytest -c /dev/null --rootdir=. --import-mode=importlib tests/deploy
+
+.PHONY: dashboards
+dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)
+	.venv-deploy/bin/python -m deploy.observability.dashboards deploy/helm/memloop/observability/dashboards
 
 bench: bench-longread bench-gateway bench-memory ## every benchmark; the last line of each is one JSON object
 

@@ -5,6 +5,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def root() -> Path:
     return Path(__file__).parents[2]

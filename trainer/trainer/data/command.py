@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -14,12 +15,16 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import MemloopError
 from trainer.data.bench import bench_synthesis
 from trainer.data.encyclopedia import write_encyclopedia
+from trainer.data.endpoint import add_endpoint_options, models_of
+from trainer.data.hotpot import questions
 from trainer.data.json_rows import DataError
 from trainer.data.long_questions import LongQuestions
 from trainer.data.measured import Stopwatch
+from trainer.data.no_context import NoContextFilter, write_kept
 from trainer.data.progress import Progress
 from trainer.data.rows import AgentName
 from trainer.data.synthesis import Size
+from trainer.objectives.answer_reward import AnswerScore
 
 Act: TypeAlias = Callable[[argparse.Namespace], dict[str, object]]
 
@@ -59,6 +64,23 @@ def _encyclopedia(options: argparse.Namespace) -> dict[str, object]:
     return {"questions": options.questions, "out": str(options.out)}
 
 
+def _filter(options: argparse.Namespace) -> dict[str, object]:
+    return asyncio.run(_filtered(options))
+
+
+async def _filtered(options: argparse.Namespace) -> dict[str, object]:
+    journal_at = options.out.with_name(f"{options.out.name}.journal")
+    async with models_of(options) as models:
+        no_context = NoContextFilter(models, samples=options.samples, score=options.score, places=options.at_once)
+        with no_context.open_journal(journal_at) as journal:
+            resumed = len(journal.records)
+            asked = Progress().over(questions(options.questions), total=None, what="questions")
+            await no_context.judge(asked, journal)
+            kept, dropped = write_kept(options.questions, journal, options.out)
+            refused = sum(bool(verdict.refused) for verdict in journal.records)
+    return {"kept": kept, "dropped": dropped, "refused": refused, "resumed_from": resumed, "out": str(options.out)}
+
+
 def _bench(options: argparse.Namespace) -> dict[str, object]:
     runs: list[Json] = []
     for run in bench_synthesis(options.items, documents=options.documents, seed=options.seed):
@@ -89,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         return made.add_argument
 
     _add_synthesise(command("synthesise", _synthesise, "long documents around a HotpotQA or 2Wiki file's questions"))
+    _add_filter(command("filter", _filter, "drop questions that models answer without documents"))
     add = command("encyclopedia", _encyclopedia, "made-up questions in HotpotQA's shape, the same for a seed")
     add("--questions", type=_positive, default=1000)
     add("--seed", type=int, default=0)
@@ -118,6 +141,15 @@ def _add_synthesise(add: Callable[..., object]) -> None:
     add("--license", default="other", help="of the questions, for the card")
     add("--seed", type=int, default=0)
     add("--out", type=Path, required=True, help="folder of the Parquet files and the card")
+
+
+def _add_filter(add: Callable[..., object]) -> None:
+    add("--questions", type=Path, required=True, help="a file in HotpotQA's shape, JSON or JSONL")
+    add_endpoint_options(add, flag="--ask", help_="an endpoint's base URL and model; again for each model")
+    add("--samples", type=_positive, default=2, help="answers of each model, at most")
+    add("--score", choices=get_args(AnswerScore), default="sub_em", help="by which one right answer is seen")
+    add("--at-once", type=_positive, default=16, help="questions")
+    add("--out", type=Path, required=True, help="JSONL of the questions that are left; the verdicts stand beside it")
 
 
 def _positive(text: str) -> int:

@@ -1,0 +1,1 @@
+"""Grafana's dashboards as code: ``python -m deploy.observability.dashboards FOLDER`` writes their JSON files."""

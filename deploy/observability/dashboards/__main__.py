@@ -1,0 +1,23 @@
+"""Writes every dashboard into the folder that is named."""
+
+import sys
+from pathlib import Path
+
+from deploy.observability.dashboards import chat, engine, long_read, memory, overview
+from deploy.observability.dashboards.charts import to_json
+
+BOARDS = (overview.BOARD, chat.BOARD, memory.BOARD, long_read.BOARD, engine.BOARD)
+
+
+def main() -> None:
+    """Write them, and remove what is no dashboard any more."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.json"):
+        old.unlink()
+    for board in BOARDS:
+        (folder / f"{board.name}.json").write_text(to_json(board))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Chats: how many, how fast, what fails, and what memory did to them."""
+
+from deploy.observability.dashboards.charts import Board, Chart, Query, Row, quantile, quantiles, rate
+
+_CHAT = 'route="/v1/chat/completions"'
+
+BOARD = Board(
+    "chat",
+    "Memloop: chat",
+    "The gateway's OpenAI routes.",
+    (
+        Row(
+            "Chats",
+            (
+                Chart(
+                    "Chats by status",
+                    "reqps",
+                    (Query(rate("gateway_request_seconds_count", "code", _CHAT), "{{code}}"),),
+                    "499: the client left.",
+                ),
+                Chart("Whole time", "s", quantiles("gateway_request_seconds", _CHAT)),
+                Chart(
+                    "Time to the first token",
+                    "s",
+                    quantiles("gateway_time_to_first_token_seconds"),
+                    "Of streams.",
+                    limit=5,
+                ),
+                Chart(
+                    "Our own part",
+                    "s",
+                    quantiles("gateway_overhead_seconds", _CHAT),
+                    "Time in which no engine worked on the request, recall included.",
+                ),
+                Chart(
+                    "Other routes, p95",
+                    "s",
+                    (
+                        Query(
+                            quantile(0.95, "gateway_request_seconds", "route", 'route!="/v1/chat/completions"'),
+                            "{{route}}",
+                        ),
+                    ),
+                ),
+                Chart(
+                    "Tokens",
+                    "short",
+                    (Query(rate("gen_ai_client_token_usage_sum", "type", 'operation="chat"'), "{{type}}"),),
+                    "Per second.",
+                ),
+            ),
+        ),
+        Row(
+            "What fails",
+            (
+                Chart(
+                    "Share that fails",
+                    "percentunit",
+                    (
+                        Query("memloop:chat_errors:ratio_rate5m", "5 min"),
+                        Query("memloop:chat_errors:ratio_rate1h", "1 h"),
+                        Query("memloop:chat_errors:ratio_rate6h", "6 h"),
+                    ),
+                    "An error of ours, or a stream that breaks.",
+                    limit=0.005,
+                ),
+                Chart("Engine calls that failed", "reqps", (Query(rate("upstream_errors_total", "kind"), "{{kind}}"),)),
+                Chart(
+                    "Open circuits",
+                    "bool_yes_no",
+                    (Query("max by (job, engine) (upstream_circuit_open)", "{{job}} engine {{engine}}"),),
+                ),
+                Chart(
+                    "Clients that left, engines passed over",
+                    "reqps",
+                    (
+                        Query(rate("upstream_abort_total"), "left"),
+                        Query(rate("upstream_fallback_total"), "passed over"),
+                    ),
+                ),
+                Chart(
+                    "Under way", "short", (Query('sum by (lane) (gateway_active_requests{job="gateway"})', "{{lane}}"),)
+                ),
+                Chart(
+                    "Fullness",
+                    "percentunit",
+                    (Query('gateway_fullness_ratio{job="gateway"}', "{{instance}}"),),
+                    limit=0.9,
+                ),
+            ),
+        ),
+        Row(
+            "Memory's part",
+            (
+                Chart("Recall", "s", quantiles("memory_search_seconds", 'stage="chat"')),
+                Chart(
+                    "Chats without their memory",
+                    "reqps",
+                    (
+                        Query(rate("memory_recall_failed_total"), "search failed"),
+                        Query(rate("memory_turns_not_queued_total"), "turn not queued"),
+                    ),
+                ),
+                Chart(
+                    "Requests let in uncounted",
+                    "reqps",
+                    (Query(rate("rate_limit_skipped_total"), "uncounted"),),
+                    "Limits are not kept while Redis is gone.",
+                ),
+            ),
+        ),
+    ),
+)

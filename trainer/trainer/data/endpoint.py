@@ -1,0 +1,38 @@
+"""A model behind any OpenAI-compatible endpoint, as a command line names it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from memloop.clients.engine import Dialect, EngineClient
+from memloop.clients.http import Timeouts
+from memloop.ports import ChatModel
+
+
+def add_endpoint_options(add: Callable[..., object], *, flag: str, help_: str) -> None:
+    """The options that name endpoints; ``flag`` may be given again and again."""
+    add(flag, dest="models", nargs=2, metavar=("URL", "MODEL"), action="append", required=True, help=help_)
+    add("--api-key-variable", help="environment variable that holds the endpoints' key")
+    add("--timeout-s", type=float, default=300.0, help="of one call")
+    add("--plain", action="store_true", help="leave chat_template_kwargs out, which not every endpoint takes")
+
+
+@asynccontextmanager
+async def models_of(options: argparse.Namespace) -> AsyncGenerator[list[tuple[str, ChatModel]]]:
+    """The models of the options, each with its name; their connections are closed on leaving."""
+    key = os.environ.get(options.api_key_variable) if options.api_key_variable else None
+    async with AsyncExitStack() as opened:
+        made: list[tuple[str, ChatModel]] = []
+        for url, model in options.models:
+            client = EngineClient(
+                url,
+                model=model,
+                api_key=key,
+                timeouts=Timeouts(read_s=options.timeout_s, total_s=options.timeout_s),
+                dialect=Dialect(template_kwargs=not options.plain),
+            )
+            made.append((model, await opened.enter_async_context(client)))
+        yield made

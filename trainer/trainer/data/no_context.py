@@ -1,0 +1,124 @@
+r"""The no-context filter: a question that a model answers without its documents teaches no reading, and is dropped.
+
+Each model is asked ``samples`` times at temperature 1 and top_p 0.7, at most 512 tokens, until it is right once
+(MemAgent, arXiv 2507.02259, with two 7B models and two samples). Every verdict is on the disk before its place asks the
+next question, so a run that was killed asks again only what was in flight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from memloop.ports import ChatModel, Prompt, Sampling
+from memloop.wire.chat import ChatMessage
+from memloop.wire.errors import EngineError
+from trainer.data.at_once import at_once
+from trainer.data.hotpot import HotpotQuestion, questions
+from trainer.data.journal import Journal
+from trainer.data.json_rows import rows
+from trainer.data.patience import Patience
+from trainer.objectives.answer_reward import AnswerScore, answer_reward
+
+SAMPLING = Sampling(max_tokens=512, temperature=1.0, top_p=0.7)
+_QUESTIONS_OWN_FAULT = frozenset({400, 413, 422})
+_ASKED = "Answer from what you know, briefly, and put the answer alone into \\boxed{}.\n\nQuestion: "
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one question. ``asked`` counts calls; ``refused``: an endpoint took exception to the question."""
+
+    key: str
+    answerable: bool
+    asked: int
+    said: str = ""
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoContextFilter:
+    """Who is asked, how often, when an answer counts as right, and how many questions are asked at once.
+
+    ``models`` are named for the journal.
+    """
+
+    models: Sequence[tuple[str, ChatModel]]
+    samples: int = 2
+    score: AnswerScore = "sub_em"
+    places: int = 16
+    patience: Patience = Patience()  # noqa: RUF009 - frozen
+
+    def open_journal(self, path: Path) -> Journal[Verdict]:
+        """The verdicts so far. Raises DataError when they are of other models or other options."""
+        run: dict[str, object] = {
+            "no_context": 1,
+            "models": [name for name, _ in self.models],
+            "samples": self.samples,
+            "score": self.score,
+        }
+        return Journal(path, run, records=TypeAdapter(Verdict), key_of=lambda verdict: verdict.key)
+
+    async def judge(self, asked: Iterator[HotpotQuestion], journal: Journal[Verdict]) -> None:
+        """A verdict in the journal for every question. Raises MemloopError when an endpoint fails again and again."""
+        await at_once(self.places, _still_open(asked, journal), partial(self._settle, journal))
+
+    async def _settle(self, journal: Journal[Verdict], question: HotpotQuestion) -> None:
+        journal.append(await self._verdict(question))
+
+    async def _verdict(self, question: HotpotQuestion) -> Verdict:
+        key, asked = key_of(question), 0
+        prompt = Prompt((ChatMessage(role="user", content=_ASKED + question.question),), SAMPLING)
+        for _, model in self.models:
+            for _ in range(self.samples):
+                asked += 1
+                try:
+                    reply = await self.patience.get(partial(model.complete, prompt))
+                except EngineError as error:
+                    if error.engine_status not in _QUESTIONS_OWN_FAULT:
+                        raise
+                    return Verdict(key, answerable=False, asked=asked, refused=str(error)[:200])
+                if answer_reward(reply.content, [question.answer], score=self.score) == 1.0:
+                    return Verdict(key, answerable=True, asked=asked, said=reply.content[:200])
+        return Verdict(key, answerable=False, asked=asked)
+
+
+def key_of(question: HotpotQuestion) -> str:
+    """What tells a question from all others: the same question with the same answer is asked once."""
+    return hashlib.sha256(f"{question.question}\0{question.answer}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def write_kept(source: Path, journal: Journal[Verdict], out: Path) -> tuple[int, int]:
+    """The questions that no model answered, as they stand in the source; how many were kept and dropped.
+
+    Raises DataError, and KeyError for a question without a verdict.
+    """
+    kept = dropped = 0
+    unfinished = out.with_name(f".{out.name}.part")
+    with unfinished.open("w", encoding="utf-8") as file:
+        for (_, row), question in zip(rows(source), questions(source), strict=True):
+            verdict = journal.get(key_of(question))
+            if verdict is None:
+                raise KeyError(question.question)
+            if verdict.answerable:
+                dropped += 1
+            else:
+                kept += 1
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    unfinished.replace(out)
+    return kept, dropped
+
+
+def _still_open(asked: Iterator[HotpotQuestion], journal: Journal[Verdict]) -> Iterator[HotpotQuestion]:
+    taken = set[str]()
+    for question in asked:
+        key = key_of(question)
+        if key not in taken and journal.get(key) is None:
+            taken.add(key)
+            yield question
