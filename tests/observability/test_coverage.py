@@ -21,6 +21,7 @@ from memloop.service.chores import alongside
 from memloop.service.metrics import watch_dependencies, watch_loop
 from memory_store.metrics import Metrics as StoreMetrics
 from memory_store.settings import Settings as StoreSettings
+from trainer.exporter import RunLog
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS_OWN = {"up", "ALERTS"}
@@ -100,7 +101,11 @@ async def exposed() -> set[str]:
     watch_disk(gateway, ROOT)
     async with alongside(watch_loop(store), watch_dependencies(store, {})):
         await asyncio.sleep(0)
-        return _samples(gateway) | _samples(store) | _samples(launcher) | _vllm()
+        return _trainer() | _samples(gateway) | _samples(store) | _samples(launcher) | _vllm()
+
+
+def _trainer() -> set[str]:
+    return {family.name for family in RunLog(ROOT / "tests/trainer/golden/verl_steps.jsonl").collect()}
 
 
 def _samples(registry: CollectorRegistry) -> set[str]:

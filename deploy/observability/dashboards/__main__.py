@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from deploy.observability.dashboards import chat, engine, long_read, memory, overview
+from deploy.observability.dashboards import chat, engine, long_read, memory, overview, trainer
 from deploy.observability.dashboards.charts import to_json
 
-BOARDS = (overview.BOARD, chat.BOARD, memory.BOARD, long_read.BOARD, engine.BOARD)
+BOARDS = (overview.BOARD, chat.BOARD, memory.BOARD, long_read.BOARD, engine.BOARD, trainer.BOARD)
 
 
 def main() -> None:

@@ -31,13 +31,17 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines over time. ``unit`` is one of Grafana's; ``limit`` draws a line where an alert begins."""
+    """Lines over time. ``unit`` is one of Grafana's; ``limit`` draws a line where an alert begins.
+
+    ``signed`` values may lie below zero.
+    """
 
     title: str
     unit: str
     queries: tuple[Query, ...]
     about: str = ""
     limit: float | None = None
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +132,13 @@ def _chart(chart: Chart, width: int) -> timeseries.Panel:
         .description(chart.about)
         .datasource(_SOURCE)
         .unit(chart.unit)
-        .min(0)
         .fill_opacity(8)
         .legend(legend)
         .span(width)
         .height(_CHART_HEIGHT)
     )
+    if not chart.signed:
+        built = built.min(0)
     if chart.limit is not None:
         built = built.thresholds(_thresholds(chart.limit, below=_GREEN, above=_RED)).thresholds_style(
             common.GraphThresholdsStyleConfig().mode(GraphThresholdsStyleMode.DASHED)

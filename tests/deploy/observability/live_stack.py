@@ -39,10 +39,12 @@ class Prometheus:
 
 def free_port(neighbours: int = 1) -> int:
     """The first of so many ports in a row that are free."""
-    for first in range(18100, 19900, 20):
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            first = probe.getsockname()[1]
         if not any(_listens(first + number) for number in range(neighbours)):
             return first
-    raise RuntimeError("no free ports")
 
 
 @contextmanager
@@ -53,6 +55,17 @@ def local_stack(root: Path, folder: Path, **settings: str) -> Iterator[int]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOOP_", "PYTHON"))}
     with _process(command, folder / "stack.log", environment | settings, cwd=root):
         _until_answers(f"http://127.0.0.1:{port}/readyz", folder / "stack.log")
+        yield port
+
+
+@contextmanager
+def trainer_exporter(root: Path, folder: Path) -> Iterator[int]:
+    """The exporter over the log of a real run; gives its port."""
+    port = free_port()
+    log = root / "tests/trainer/golden/verl_steps.jsonl"
+    command = [root / ".venv/bin/python", "-m", "trainer.exporter", log, "--port", str(port)]
+    with _process(command, folder / "exporter.log", dict(os.environ), cwd=root):
+        _until_answers(f"http://127.0.0.1:{port}/metrics", folder / "exporter.log")
         yield port
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from live_load import Load
-from live_stack import JOBS, Prometheus, free_port, local_stack, prometheus
+from live_stack import JOBS, Prometheus, local_stack, prometheus, trainer_exporter
 
 from deploy.observability.expressions import dashboard_expressions, recording_rules, runbook_queries
 
@@ -30,9 +30,9 @@ def watched(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pr
         "MEMLOOP_WEBHOOK_ALLOW_HTTP": "true",
         "MEMLOOP_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8",
     }
-    with local_stack(root, folder, **hooks) as first:
-        targets = {job: first + offset for job, offset in JOBS.items()}
-        load = Load(f"http://127.0.0.1:{first}", webhook=f"http://127.0.0.1:{free_port()}/nobody")
+    with local_stack(root, folder, **hooks) as first, trainer_exporter(root, folder) as trainer:
+        targets = {job: first + offset for job, offset in JOBS.items()} | {"trainer": trainer}
+        load = Load(f"http://127.0.0.1:{first}", webhook="http://127.0.0.1:9/nobody")
         with prometheus(root, folder, targets) as server, load.running():
             yield server
     assert {status for path, status in load.statuses if path == "/v1/long-read"} >= {200, 202}, load.statuses
@@ -64,7 +64,7 @@ def test_every_rule_is_evaluated_without_an_error(watched: Prometheus) -> None:
 
 def test_every_process_is_scraped(watched: Prometheus) -> None:
     targets = watched.get("targets")["activeTargets"]
-    assert {target["labels"]["job"]: target["health"] for target in targets} == dict.fromkeys(JOBS, "up")
+    assert {target["labels"]["job"]: target["health"] for target in targets} == dict.fromkeys([*JOBS, "trainer"], "up")
 
 
 def _has_number(server: Prometheus, expr: str) -> bool:

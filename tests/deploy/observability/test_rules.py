@@ -25,10 +25,10 @@ def test_promtool_accepts_the_rules(root: Path, name: str) -> None:
 
 
 def test_promtool_accepts_the_scrape_configuration(root: Path) -> None:
-    assert "SUCCESS" in promtool("check", "config", root / "deploy/observability/prometheus.yml")
+    assert "SUCCESS" in promtool("check", "config", "--syntax-only", root / "deploy/observability/prometheus.yml")
 
 
-@pytest.mark.parametrize("group", ["objectives", "processes", "dependencies", "engine", "jobs", "memory"])
+@pytest.mark.parametrize("group", ["objectives", "processes", "dependencies", "engine", "jobs", "memory", "trainer"])
 def test_alerts_fire_when_they_should_and_only_then(root: Path, group: str) -> None:
     promtool("test", "rules", root / f"deploy/observability/rule_tests/{group}.yml")
 
