@@ -46,13 +46,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """The latest value, red from ``bad`` on (or below it, when ``low_is_bad``)."""
+    """The latest value, red from ``bad`` on."""
 
     title: str
     unit: str
     expr: str
     bad: float
-    low_is_bad: bool = False
     about: str = ""
 
 
@@ -140,7 +139,7 @@ def _chart(chart: Chart, width: int) -> timeseries.Panel:
     if not chart.signed:
         built = built.min(0)
     if chart.limit is not None:
-        built = built.thresholds(_thresholds(chart.limit, below=_GREEN, above=_RED)).thresholds_style(
+        built = built.thresholds(_thresholds(chart.limit)).thresholds_style(
             common.GraphThresholdsStyleConfig().mode(GraphThresholdsStyleMode.DASHED)
         )
     for number, query in enumerate(chart.queries):
@@ -149,14 +148,13 @@ def _chart(chart: Chart, width: int) -> timeseries.Panel:
 
 
 def _number(number: Number, width: int) -> stat.Panel:
-    below, above = (_RED, _GREEN) if number.low_is_bad else (_GREEN, _RED)
     return (
         stat.Panel()
         .title(number.title)
         .description(number.about)
         .datasource(_SOURCE)
         .unit(number.unit)
-        .thresholds(_thresholds(number.bad, below=below, above=above))
+        .thresholds(_thresholds(number.bad))
         .span(width)
         .height(_NUMBER_HEIGHT)
         .with_target(_target(number.expr, 0).instant())
@@ -167,6 +165,6 @@ def _target(expr: str, number: int) -> prometheus.Dataquery:
     return prometheus.Dataquery().expr(expr).ref_id(chr(ord("A") + number)).datasource(_SOURCE)
 
 
-def _thresholds(at: float, *, below: str, above: str) -> grafana.ThresholdsConfig:
-    steps = [Threshold(value=None, color=below), Threshold(value=at, color=above)]
+def _thresholds(at: float) -> grafana.ThresholdsConfig:
+    steps = [Threshold(value=None, color=_GREEN), Threshold(value=at, color=_RED)]
     return grafana.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps)

@@ -16,7 +16,7 @@ BOARD = Board(
                 Number("First tokens after 5 s", "percentunit", "memloop:first_token_slow:ratio_rate1h", 0.05),
                 Number("Reads that fail", "percentunit", "memloop:read_errors:ratio_rate1h", 0.01),
                 Number("Alerts that fire", "short", 'count(ALERTS{alertstate="firing"}) or vector(0)', 1),
-                Number("Processes up", "short", f"sum(up{{{_OURS}}})", 4, low_is_bad=True),
+                Number("Processes down", "short", f"count(up{{{_OURS}}}) - sum(up{{{_OURS}}})", 1),
                 Number("Dead letters", "short", "max(job_dead_letters)", 1),
             ),
             across=6,
