@@ -1,10 +1,14 @@
-"""Fixtures that all tests share: one real Redis per session, empty at the start of every test that asks for it."""
+"""Fixtures that all tests share: one real Redis per session, empty at the start of every test that asks for it.
+
+With ``--redis-cluster`` it is a real cluster of six processes.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakes.redis_cluster import RedisClusterServers
 from tests.fakes.redis_server import RedisServer
 
 if TYPE_CHECKING:
@@ -21,16 +25,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "ByFi
     return ByFile(config, log)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--redis-cluster", action="store_true", help="let the tests' Redis be a cluster of six processes")
+
+
 @pytest.fixture(scope="session")
-def redis_server() -> Iterator[RedisServer]:
-    """A real Redis process for the whole session; tests take :func:`redis_url` unless they restart it."""
-    server = RedisServer.start()
+def redis_server(request: pytest.FixtureRequest) -> Iterator[RedisServer | RedisClusterServers]:
+    """A real Redis for the whole session; tests take :func:`redis_url` unless they restart it."""
+    server = (RedisClusterServers if request.config.getoption("--redis-cluster") else RedisServer).start()
     yield server
     server.stop()
 
 
 @pytest.fixture
-def redis_url(redis_server: RedisServer) -> str:
+def redis_url(redis_server: RedisServer | RedisClusterServers) -> str:
     """The URL of an empty Redis."""
     redis_server.flush()
     return redis_server.url

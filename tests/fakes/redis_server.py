@@ -6,6 +6,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,15 +52,25 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     @classmethod
-    def start(cls, *, port: int | None = None, folder: Path | None = None, appendonly: bool = False) -> "RedisServer":
-        """Start and wait until the server takes connections; a given port and folder bring a killed one back."""
+    def start(
+        cls,
+        *,
+        port: int | None = None,
+        folder: Path | None = None,
+        appendonly: bool = False,
+        options: Sequence[str] = (),
+    ) -> "RedisServer":
+        """Start and wait until the server takes connections; a given port and folder bring a killed one back.
+
+        ``options`` are more of the server's own.
+        """
         port = port or free_port()
         folder = folder or Path(tempfile.mkdtemp(prefix="memloop-redis-"))
         log = folder / "redis.log"
         command = [str(find_redis_server()), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
         command += ["--save", "", "--appendonly", "yes" if appendonly else "no"]
         command += ["--appendfsync", "always", "--logfile", str(log)]  # a kill then loses nothing that was answered
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         server = cls(port=port, folder=folder, process=process)
         try:
             server._wait_until_ready(log)

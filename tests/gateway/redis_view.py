@@ -6,11 +6,15 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from memloop.service.redis_link import connect, is_cluster, servers
+
+_OF_SERVERS = {"CONFIG", "FLUSHALL", "KEYS"}
+
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncGenerator[Redis]:
     """A client of the test's own."""
-    redis = Redis.from_url(url)  # pyright: ignore[reportUnknownMemberType]
+    redis = connect(url, connect_timeout_s=5, read_timeout_s=5)
     try:
         yield redis
     finally:
@@ -18,8 +22,11 @@ async def connected(url: str) -> AsyncGenerator[Redis]:
 
 
 async def command(redis: Redis, *words: str) -> Any:
-    """Any command's raw reply."""
-    return await redis.execute_command(*words)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    """Any command's raw reply; one about no key goes to every primary of a cluster, whose replies are joined."""
+    if words[0] not in _OF_SERVERS or not is_cluster(redis):
+        return await redis.execute_command(*words)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    replies = [await server(*words) for server in await servers(redis, primaries=True)]
+    return [part for reply in replies for part in reply] if isinstance(replies[0], list) else replies[0]
 
 
 async def keys(redis: Redis, pattern: str = "*") -> list[str]:
@@ -32,3 +39,8 @@ async def keys_that_hold(redis: Redis, *texts: bytes) -> list[str]:
     await command(redis, "CONFIG", "SET", "rdbcompression", "no")
     dumps = {key: bytes(await command(redis, "DUMP", key)) for key in await keys(redis)}
     return [key for key, dump in dumps.items() if any(text in dump for text in texts)]
+
+
+async def stream_length(redis: Redis, pattern: str) -> int:
+    """The entries of all streams whose names match."""
+    return sum([await redis.xlen(key) for key in await keys(redis, pattern)])

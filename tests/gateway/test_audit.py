@@ -8,6 +8,7 @@ import pytest
 
 from gateway.audit import DIFFERENT_IN_A_WINDOW, Auditor, Denial
 from gateway.audit_log import AuditLog
+from gateway.keys import API_KEYS
 from gateway.settings import GatewaySettings
 from memloop.service.logs import JsonLines
 from tests.fakes.redis_server import RedisServer
@@ -71,7 +72,7 @@ async def test_no_secret_and_no_name_stands_in_the_log(operated: GatewaySettings
         await _entries(gateway, "kind=denied&tenant=a")
     async with connected(redis_url) as redis:
         holding = await keys_that_hold(redis, b"canary", made["secret"].encode())
-    assert holding == ["memloop:api-keys"], "the name, in the key's own record"
+    assert holding == [API_KEYS], "the name, in the key's own record"
 
 
 async def test_a_caller_without_a_known_key_is_noted_for_the_operator_alone(operated: GatewaySettings) -> None:

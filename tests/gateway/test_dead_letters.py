@@ -3,8 +3,9 @@
 import pytest
 
 from gateway.dead_letters import DeadLetters, run
-from gateway.lanes import job_key, journal_key
+from gateway.keys import Keys
 from tests.fakes.job_engine import add_memory, tool_call
+from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import ALICE, Rig, rig, script
 
 NONSENSE = ("What a lovely day.",) * 6
@@ -56,8 +57,9 @@ async def test_a_dropped_dead_letter_leaves_nothing_but_the_raw_turns(redis_url:
     async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
         event_id = await given_up(it)
         assert await DeadLetters(it.services.redis).drop(event_id)
-        assert await it.services.redis.exists(job_key(event_id), journal_key(event_id)) == 0
-        assert await it.services.redis.xlen("memloop:dead") == 0
+        at = Keys(it.services.redis).of_id(event_id)
+        assert await it.services.redis.exists(at.job(event_id), at.journal(event_id)) == 0
+        assert await stream_length(it.services.redis, "*:dead") == 0
     assert it.store.texts("RawTurn") == ["I like tea."]
 
 

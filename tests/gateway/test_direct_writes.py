@@ -27,7 +27,7 @@ async def test_each_write_holds_the_lane_under_a_newer_token_and_leaves_it(redis
         for text in ("One.", "Two."):
             await it.post("/v1/memory/add", said(text, infer=False))
         async with connected(redis_url) as redis:
-            assert await keys(redis, "memloop:lock:*") == []
+            assert await keys(redis, "*:lock:*") == []
     first, second = (add.fencing_token for add in it.rig.store.adds)
     assert first is not None
     assert second is not None

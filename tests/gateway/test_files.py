@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 
-from gateway.files.blobs import HOLDERS, LOOSE
-from gateway.files.records import EXPIRING
-from gateway.lanes import job_key
+from gateway.keys import FILES_EXPIRING, Keys, Partition
 from tests.gateway.api_rig import Api, api, events_of
 from tests.gateway.file_uploads import FILES, objects, processed, sent, stored, upload
 from tests.gateway.long_reads import DOCUMENT, PATH, asked, ended, reader
@@ -64,7 +62,7 @@ async def test_a_long_document_of_a_background_read_waits_in_the_storage_and_not
     async with api(redis_url, reader, **with_storage(tmp_path)) as it:
         body = asked(document={"text": document}, chunk_tokens=None, background=True)
         read = (await it.post(PATH, body)).json
-        size = await it.rig.services.redis.memory_usage(job_key(read["id"]))  # pyright: ignore[reportUnknownMemberType]
+        size = await it.rig.services.redis.memory_usage(Keys(it.rig.services.redis).job(read["id"]))  # pyright: ignore[reportUnknownMemberType]
         assert size is not None
         assert size < 10_000
         assert stored(tmp_path) == ["data"]
@@ -89,9 +87,14 @@ async def test_a_deleted_read_lets_its_document_go_and_a_deleted_file_is_still_r
         it.rig.engine.let_go.set()
         assert (await ended(it, read["id"]))["status"] == "completed"
         assert stored(tmp_path) == ["chunks-estimate-80", "data"]
-        await it.rig.services.redis.zadd(HOLDERS, dict.fromkeys(await _members(it, HOLDERS), 0.0))
+        await it.rig.services.redis.zadd(_at(it).holders, dict.fromkeys(await _members(it, _at(it).holders), 0.0))
         await eventually(lambda: stored(tmp_path) == [])
-        assert await it.rig.services.redis.get("memloop:blob-bytes:local") == b"0"
+        assert await it.rig.services.redis.get(_at(it).blob_bytes("local")) == b"0"
+
+
+def _at(it: Api) -> Partition:
+    """Where what the tenant stores is counted."""
+    return Keys(it.rig.services.redis).of_name("local")
 
 
 async def _members(it: Api, key: str) -> list[bytes]:
@@ -149,7 +152,7 @@ async def test_what_is_no_right_form_is_refused_and_nothing_of_it_stays(redis_ur
             (await it.call("POST", FILES, part * 2 + b"--b--\r\n", headers=form)).status,
             (await it.call("POST", FILES, b"nonsense", headers=form)).status,
         ]
-        loose = await _members(it, LOOSE)
+        loose = await _members(it, _at(it).loose)
     assert statuses == [422, 422, 422, 400, 422, 400, 422, 400]
     assert stored(tmp_path) == []
     assert loose != []  # swept later, in case that a process dies before it cleans up
@@ -180,7 +183,7 @@ async def test_an_expired_file_is_deleted(redis_url: str, tmp_path: Path) -> Non
         file = await upload(
             it.gateway, b"x", **{"expires_after[anchor]": "created_at", "expires_after[seconds]": "3600"}
         )
-        await it.rig.services.redis.zadd(EXPIRING, dict.fromkeys(await _members(it, EXPIRING), 0.0))
+        await it.rig.services.redis.zadd(FILES_EXPIRING, dict.fromkeys(await _members(it, FILES_EXPIRING), 0.0))
         async with it.rig.working():
             await eventually(lambda: stored(tmp_path) == [])
         assert (await it.get(f"{FILES}/{file['id']}")).status == 404

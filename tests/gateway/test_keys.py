@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from gateway.auth import KeyRing
 from gateway.key_book import KeyBook
 from gateway.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
+from gateway.keys import API_KEYS, api_keys_of
 from gateway.settings import GatewaySettings
 from gateway.static_keys import load_static_keys
 from memloop.wire.audit import AuditEntry
@@ -84,7 +85,7 @@ async def test_the_secret_is_shown_once_and_kept_nowhere(admin: Admin, redis_url
     assert listed == {name: value for name, value in made.items() if name != "secret"}
     async with connected(redis_url) as redis:
         assert await keys_that_hold(redis, made["secret"].encode()) == []
-        assert await keys_that_hold(redis, digest_of(made["secret"]).encode()) == ["memloop:api-keys"]
+        assert await keys_that_hold(redis, digest_of(made["secret"]).encode()) == [API_KEYS]
 
 
 async def test_a_key_without_named_scopes_may_not_manage_keys(admin: Admin) -> None:
@@ -191,7 +192,7 @@ async def test_a_tenants_admin_manages_its_own_keys_only(admin: Admin) -> None:
 async def test_a_tenant_has_a_most_of_keys(admin: Admin, redis_url: str) -> None:
     fill = "for i = 1, ARGV[1] do redis.call('ZADD', KEYS[1], 0, 'key_' .. i) end"
     async with connected(redis_url) as redis:
-        await command(redis, "EVAL", fill, "1", "memloop:api-keys:of:a", str(KEYS_OF_A_TENANT))
+        await command(redis, "EVAL", fill, "1", api_keys_of("a"), str(KEYS_OF_A_TENANT))
     refused = await admin.call("POST", KEYS, {"name": "one more", "tenant": "a"})
     assert (refused.status, refused.error["code"]) == (409, "too_many_keys")
 

@@ -8,6 +8,7 @@ from unittest.mock import ANY
 import pytest
 from redis.asyncio import Redis
 
+from gateway.keys import Keys, Partition
 from gateway.lanes import Depth, LaneQueue, Lease, Submission
 from gateway.lua import entries
 from gateway.tickets import Ticket
@@ -31,9 +32,18 @@ async def queue(redis: Redis) -> LaneQueue:
     return queue
 
 
-async def submit(queue: LaneQueue, *job_ids: str, lane: str = "t/alice") -> None:
+def part(redis: Redis) -> Partition:
+    """Where the lane of ``t/ben`` lies, and so the jobs "a", "b" and "c"."""
+    return Keys(redis).of_name("t/ben")
+
+
+def index(queue: LaneQueue) -> str:
+    return queue.keys.of_name("t/ben").events_of("t", "ben")
+
+
+async def submit(queue: LaneQueue, *job_ids: str, lane: str = "t/ben") -> None:
     for job_id in job_ids:
-        assert await queue.submit(Submission(job_id, lane, int(time.time() * 1000), "index", {"status": "queued"}))
+        assert await queue.submit(Submission(job_id, lane, int(time.time() * 1000), index(queue), {"status": "queued"}))
 
 
 async def next_ticket(queue: LaneQueue, consumer: str = "one") -> Ticket:
@@ -57,7 +67,7 @@ async def finish(queue: LaneQueue, lease: Lease) -> bool:
 async def test_depth_tells_how_long_the_oldest_untaken_ticket_waits(queue: LaneQueue) -> None:
     assert (await queue.depth()).waiting_since_ms is None
     before_ms = int(time.time() * 1000)
-    await submit(queue, "a", lane="t/alice")
+    await submit(queue, "a", lane="t/ben")
     await asyncio.sleep(0.02)
     await submit(queue, "b", lane="t/bob")
     first = (await queue.depth()).waiting_since_ms
@@ -94,14 +104,15 @@ async def test_a_held_lane_gives_nothing_to_a_second_worker_and_passes_on_when_i
 async def test_nothing_is_left_of_the_queue_when_all_is_done(queue: LaneQueue, redis: Redis) -> None:
     await submit(queue, "a")
     await finish(queue, await next_lease(queue))
-    assert await keys(redis) == ["index", "memloop:fence", "memloop:job:a", "memloop:jobs:memory"]
-    assert await redis.xlen("memloop:jobs:memory") == 0
-    assert (await command(redis, "XPENDING", "memloop:jobs:memory", "workers"))["pending"] == 0
+    here = part(redis)
+    left = [key for key in await keys(redis) if await redis.type(key) != b"stream" or await redis.xlen(key)]
+    assert left == sorted([here.events_of("t", "ben"), here.fence, here.job("a")])
+    assert (await command(redis, "XPENDING", here.stream("memory"), "workers"))["pending"] == 0
 
 
 async def test_a_job_is_submitted_once(queue: LaneQueue) -> None:
     await submit(queue, "a")
-    again = Submission("a", "t/alice", 0, "index", {"status": "queued"})
+    again = Submission("a", "t/ben", 0, index(queue), {"status": "queued"})
     assert await queue.submit(again) is False
     await finish(queue, await next_lease(queue))
     assert (await queue.depth()).jobs == 0
@@ -169,27 +180,27 @@ async def test_an_abandoned_job_is_not_counted_and_comes_again(queue: LaneQueue)
 
 
 async def test_a_dead_letter_keeps_the_payload_and_frees_the_lane(queue: LaneQueue, redis: Redis) -> None:
-    await queue.submit(Submission("a", "t/alice", 0, "index", {"status": "queued", "payload": "p"}))
+    await queue.submit(Submission("a", "t/ben", 0, index(queue), {"status": "queued", "payload": "p"}))
     await submit(queue, "b")
     await queue.finish(await next_lease(queue), status="failed", record="{}", keep_ms=0, dead="why")
-    ((_, letter),) = entries({"dead": await redis.xrange("memloop:dead")})
-    assert letter == {"job": "a", "lane": "t/alice", "error": "why"}
-    assert await redis.hget("memloop:job:a", "payload") == b"p"
-    assert await redis.ttl("memloop:job:a") == -1
+    ((_, letter),) = entries({"dead": await redis.xrange(part(redis).dead)})
+    assert letter == {"job": "a", "lane": "t/ben", "error": "why"}
+    assert await redis.hget(part(redis).job("a"), "payload") == b"p"
+    assert await redis.ttl(part(redis).job("a")) == -1
     assert (await next_lease(queue)).job_id == "b"
 
 
 async def test_a_finished_job_expires_and_its_payload_is_gone(queue: LaneQueue, redis: Redis) -> None:
-    await queue.submit(Submission("a", "t/alice", 0, "index", {"status": "queued", "payload": "p"}))
+    await queue.submit(Submission("a", "t/ben", 0, index(queue), {"status": "queued", "payload": "p"}))
     await finish(queue, await next_lease(queue))
-    assert await redis.hget("memloop:job:a", "payload") is None
-    assert 0 < await redis.pttl("memloop:job:a") <= 60_000
+    assert await redis.hget(part(redis).job("a"), "payload") is None
+    assert 0 < await redis.pttl(part(redis).job("a")) <= 60_000
 
 
 async def test_a_forgotten_job_loses_its_lease_and_its_lane_goes_on(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     lease = await next_lease(queue)
-    assert await queue.forget("t/alice", "a", index="index") == "in_progress"
+    assert await queue.forget("t/ben", "a", index=index(queue)) == "in_progress"
     assert await queue.beat(lease, consumer="one", lease_ms=LEASE_MS) == "lost"
     await queue.abandon(lease)
     assert (await next_lease(queue)).job_id == "b"
@@ -198,13 +209,13 @@ async def test_a_forgotten_job_loses_its_lease_and_its_lane_goes_on(queue: LaneQ
 async def test_an_eraser_waits_for_the_lane_and_jobs_wait_for_the_eraser(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     held = await next_lease(queue)
-    assert await queue.take_lane("t/alice", lease_ms=5000, force=False) is None
+    assert await queue.take_lane("t/ben", lease_ms=5000, force=False) is None
     await finish(queue, held)
-    token = await queue.take_lane("t/alice", lease_ms=5000, force=False)
+    token = await queue.take_lane("t/ben", lease_ms=5000, force=False)
     assert token is not None
     assert token > held.token
     assert await queue.begin(await next_ticket(queue), lease_ms=LEASE_MS) is None
-    await queue.leave_lane("t/alice", token)
+    await queue.leave_lane("t/ben", token)
     await asyncio.sleep(0.55)
     await queue.promote_due()
     assert (await next_lease(queue)).job_id == "b"
@@ -233,7 +244,7 @@ async def test_a_lost_group_is_an_outage_that_ensure_group_mends(queue: LaneQueu
 
 async def test_depth_counts_what_is_not_done_and_knows_the_oldest(queue: LaneQueue) -> None:
     for job_id, created_ms in (("a", 1000), ("b", 2000)):
-        await queue.submit(Submission(job_id, f"t/{job_id}", created_ms, "index", {"status": "queued"}))
+        await queue.submit(Submission(job_id, f"t/{job_id}", created_ms, index(queue), {"status": "queued"}))
     depth = await queue.depth()
     assert (depth.jobs, depth.oldest_created_ms) == (2, 1000)
 

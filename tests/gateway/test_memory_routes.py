@@ -9,7 +9,7 @@ from memloop.wire.memory import Namespace
 from tests.fakes.job_engine import add_memory, tool_call
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api
-from tests.gateway.redis_view import keys_that_hold
+from tests.gateway.redis_view import keys_that_hold, stream_length
 from tests.gateway.rig import eventually, script
 
 BUFFER = tool_call("buffer_memory", reason="half a thought")
@@ -183,7 +183,7 @@ async def test_an_erasure_takes_dead_letters_too(redis_url: str) -> None:
     async with api(redis_url, script(400)) as it, it.rig.working():
         assert (await it.post("/v1/memory/add", said("poison", sync=True))).json["status"] == "failed"
         await it.call("DELETE", "/v1/memory?user_id=alice")
-        assert await it.rig.services.redis.xlen("memloop:dead") == 0
+        assert await stream_length(it.rig.services.redis, "*:dead") == 0
         assert await keys_that_hold(it.rig.services.redis, b"poison") == []
 
 

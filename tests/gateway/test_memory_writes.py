@@ -7,6 +7,7 @@ import pytest
 from memloop.wire.memory import Namespace
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold
+from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import ALICE, Rig, contents, eventually, rig, script, turns
 
 BUFFER = tool_call("buffer_memory", reason="half a thought")
@@ -120,7 +121,7 @@ async def test_a_repeated_event_id_is_one_write(redis_url: str) -> None:
 async def test_invalid_output_is_tried_anew_then_becomes_a_dead_letter_with_what_the_model_said(redis_url: str) -> None:
     async with rig(redis_url, script("What a lovely day.")) as it, it.working():
         event = await it.event(await it.write("I like tea."))
-        dead_letters = await it.services.redis.xlen("memloop:dead")
+        dead_letters = await stream_length(it.services.redis, "*:dead")
     assert event.status == "failed"
     assert event.attempts == 3
     assert event.error is not None

@@ -81,7 +81,7 @@ async def test_each_questions_memory_is_saved_under_its_question(redis_url: str)
     for _ in range(2):
         await read(redis_url, asked, ScriptedModel(by_question))
     async with connected(redis_url) as redis:
-        assert len(await keys(redis, "memloop:job:evt_*")) == 2
+        assert len(await keys(redis, "*:job:evt_*")) == 2
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ async def test_the_memory_of_a_finished_read_is_saved_once_as_it_is(redis_url: s
     async with tools(redis_url, ScriptedModel([])) as made:
         depth = await made.jobs.memory.depth()
     async with connected(redis_url) as redis:
-        (key,) = await keys(redis, "memloop:job:evt_*")
+        (key,) = await keys(redis, "*:job:evt_*")
         payload = json.loads(await redis.hget(key, "payload") or "")
     assert depth.jobs == 1
     assert [turn["content"] for turn in payload["turns"]] == ["memory 2"]

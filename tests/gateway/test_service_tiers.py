@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from redis.asyncio import Redis
 
+from gateway.keys import Keys
 from gateway.lanes import LaneQueue, Submission
-from gateway.read_records import TIERS, events_key
+from gateway.read_records import TIERS
 from tests.fakes.job_engine import Body, Reply, add_memory
 from tests.gateway.api_rig import Api, api
 from tests.gateway.long_reads import PATH, asked, ended, queued, reader
@@ -27,15 +28,17 @@ async def tiered(redis_url: str) -> AsyncGenerator[LaneQueue]:
 
 
 async def _submit(queue: LaneQueue, tier: str, number: int) -> None:
-    job_id = f"lr_{tier}{number}"
+    job_id = f"lr_00{tier}{number}"
     fields = {"status": "queued", "payload": "{}"}
-    await queue.submit(Submission(job_id, TIERED[tier] + job_id, number, "memloop:reads:t", fields))
+    await queue.submit(
+        Submission(job_id, TIERED[tier] + job_id, number, queue.keys.of_id(job_id).reads_of("t"), fields)
+    )
 
 
 async def _taken(queue: LaneQueue, times: int) -> list[str]:
     """The tiers of the next tickets."""
     tickets = [await queue.take("worker", block_ms=50) for _ in range(times)]
-    return [ticket.lane.rpartition("lr_")[2].rstrip("0123456789") for ticket in tickets if ticket is not None]
+    return [ticket.lane.rpartition("lr_00")[2].rstrip("0123456789") for ticket in tickets if ticket is not None]
 
 
 async def test_of_reads_that_wait_the_higher_tier_is_taken_first(redis_url: str) -> None:
@@ -60,17 +63,18 @@ async def test_of_tickets_that_come_at_once_a_waiting_worker_keeps_one_and_passe
     redis_url: str,
 ) -> None:
     async with tiered(redis_url) as queue, connected(redis_url) as other:
+        stream = queue.keys.partitions[0].stream(queue.name)
         waiting = asyncio.create_task(queue.take("one", block_ms=4000))
         await eventually(lambda: _blocked(other))
         await command(
-            other, "EVAL", "for _, key in ipairs(KEYS) do redis.call('XADD', key, '*', 'lane', key) end", "2",
-            queue.stream, f"{queue.stream}:flex",
+            other, "EVAL", "for _, key in ipairs(KEYS) do redis.call('XADD', key, '*', 'lane', key, 'job', 'a') end",
+            "2", stream, f"{stream}:flex",
         )  # fmt: skip
         first = await waiting
         second = await queue.take("two", block_ms=50)
     assert first is not None
     assert second is not None
-    assert {first.lane, second.lane} == {queue.stream, f"{queue.stream}:flex"}
+    assert {first.lane, second.lane} == {stream, f"{stream}:flex"}
 
 
 async def _blocked(redis: Redis) -> bool:
@@ -122,7 +126,9 @@ async def test_reads_and_events_are_kept_as_long_as_the_operator_says(redis_url:
             await ended(it, finished)
             event_id = await it.rig.write("I like tea.")
             await it.rig.event(event_id)
+        places = Keys(it.rig.services.redis)
         for read_id in (foreground, cancelled, finished):
-            assert 7100 < await _left_s(it, f"memloop:job:{read_id}") <= 7200
-            assert 7100 < await _left_s(it, events_key(read_id)) <= 7200
-        assert 3500 < await _left_s(it, f"memloop:job:{event_id}") <= 3600
+            at = places.of_id(read_id)
+            assert 7100 < await _left_s(it, at.job(read_id)) <= 7200
+            assert 7100 < await _left_s(it, at.read_events(read_id)) <= 7200
+        assert 3500 < await _left_s(it, places.job(event_id)) <= 3600

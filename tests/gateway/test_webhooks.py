@@ -11,12 +11,12 @@ import pytest
 from yarl import URL
 
 from gateway.dead_letters import DeadLetters
+from gateway.handling import LeaseHold
 from gateway.jobs import WEBHOOKS_QUEUE, Jobs
 from gateway.lanes import LaneQueue, Lease, Submission
 from gateway.read_hosts import ReadHandler
 from gateway.read_records import ReadRecords
 from gateway.reads import ReadingTools
-from gateway.runner import LeaseHold
 from gateway.webhooks.deliveries import delivery_id, delivery_of
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.signing import WebhookSecrets
@@ -187,7 +187,9 @@ async def test_the_connection_goes_to_the_address_that_was_checked_under_the_nam
     async with hooked(redis_url) as (it, receiver):
         url = URL(receiver.url).with_host("hooks.test")
         record = LongRead(id="lr_1", status="completed", created_at=1, completed_at=2, model="m", strategy="memagent")
-        await it.rig.jobs.webhooks.submit(delivery_of(record, tenant="local", url=str(url)))
+        await it.rig.jobs.webhooks.submit(
+            delivery_of(record, tenant="local", url=str(url), at=it.rig.jobs.webhooks.keys.of_id(record.id))
+        )
         services = it.rig.services
         handler = DeliveryHandler(services.redis, services.webhooks, services.metrics, timeout_s=2, lookup=lookup)
         lease, hold = await leased(it.rig.jobs.webhooks)

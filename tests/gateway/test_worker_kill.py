@@ -16,6 +16,7 @@ from memloop.wire.long_read import Document, LongReadRequest
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold
 from tests.fakes.redis_server import free_port
+from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import Rig, eventually, rig, script
 
 SEARCH = tool_call("search_memory", query="tea")
@@ -160,4 +161,4 @@ async def test_a_killed_background_read_goes_on_at_the_chunk_where_it_died(redis
     chunks = [event.chunk for event in events if event.type == "long_read.chunk.completed"]
     assert chunks == list(range(4))
     assert len(it.engine.calls) == 6  # four chunks, the answer, and the call that the kill cut off
-    assert await it.services.redis.xlen("memloop:jobs:reads") == 0
+    assert await stream_length(it.services.redis, "*:jobs:reads") == 0

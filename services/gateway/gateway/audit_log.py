@@ -5,16 +5,12 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from gateway import keys
 from gateway.lua import entry_list, redis_errors
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 
 ENTRIES_KEPT: Final = 10_000
 """Of each stream, at least."""
-
-
-def stream_key(kind: AuditKind, tenant: str) -> str:
-    """The stream. A tenant's name holds no colon; entries of no tenant have one of their own."""
-    return f"memloop:audit:{kind}:{tenant}"
 
 
 class AuditLog:
@@ -27,7 +23,7 @@ class AuditLog:
         """Keep these entries."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for entry in entries:
-                key, fields = stream_key(entry.kind, entry.tenant), {"entry": entry.model_dump_json()}
+                key, fields = keys.audit(entry.kind, entry.tenant), {"entry": entry.model_dump_json()}
                 pipe.xadd(key, fields, maxlen=ENTRIES_KEPT, approximate=True)  # pyright: ignore[reportArgumentType]
             with redis_errors():
                 await pipe.execute()
@@ -36,7 +32,7 @@ class AuditLog:
         """Entries that are older than the one with the id ``cursor``, newest first."""
         newest = f"({cursor}" if cursor else "+"
         with redis_errors():
-            found: Any = await self._redis.xrevrange(stream_key(kind, tenant), max=newest, count=limit + 1)
+            found: Any = await self._redis.xrevrange(keys.audit(kind, tenant), max=newest, count=limit + 1)
         rows = entry_list(found)
         data = tuple(_record(id_, fields["entry"]) for id_, fields in rows[:limit])
         return AuditPage(data=data, next_cursor=data[-1].id if len(rows) > limit else None)

@@ -1,4 +1,4 @@
-"""What a job has already paid for or decided, in the Redis hash ``memloop:journal:{id}``.
+"""What a job has already paid for or decided, in a Redis hash beside the job's own.
 
 A job that is run again replays its replies and keeps its decisions. The journal dies with its job: a write for a job
 that was erased is refused, so that no text outlives an erasure.
@@ -6,7 +6,8 @@ that was erased is refused, so that no text outlives an erasure.
 
 from redis.asyncio import Redis
 
-from gateway.lanes import JobGone, job_key, journal_key
+from gateway.keys import Keys
+from gateway.lanes import JobGone
 from gateway.lua import Script, redis_errors, text
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
@@ -24,8 +25,9 @@ class Journal:
 
     def __init__(self, redis: Redis, job_id: str) -> None:
         self._redis = redis
-        self._job = job_key(job_id)
-        self._journal = journal_key(job_id)
+        partition = Keys(redis).of_id(job_id)
+        self._job = partition.job(job_id)
+        self._journal = partition.journal(job_id)
         self._keep = Script(redis, _KEEP)
 
     async def read(self, field: str) -> str | None:

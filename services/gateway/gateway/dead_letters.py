@@ -14,10 +14,12 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from gateway.events import index_key
+from gateway.events import MemoryEvents
 from gateway.jobs import MEMORY_QUEUE, MemoryJob, queued_event
-from gateway.lanes import DEAD_LETTERS, LaneQueue, job_key
+from gateway.keys import Partition
+from gateway.lanes import LaneQueue
 from gateway.lua import entry_list, redis_errors, text
+from gateway.services import redis_of
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 
@@ -26,8 +28,9 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """One of them; ``entry`` is its place in the stream, which begins with the time in milliseconds."""
+    """One of them; ``entry`` is its place in the stream ``at``, which begins with the time in milliseconds."""
 
+    at: str
     entry: str
     job_id: str
     error: str
@@ -39,14 +42,16 @@ class DeadLetters:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._queue = LaneQueue(redis, MEMORY_QUEUE)
+        self._events = MemoryEvents(redis, self._queue)
 
     async def all(self) -> AsyncIterator[DeadLetter]:
-        """The oldest first."""
-        after = "-"
-        while page := await self._page(after):
-            for letter in page:
-                yield letter
-            after = f"({page[-1].entry}"
+        """The oldest first, of each partition."""
+        for partition in self._queue.keys.partitions:
+            after = "-"
+            while page := await self._page(partition, after):
+                for letter in page:
+                    yield letter
+                after = f"({page[-1].entry}"
 
     async def requeue(self, job_id: str) -> bool:
         """Have the write tried again; False when there is no such dead letter, or nothing left to try."""
@@ -58,24 +63,26 @@ class DeadLetters:
 
     async def drop(self, job_id: str) -> bool:
         """Forget the dead letter, and with a write every trace of it but what it had stored. False when it is none."""
-        entries = [letter.entry async for letter in self.all() if letter.job_id == job_id]
+        letters = [letter async for letter in self.all() if letter.job_id == job_id]
         job = await self._job(job_id)
         if job is not None:
-            index = index_key(job.namespace.tenant, job.namespace.user_id)
-            await self._queue.forget(job.namespace.lane(), job_id, index=index)
-        elif entries:
-            with redis_errors():
-                await self._redis.xdel(DEAD_LETTERS, *entries)
-        return bool(entries)
+            await self._queue.forget(job.namespace.lane(), job_id, index=self._events.index(job.namespace))
+        else:
+            for letter in letters:
+                with redis_errors():
+                    await self._redis.xdel(letter.at, letter.entry)
+        return bool(letters)
 
-    async def _page(self, after: str) -> list[DeadLetter]:
+    async def _page(self, partition: Partition, after: str) -> list[DeadLetter]:
         with redis_errors():
-            found = cast(Sequence[object], await self._redis.xrange(DEAD_LETTERS, min=after, count=_PAGE))
-        return [DeadLetter(entry, fields["job"], fields["error"]) for entry, fields in entry_list(found)]
+            found = cast(Sequence[object], await self._redis.xrange(partition.dead, min=after, count=_PAGE))
+        return [
+            DeadLetter(partition.dead, entry, fields["job"], fields["error"]) for entry, fields in entry_list(found)
+        ]
 
     async def _job(self, job_id: str) -> MemoryJob | None:
         with redis_errors():
-            dead, payload = await self._redis.hmget(job_key(job_id), ["dead", "payload"])
+            dead, payload = await self._redis.hmget(self._queue.keys.job(job_id), ["dead", "payload"])
         return MemoryJob.model_validate_json(text(payload)) if dead and payload else None
 
 
@@ -93,8 +100,7 @@ async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:
 
 
 async def _main(arguments: argparse.Namespace) -> int:
-    url = WorkerSettings().redis_url.get_secret_value()
-    async with Redis.from_url(url) as redis:  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
+    async with redis_of(WorkerSettings()) as redis:
         letters = DeadLetters(redis)
         everything = getattr(arguments, "all", False)
         ids = [letter.job_id async for letter in letters.all()] if everything else getattr(arguments, "id", [])

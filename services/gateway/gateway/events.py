@@ -8,7 +8,7 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from gateway.lanes import LaneQueue, job_key
+from gateway.lanes import LaneQueue
 from gateway.lua import redis_errors, text
 from gateway.principal import OtherTenants
 from memloop.wire.errors import NotFound
@@ -18,11 +18,6 @@ _TERMINAL = ("completed", "failed")
 _NONE = "There is no event {!r}."
 _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.5
-
-
-def index_key(tenant: str, user_id: str) -> str:
-    """The sorted set of a user's event ids by time. A tenant's name holds no colon."""
-    return f"memloop:events:{tenant}:{user_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +50,7 @@ class MemoryEvents:
     def __init__(self, redis: Redis, queue: LaneQueue) -> None:
         self._redis = redis
         self._queue = queue
+        self._keys = queue.keys
 
     async def get(self, tenant: str, event_id: str) -> MemoryEvent:
         """The event. Raises NotFound when there is none in this tenant."""
@@ -83,7 +79,7 @@ class MemoryEvents:
         async for event_id, row in self._rows(namespace):
             if row is None:
                 with redis_errors():
-                    await self._redis.zrem(index_key(namespace.tenant, namespace.user_id), event_id)
+                    await self._redis.zrem(self.index(namespace), event_id)
             elif _inside(row, namespace):
                 found.append(_event(row))
             if len(found) == limit:
@@ -93,14 +89,17 @@ class MemoryEvents:
     async def forget(self, namespace: Namespace) -> Forgotten:
         """Delete the namespace's events, waiting writes, journals and dead letters. A running write loses its lease."""
         ids = [event_id async for event_id, row in self._rows(namespace) if row is not None and _inside(row, namespace)]
-        index = index_key(namespace.tenant, namespace.user_id)
+        index = self.index(namespace)
         statuses = [await self._queue.forget(namespace.lane(), event_id, index=index) for event_id in ids]
         waiting = sum(status is not None and status not in _TERMINAL for status in statuses)
         return Forgotten(events=len(ids), waiting=waiting)
 
+    def index(self, namespace: Namespace) -> str:
+        """The sorted set of the events of the namespace's user."""
+        return self._keys.of_name(namespace.lane()).events_of(namespace.tenant, namespace.user_id)
+
     async def _rows(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row | None]]:
-        index = index_key(namespace.tenant, namespace.user_id)
-        for event_id in await self._ids(index):
+        for event_id in await self._ids(self.index(namespace)):
             yield event_id, await self._row(event_id)
 
     async def _ids(self, index: str) -> Sequence[str]:
@@ -111,7 +110,7 @@ class MemoryEvents:
 
     async def _row(self, event_id: str) -> _Row | None:
         with redis_errors():
-            values = await self._redis.hmget(job_key(event_id), list(_FIELDS))
+            values = await self._redis.hmget(self._keys.job(event_id), list(_FIELDS))
         texts = ["" if value is None else text(value) for value in values]
         tenant, agent_id, run_id, record, status, failures, error = texts
         return _Row(tenant, agent_id, run_id, record, status, int(failures or 0), error) if record else None

@@ -17,17 +17,19 @@ import asyncio
 import hashlib
 import re
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from fastapi import Request, Response
 from redis.asyncio import Redis
 
-from gateway.lua import RETRY_AFTER_S, Script
+from gateway import keys
+from gateway.lua import RETRY_AFTER_S, Script, redis_errors, text
 from gateway.sse import EventStream
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
+from memloop.wire.memory import Namespace
 
 KEY_HEADER: Final = "idempotency-key"
 REPLAYED_HEADER: Final = "idempotent-replayed"
@@ -60,15 +62,20 @@ redis.call('HSET', KEYS[1], 'until', string.format('%.0f', t[1] * 1000 + math.fl
 return 1
 """
 
-_KEEP = """
--- KEYS[1] record, KEYS[2] records of the subject; ARGV: the attempt's name, keep ms, status, media type, answer
-if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
+_NOTE = """
+-- KEYS[1] records of the subject; ARGV: record, keep ms
 local now = redis.call('TIME')[1] * 1000
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+
+_KEEP = """
+-- KEYS[1] record; ARGV: the attempt's name, keep ms, status, media type, answer
+if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'status', ARGV[3], 'kind', ARGV[4], 'answer', ARGV[5])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[2]), KEYS[1])
-redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return 1
 """
 
@@ -80,11 +87,9 @@ return redis.call('HDEL', KEYS[1], 'until')
 """
 
 _FORGET = """
--- KEYS[1] records of the subject
-local records = redis.call('ZRANGE', KEYS[1], 0, -1)
-for _, record in ipairs(records) do redis.call('DEL', record) end
-redis.call('DEL', KEYS[1])
-return #records
+-- KEYS[1] record: gone, if it has an answer
+if redis.call('HEXISTS', KEYS[1], 'status') == 0 then return 0 end
+return redis.call('DEL', KEYS[1])
 """
 
 
@@ -97,6 +102,10 @@ class Attempt:
     def id_of(self, part: str = "") -> str:
         """32 hex digits that nobody can guess; another one for each part of the work."""
         return hashlib.sha256(f"{self.seed}\0{part}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def event_id(self, namespace: Namespace, part: str = "") -> str:
+        """The id of a memory write in that namespace."""
+        return keys.event_id(namespace.lane(), self.id_of(part))
 
 
 Work = Callable[[Attempt], Awaitable[Response]]
@@ -113,8 +122,10 @@ class Idempotency:
     """The records in Redis. An answer longer than ``max_bytes`` is not kept: its repetition is a conflict."""
 
     def __init__(self, redis: Redis, *, max_bytes: int) -> None:
+        self._redis = redis
         self._take = Script(redis, _TAKE)
         self._extend = Script(redis, _EXTEND)
+        self._note = Script(redis, _NOTE)
         self._keep = Script(redis, _KEEP)
         self._let_go = Script(redis, _LET_GO)
         self._forget = Script(redis, _FORGET)
@@ -136,7 +147,16 @@ class Idempotency:
 
     async def forget(self, tenant: str, subject: str) -> int:
         """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable, Timeout."""
-        return await self._forget.number([_subject_key(tenant, subject)], [])
+        of_subject = _subject_key(tenant, subject)
+        with redis_errors():
+            found = await self._redis.zrange(of_subject, 0, -1)  # pyright: ignore[reportUnknownMemberType]
+        deleted = 0
+        for record in map(text, cast(Sequence[object], found)):
+            if await self._forget.number([record], []):
+                deleted += 1
+                with redis_errors():
+                    await self._redis.zrem(of_subject, record)
+        return deleted
 
     async def _taken(self, taken: _Taken, body: str) -> tuple[str, Response | None]:
         """The seed, when the key is ours now, or the answer that is there."""
@@ -176,12 +196,13 @@ class Idempotency:
         return answer
 
     async def _kept(self, taken: _Taken, answer: Response) -> None:
-        """Keep the answer. Redis may be gone: the client gets it all the same, its work is done."""
+        """Keep the answer, noted before for ``forget``. Redis may be gone: the client gets it all the same."""
         raw = bytes(answer.body)
         short = len(raw) <= self._max_bytes
         args = [taken.name, KEEP_MS, answer.status_code if short else 0, answer.media_type or "application/json"]
         with suppress(DependencyError):
-            await self._keep([taken.record, taken.subject], [*args, raw.decode() if short else ""])
+            await self._note([taken.subject], [taken.record, KEEP_MS])
+            await self._keep([taken.record], [*args, raw.decode() if short else ""])
 
     async def _released(self, taken: _Taken, how: str) -> None:
         with suppress(DependencyError):
@@ -251,11 +272,11 @@ def _replayed(status: str, kind: str, answer: str) -> Response:
 
 
 def _record(tenant: str, route: str, key: str) -> str:
-    return f"memloop:once:{_digest(tenant, route, key)}"
+    return keys.idempotency(_digest(tenant, route, key))
 
 
 def _subject_key(tenant: str, subject: str) -> str:
-    return f"memloop:once-of:{_digest(tenant, subject)}"
+    return keys.idempotency_of(_digest(tenant, subject))
 
 
 def _digest(*parts: str) -> str:

@@ -5,6 +5,7 @@ import hashlib
 import logging
 from datetime import UTC, datetime, timedelta
 
+from gateway import keys
 from gateway.jobs import Jobs
 from memloop.clients.store import StoreClient
 from memloop.wire.errors import MemloopError
@@ -36,4 +37,4 @@ async def flush_idle(store: StoreClient, jobs: Jobs, *, age_s: float) -> None:
 def _flush_id(buffer: Buffer) -> str:
     """One id for one state of a buffer, whoever finds it."""
     state = buffer.model_dump_json(include={"namespace", "updated_at"})
-    return f"evt_{hashlib.sha256(state.encode()).hexdigest()[:32]}"
+    return keys.event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
-from gateway.events import MemoryEvents, index_key
-from gateway.lanes import DEAD_LETTERS, KEEP_MS, LaneQueue, Submission
+from gateway import keys
+from gateway.events import MemoryEvents
+from gateway.lanes import KEEP_MS, LaneQueue, Submission
 from gateway.lua import redis_errors
 from gateway.read_records import TIERS, ReadRecords
 from memloop.wire.base import Wire
@@ -51,9 +52,9 @@ class MemoryJob(Wire):
         return not self.turns
 
 
-def new_event_id() -> str:
+def new_event_id(namespace: Namespace) -> str:
     """An id that nobody can guess (128 random bits)."""
-    return f"evt_{secrets.token_hex(16)}"
+    return keys.event_id(namespace.lane(), secrets.token_hex(16))
 
 
 class Jobs:
@@ -72,7 +73,7 @@ class Jobs:
     async def dead(self) -> int:
         """Jobs of all queues that were given up and wait for an operator. Raises Unavailable, Timeout."""
         with redis_errors():
-            return await self._redis.xlen(DEAD_LETTERS)
+            return sum([await self._redis.xlen(part.dead) for part in self.memory.keys.partitions])
 
     async def enqueue_memory_write(
         self,
@@ -92,7 +93,7 @@ class Jobs:
         buffered ones. A given ``event_id`` makes a second call harmless. Raises Unavailable, Timeout.
         """
         job = MemoryJob(
-            event_id=event_id or new_event_id(),
+            event_id=event_id or new_event_id(namespace),
             namespace=namespace,
             turns=tuple(turns),
             infer=infer,
@@ -107,35 +108,34 @@ class Jobs:
 
     async def enqueue(self, job: MemoryJob) -> None:
         """Queue a write; it is durable then. Harmless when it is queued already. Raises Unavailable, Timeout."""
-        await self.memory.submit(_submission(job, queued_event(job)))
+        await self.memory.submit(self._submission(job, queued_event(job)))
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Keep the event of a write that was done under a token of ``take_idle_lane``, and free the lane."""
-        submission = _submission(job, event)
+        submission = self._submission(job, event)
         fields = {name: value for name, value in submission.fields.items() if name != "payload"}
         await self.memory.record(replace(submission, fields=fields), token)
+
+    def _submission(self, job: MemoryJob, event: MemoryEvent) -> Submission:
+        namespace = job.namespace
+        fields = {
+            "tenant": namespace.tenant,
+            "user_id": namespace.user_id,
+            "agent_id": namespace.agent_id or "",
+            "run_id": namespace.run_id or "",
+            "status": event.status,
+            "record": event.model_dump_json(),
+            "payload": job.model_dump_json(),
+        }
+        return Submission(
+            job_id=job.event_id,
+            lane=namespace.lane(),
+            created_ms=job.created_ms,
+            index=self.events.index(namespace),
+            fields=fields,
+        )
 
 
 def queued_event(job: MemoryJob) -> MemoryEvent:
     """The event of a write that nobody has begun."""
     return MemoryEvent(event_id=job.event_id, status="queued", user_id=job.namespace.user_id, created_at=job.created_at)
-
-
-def _submission(job: MemoryJob, event: MemoryEvent) -> Submission:
-    namespace = job.namespace
-    fields = {
-        "tenant": namespace.tenant,
-        "user_id": namespace.user_id,
-        "agent_id": namespace.agent_id or "",
-        "run_id": namespace.run_id or "",
-        "status": event.status,
-        "record": event.model_dump_json(),
-        "payload": job.model_dump_json(),
-    }
-    return Submission(
-        job_id=job.event_id,
-        lane=namespace.lane(),
-        created_ms=job.created_ms,
-        index=index_key(namespace.tenant, namespace.user_id),
-        fields=fields,
-    )

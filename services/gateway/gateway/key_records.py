@@ -11,7 +11,8 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.audit_log import ENTRIES_KEPT, stream_key
+from gateway import keys
+from gateway.audit_log import ENTRIES_KEPT
 from gateway.lua import Script, entries, entry_list, redis_errors, text
 from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
@@ -21,9 +22,6 @@ from memloop.wire.keys import ApiKey, Scope
 KEYS_OF_A_TENANT: Final = 1000
 _SECRET_BYTES: Final = 32
 _PREFIX_CHARS: Final = 10
-_RECORDS: Final = "memloop:api-keys"
-_USES: Final = "memloop:api-keys:used"
-_LOG: Final = "memloop:api-keys:log"
 _LOG_KEPT: Final = 10_000
 _START: Final = "0-0"
 
@@ -121,20 +119,20 @@ class KeyRecords:
         if not key_ids:
             return []
         with redis_errors():
-            found: Any = await self._redis.hmget(_RECORDS, list(key_ids))
+            found: Any = await self._redis.hmget(keys.API_KEYS, list(key_ids))
         return [None if raw is None else _record(raw) for raw in found]
 
     async def all(self) -> list[KeyRecord]:
         """Every key of every tenant."""
         with redis_errors():
-            found: Any = await self._redis.hvals(_RECORDS)
+            found: Any = await self._redis.hvals(keys.API_KEYS)
         return [_record(raw) for raw in found]
 
     async def page(self, tenant: str, *, cursor: str | None, limit: int) -> list[ApiKey]:
         """The tenant's keys that are older than the key with the id ``cursor``, newest first."""
         newest = f"({cursor}" if cursor else "+"
         with redis_errors():
-            found: Any = await self._redis.zrevrangebylex(_index(tenant), newest, "-", start=0, num=limit)
+            found: Any = await self._redis.zrevrangebylex(keys.api_keys_of(tenant), newest, "-", start=0, num=limit)
         ids = [text(id_) for id_ in cast(Sequence[object], found)]
         records = [record for record in await self.some(ids) if record is not None]
         used = await self._last_uses([record.id for record in records])
@@ -143,41 +141,38 @@ class KeyRecords:
     async def newest_change(self) -> str:
         """Where the log of changes ends now."""
         with redis_errors():
-            found: Any = await self._redis.xrevrange(_LOG, count=1)
+            found: Any = await self._redis.xrevrange(keys.API_KEYS_LOG, count=1)
         return next((id_ for id_, _ in entry_list(found)), _START)
 
     async def changes(self, after: str, *, wait_ms: int) -> tuple[str, list[str]]:
         """Where the log ends, and the ids that changed after ``after``; waits for one up to ``wait_ms``."""
         with redis_errors():
-            found = entries(await self._redis.xread({_LOG: after}, block=wait_ms))
+            found = entries(await self._redis.xread({keys.API_KEYS_LOG: after}, block=wait_ms))
         return (found[-1][0] if found else after), [fields["id"] for _, fields in found]
 
     async def note_uses(self, used_at: Mapping[str, int]) -> None:
         """Keep when keys were last used."""
         if used_at:
             with redis_errors():
-                await cast(Any, self._redis).hset(_USES, mapping=used_at)
+                await cast(Any, self._redis).hset(keys.API_KEYS_USED, mapping=used_at)
 
     async def _last_uses(self, key_ids: Sequence[str]) -> dict[str, int]:
         if not key_ids:
             return {}
         with redis_errors():
-            found: Any = await self._redis.hmget(_USES, list(key_ids))
+            found: Any = await self._redis.hmget(keys.API_KEYS_USED, list(key_ids))
         return {id_: int(raw) for id_, raw in zip(key_ids, found, strict=True) if raw is not None}
 
     async def _changed(self, old: KeyRecord | None, new: KeyRecord | None, entry: AuditEntry) -> None:
         record = cast(KeyRecord, new or old)
-        keys = [_RECORDS, _index(record.tenant), _LOG, _USES, stream_key(entry.kind, entry.tenant)]
+        audit = keys.audit(entry.kind, entry.tenant)
+        touched = [keys.API_KEYS, keys.api_keys_of(record.tenant), keys.API_KEYS_LOG, keys.API_KEYS_USED, audit]
         args = [record.id, _json(old), _json(new), KEYS_OF_A_TENANT, entry.model_dump_json(), _LOG_KEPT, ENTRIES_KEPT]
-        outcome = await self._change(keys, args)
+        outcome = await self._change(touched, args)
         if outcome == "full":
             raise Conflict(f"A tenant may have {KEYS_OF_A_TENANT} keys: revoke one first.", code="too_many_keys")
         if outcome == "changed":
             raise Conflict("The key was changed meanwhile. Look at it again.", code="key_changed")
-
-
-def _index(tenant: str) -> str:
-    return f"memloop:api-keys:of:{tenant}"
 
 
 def _json(record: KeyRecord | None) -> str:

@@ -1,7 +1,7 @@
 """The atomic steps of a lane queue, in Lua. See ``gateway.lanes`` for what they keep true together.
 
-Key order everywhere: stream, delayed, open, list, lock, then what the script needs. A job's hash is
-``memloop:job:{id}``, its journal ``memloop:journal:{id}``. A lock's value is ``{fencing token}|{ticket}``.
+Key order everywhere: stream, delayed, open, list, lock, then what the script needs. Every key is the caller's, and
+all of one call lie in one slot of a cluster. A lock's value is ``{fencing token}|{ticket}``.
 A token is the last one plus one, or the time in ms if that is more: it grows even when Redis lost its data.
 Only commands of Redis 6.2.
 """
@@ -25,44 +25,49 @@ local function drop(group, ticket)
   redis.call('XDEL', stream, ticket)
 end
 local function pass_on(lane)
-  if redis.call('LLEN', list) > 0 and not redis.call('ZSCORE', delayed, lane) then
-    redis.call('XADD', stream, '*', 'lane', lane)
+  local head = redis.call('LINDEX', list, 0)
+  if head and not redis.call('ZSCORE', delayed, lane) then
+    redis.call('XADD', stream, '*', 'lane', lane, 'job', head)
   end
 end
 """
 
-_ENTER = """
--- A new job. KEYS[k..]: its queue's stream, delayed, open, list, lock, then job, index, events ('' = none);
--- ARGV[a..]: id, lane, now, first event, then the hash's pairs
+LIST_IN = """
+-- 1, or 2 when the index is so long that entries of jobs that are gone are worth a look
+local function list_in(index, id, at)
+  redis.call('ZADD', index, at, id)
+  local length = redis.call('ZCARD', index)
+  return (length > 100 and length % 16 == 0) and 2 or 1
+end
+"""
+
+_ENTER = (
+    LIST_IN
+    + """
+-- A new job. KEYS[k..]: its queue's stream, delayed, open, list, lock, then job, index, events (may be missing);
+-- ARGV[a..]: id, lane, now, first event ('' = none), then the hash's pairs
 local function enter(k, a)
   local job, index, id, now = KEYS[k + 5], KEYS[k + 6], ARGV[a], ARGV[a + 2]
   if redis.call('EXISTS', job) == 1 then return 0 end
   redis.call('HSET', job, unpack(ARGV, a + 4))
-  for _, old in ipairs(redis.call('ZRANGE', index, 0, 1)) do
-    if redis.call('EXISTS', 'memloop:job:' .. old) == 0 then redis.call('ZREM', index, old) end
-  end
-  redis.call('ZADD', index, now, id)
   redis.call('ZADD', KEYS[k + 2], now, id)
   if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 7], '0-1', 'event', ARGV[a + 3]) end
   redis.call('RPUSH', KEYS[k + 3], id)
-  redis.call('XADD', KEYS[k], '*', 'lane', ARGV[a + 1])
-  return 1
+  redis.call('XADD', KEYS[k], '*', 'lane', ARGV[a + 1], 'job', id)
+  return list_in(index, id, now)
 end
 """
+)
 
 SUBMIT = _ENTER + "return enter(1, 1)"
 
 BEGIN = (
     _HEAD
     + """
--- KEYS[6] fence; ARGV: group, ticket, lane, lease ms
-local group, ticket, lane, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- KEYS[6] fence, KEYS[7] the job that the ticket takes for the lane's head
+-- ARGV: group, ticket, lane, lease ms, the id of that job
+local group, ticket, lane, lease, job = ARGV[1], ARGV[2], ARGV[3], ARGV[4], KEYS[7]
 local head = redis.call('LINDEX', list, 0)
-while head and redis.call('EXISTS', 'memloop:job:' .. head) == 0 do
-  redis.call('LPOP', list)
-  redis.call('ZREM', open, head)
-  head = redis.call('LINDEX', list, 0)
-end
 if not head then
   redis.call('ZREM', delayed, lane)
   drop(group, ticket)
@@ -82,14 +87,19 @@ if held then
     return {'held'}
   end
 end
+if head ~= ARGV[5] then return {'head', head} end
+if redis.call('EXISTS', job) == 0 then
+  redis.call('LPOP', list)
+  redis.call('ZREM', open, head)
+  return {'head', redis.call('LINDEX', list, 0) or head}
+end
 local token = new_token(KEYS[6])
 redis.call('SET', lock, token .. '|' .. ticket, 'PX', lease)
 redis.call('ZREM', delayed, lane)
-local job = 'memloop:job:' .. head
 redis.call('HINCRBY', job, 'starts', 1)
 redis.call('HSET', job, 'status', 'in_progress')
 local told = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'request_id', 'traceparent')
-return {'run', token, head, told[1], told[2] or 0, told[3] or 0, told[4] or '', told[5] or ''}
+return {'run', token, told[1], told[2] or 0, told[3] or 0, told[4] or '', told[5] or ''}
 """
 )
 
@@ -171,24 +181,31 @@ return 1
 )
 
 RETICKET = """
--- KEYS: stream; ARGV: group, ticket, lane
-redis.call('XADD', KEYS[1], '*', 'lane', ARGV[3])
+-- KEYS: stream; ARGV: group, ticket, lane, job
+redis.call('XADD', KEYS[1], '*', 'lane', ARGV[3], 'job', ARGV[4])
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 redis.call('XDEL', KEYS[1], ARGV[2])
 return 1
 """
 
-PROMOTE = """
--- KEYS: stream, delayed
+DUE = """
+-- KEYS: delayed. The lanes whose delay is over
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local due = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 100)
-for _, lane in ipairs(due) do
-  redis.call('ZREM', KEYS[2], lane)
-  redis.call('XADD', KEYS[1], '*', 'lane', lane)
-end
-return #due
+return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)
 """
+
+PROMOTE = (
+    _HEAD
+    + """
+-- ARGV: lane. A ticket for a lane whose delay is over, unless another worker wrote one
+local due = redis.call('ZSCORE', delayed, ARGV[1])
+if not due or tonumber(due) > now_ms() then return 0 end
+redis.call('ZREM', delayed, ARGV[1])
+pass_on(ARGV[1])
+return 1
+"""
+)
 
 TAKE_LANE = (
     _HEAD
@@ -214,18 +231,17 @@ return token
 
 RECORD = (
     _HEAD
+    + LIST_IN
     + """
 -- KEYS[6] job, KEYS[7] index; ARGV: mine, lane, id, created ms, keep ms, then the hash's pairs
 redis.call('HSET', KEYS[6], unpack(ARGV, 6))
 redis.call('PEXPIRE', KEYS[6], ARGV[5])
-for _, old in ipairs(redis.call('ZRANGE', KEYS[7], 0, 1)) do
-  if redis.call('EXISTS', 'memloop:job:' .. old) == 0 then redis.call('ZREM', KEYS[7], old) end
+local listed = list_in(KEYS[7], ARGV[3], ARGV[4])
+if redis.call('GET', lock) == ARGV[1] then
+  redis.call('DEL', lock)
+  pass_on(ARGV[2])
 end
-redis.call('ZADD', KEYS[7], ARGV[4], ARGV[3])
-if redis.call('GET', lock) ~= ARGV[1] then return 0 end
-redis.call('DEL', lock)
-pass_on(ARGV[2])
-return 1
+return listed
 """
 )
 
@@ -297,29 +313,3 @@ if KEYS[8] then enter(8, 4) end
 return 'cancelled'
 """
 )
-
-PUBLISH = """
--- KEYS: job, events; ARGV: entry id, event, record, expire events and job after ms (0 = leave)
-if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
-local added = redis.pcall('XADD', KEYS[2], ARGV[1], 'event', ARGV[2])
-local failed = type(added) == 'table' and added.err
-if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
-if not failed then redis.call('HSET', KEYS[1], 'record', ARGV[3]) end
-if ARGV[4] ~= '0' then
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  redis.call('PEXPIRE', KEYS[2], ARGV[4])
-end
-if redis.call('HEXISTS', KEYS[1], 'cancel') == 1 then return 'cancel' end
-return 'added'
-"""
-
-OPEN_READ = """
--- KEYS: job, index; ARGV: id, now, tenant, status, record, expire ms
-for _, old in ipairs(redis.call('ZRANGE', KEYS[2], 0, 1)) do
-  if redis.call('EXISTS', 'memloop:job:' .. old) == 0 then redis.call('ZREM', KEYS[2], old) end
-end
-redis.call('HSET', KEYS[1], 'tenant', ARGV[3], 'status', ARGV[4], 'record', ARGV[5])
-redis.call('PEXPIRE', KEYS[1], ARGV[6])
-redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
-return 1
-"""

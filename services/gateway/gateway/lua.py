@@ -2,11 +2,12 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from redis import exceptions
 from redis.asyncio import Redis
 
+from memloop.service.redis_link import UNREACHABLE, LuaScript, is_passing
 from memloop.wire.errors import Timeout, Unavailable
 
 RETRY_AFTER_S = 2.0
@@ -17,16 +18,19 @@ Reply: TypeAlias = "int | str | list[Reply] | None"
 def redis_errors() -> Generator[None]:
     """Translate the client's failures: no connection is Unavailable, no answer in time is Timeout.
 
-    A server that refuses for a while (loading its data, out of memory, a replica) counts as Unavailable too.
+    A server that refuses for a while (loading its data, out of memory, a replica) counts as Unavailable too, and so
+    does a cluster that is choosing a new primary.
     """
     try:
         yield
     except exceptions.TimeoutError as error:
         raise Timeout("Redis did not answer in time.", retry_after_s=RETRY_AFTER_S) from error
-    except (exceptions.ConnectionError, OSError) as error:
-        raise Unavailable("Redis cannot be reached.", retry_after_s=RETRY_AFTER_S) from error
-    except (exceptions.ReadOnlyError, exceptions.OutOfMemoryError, exceptions.ClusterDownError) as error:
-        raise Unavailable("Redis does not take writes now.", retry_after_s=RETRY_AFTER_S) from error
+    except UNREACHABLE as error:
+        raise Unavailable("Redis cannot be reached, or takes no writes now.", retry_after_s=RETRY_AFTER_S) from error
+    except exceptions.RedisClusterException as error:
+        if not is_passing(error):
+            raise
+        raise Unavailable("No node of the Redis Cluster can be reached.", retry_after_s=RETRY_AFTER_S) from error
 
 
 def text(value: object) -> str:
@@ -72,12 +76,12 @@ class Script:
     """One Lua script, loaded on first use."""
 
     def __init__(self, redis: Redis, source: str) -> None:
-        self._run = redis.register_script(source)
+        self._run = LuaScript(redis, source)
 
     async def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> Reply:
         """The script's reply. Raises Unavailable, Timeout."""
         with redis_errors():
-            reply: Any = await self._run(keys=keys, args=args)
+            reply = await self._run(keys=keys, args=args)
         return plain(reply)
 
     async def number(self, keys: Sequence[str], args: Sequence[str | int]) -> int:

@@ -1,12 +1,13 @@
 """What every way to the memory does alike: the native routes, the mem0 drop-in and the MCP tools."""
 
+import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gateway.as_is import adds_of, write_at_once
 from gateway.erasure import erase
 from gateway.idempotency import subject_of_user
-from gateway.jobs import MemoryJob, new_event_id
+from gateway.jobs import MemoryJob
 from gateway.principal import Principal
 from gateway.services import Services
 from memloop.wire.errors import Unprocessable
@@ -53,7 +54,7 @@ async def write_batch(batch: MemoryBatch, services: Services, principal: Princip
 
     A key that may not read memories is not shown any. Raises what the store raises.
     """
-    event_id = new_event_id()
+    event_id = f"evt_{secrets.token_hex(16)}"
     parts = [
         adds_of(job_of(MemoryAdd(**dict(add)), principal.tenant, event_id=f"{event_id}:{number}"), token=None)
         for number, add in enumerate(batch.adds)

@@ -1,10 +1,11 @@
 """The worker's side of the memory queue: a job is one :class:`gateway.memory_writer.MemoryWrite`."""
 
+from gateway.handling import Ending, Hold
 from gateway.jobs import MemoryJob
-from gateway.lanes import JobGone, Lease, job_key
+from gateway.keys import Keys
+from gateway.lanes import JobGone, Lease
 from gateway.lua import redis_errors, text
 from gateway.memory_writer import MemoryWrite, WriterTools, failed_event
-from gateway.runner import Ending, Hold
 from memloop.wire.errors import MemloopError
 
 _FOR_EVER = 0
@@ -15,6 +16,7 @@ class MemoryHandler:
 
     def __init__(self, tools: WriterTools) -> None:
         self._tools = tools
+        self._keys = Keys(tools.redis)
 
     async def run(self, lease: Lease, hold: Hold) -> Ending:
         """The write, done. Raises what makes it fail."""
@@ -35,7 +37,7 @@ class MemoryHandler:
 
     async def _job(self, job_id: str) -> MemoryJob:
         with redis_errors():
-            payload = await self._tools.redis.hget(job_key(job_id), "payload")
+            payload = await self._tools.redis.hget(self._keys.job(job_id), "payload")
         if payload is None:
             raise JobGone(job_id)
         return MemoryJob.model_validate_json(text(payload))

@@ -20,9 +20,9 @@ from redis.asyncio import Redis
 
 from gateway.as_is import adds_of, groups, slices
 from gateway.checkpoints import Journal, JournalCheckpoints
+from gateway.handling import Hold
 from gateway.jobs import MemoryJob
 from gateway.metrics import Metrics
-from gateway.runner import Hold
 from gateway.traces.capture import HeardIndex, HeardModel
 from gateway.traces.keeper import Served, TraceKeeper
 from gateway.turn_batches import BufferLimits, batches, conversation_room, newest_within

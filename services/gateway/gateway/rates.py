@@ -11,6 +11,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
+from gateway.keys import rate_window
 from gateway.lua import Script
 
 _KEEP_S: Final = 61
@@ -125,14 +126,10 @@ class Rates:
     async def admit(self, bucket: str, *, tokens: int) -> Standing:
         """Count one request and its tokens, unless it is over a limit: then nothing is counted."""
         args = [self.limits.requests, self.limits.tokens, tokens, _KEEP_S]
-        return Standing(*map(int, await self._admit.rows([_window(bucket)], args)))
+        return Standing(*map(int, await self._admit.rows([rate_window(bucket)], args)))
 
     async def settle(self, bucket: str, standing: Standing, *, spent: int) -> None:
         """Put right what was counted when the request was let in."""
         more = spent - standing.charged
         if more:
-            await self._settle.number([_window(bucket)], [standing.second, more, _KEEP_S])
-
-
-def _window(bucket: str) -> str:
-    return f"memloop:rate:{bucket}"
+            await self._settle.number([rate_window(bucket)], [standing.second, more, _KEEP_S])

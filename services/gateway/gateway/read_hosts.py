@@ -11,12 +11,13 @@ from redis.asyncio import Redis
 
 from gateway.checkpoints import Journal, JournalCheckpoints, NoCheckpoints
 from gateway.engines import Engines
+from gateway.handling import Ending, Hold
 from gateway.lanes import JobCancelled, JobGone, Lease
 from gateway.publishing import published_behind
 from gateway.read_documents import let_go
 from gateway.read_records import ReadJob, ReadRecords, terminal_event
 from gateway.reads import ReadingTools, cancelled, failed, new_record, run_read
-from gateway.runner import Ending, Hold, is_outage
+from gateway.runner import is_outage
 from memloop.wire.errors import DependencyError, EngineError, InvalidRequest, MemloopError, NotFound, NotSupported
 from memloop.wire.long_read import LongRead, ReadEvent
 

@@ -4,17 +4,18 @@ The event of sequence number N is entry ``0-(N+1)`` of the read's stream, so a n
 taken up again after a crash repeats its steps from the journal, and what was published before is not published twice.
 """
 
+import math
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from redis.asyncio import Redis
 
-from gateway import lane_scripts
+from gateway import read_scripts
 from gateway.files.blobs import Blob
-from gateway.lanes import Entry, JobCancelled, JobGone, LaneQueue, Submission, job_key
+from gateway.lanes import Entry, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.lua import Script, entries, entry_list, redis_errors, text
 from gateway.principal import OtherTenants
 from gateway.tickets import DEFAULT_TIER
@@ -31,6 +32,9 @@ _ABANDONED_AFTER_MS = 3600 * 1000
 _NONE = "There is no long read {!r}."
 _FOLLOW_BLOCK_MS = 1000
 _MAX_SEQUENCE = 2**63 - 1
+_Row: TypeAlias = tuple[float, str]
+"""When a read was made, in milliseconds since the epoch, and its id: the order of a tenant's list."""
+_END: _Row = (math.inf, "")
 
 
 class ReadJob(Wire):
@@ -68,16 +72,6 @@ class StoredRead:
     record: LongRead
 
 
-def index_key(tenant: str) -> str:
-    """The sorted set of a tenant's reads by time."""
-    return f"memloop:reads:{tenant}"
-
-
-def events_key(read_id: str) -> str:
-    """The stream of a read's events."""
-    return f"memloop:read-events:{read_id}"
-
-
 class ReadRecords:
     """Reads, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
 
@@ -85,8 +79,9 @@ class ReadRecords:
         self._redis = redis
         self._queue = queue
         self._webhooks = webhooks
-        self._publish = Script(redis, lane_scripts.PUBLISH)
-        self._open = Script(redis, lane_scripts.OPEN_READ)
+        self._keys = queue.keys
+        self._publish = Script(redis, read_scripts.PUBLISH)
+        self._open = Script(redis, read_scripts.OPEN_READ)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
         """Queue a background read; its ``queued`` event, once it is durable."""
@@ -99,13 +94,14 @@ class ReadRecords:
         }
         if job.request.webhook is not None:
             fields["webhook"] = job.request.webhook.url
+        here = self._keys.of_id(job.read_id)
         submission = Submission(
             job_id=job.read_id,
             lane=_lane(record),
             created_ms=_now_ms(),
-            index=index_key(job.tenant),
+            index=here.reads_of(job.tenant),
             fields=fields,
-            events_key=events_key(job.read_id),
+            events_key=here.read_events(job.read_id),
             first_event=event.model_dump_json(exclude_none=True),
         )
         await self._queue.submit(submission)
@@ -113,9 +109,10 @@ class ReadRecords:
 
     async def open(self, tenant: str, record: LongRead) -> None:
         """Enter a foreground read, which no worker will see."""
-        keys = [job_key(record.id), index_key(tenant)]
+        here = self._keys.of_id(record.id)
+        index = here.reads_of(tenant)
         args = [record.id, _now_ms(), tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
-        await self._open(keys, args)
+        await self._queue.look_through(await self._open.number([here.job(record.id), index], args), index)
 
     async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
         """Append the event and keep the record as it stands with it; an event that is already there changes nothing.
@@ -126,7 +123,8 @@ class ReadRecords:
         expire_ms = self._queue.keep_ms if lasts else _ABANDONED_AFTER_MS if foreground else 0
         entry = f"0-{event.sequence_number + 1}"
         args = [entry, event.model_dump_json(exclude_none=True), record.model_dump_json(), expire_ms]
-        outcome = await self._publish([job_key(record.id), events_key(record.id)], args)
+        here = self._keys.of_id(record.id)
+        outcome = await self._publish([here.job(record.id), here.read_events(record.id)], args)
         if outcome == "gone":
             raise JobGone
         if outcome == "cancel" and not lasts:
@@ -135,7 +133,7 @@ class ReadRecords:
     async def payload(self, read_id: str) -> ReadJob | None:
         """What is to be read, or None when the read is gone or done."""
         with redis_errors():
-            payload = await self._redis.hget(job_key(read_id), "payload")
+            payload = await self._redis.hget(self._keys.job(read_id), "payload")
         return None if payload is None else ReadJob.model_validate_json(text(payload))
 
     async def get(self, tenant: str, read_id: str) -> LongRead:
@@ -149,13 +147,13 @@ class ReadRecords:
 
     async def page(self, tenant: str, *, limit: int, after: str | None) -> ReadPage:
         """Reads that are older than ``after``, newest first. Raises NotFound for an unknown ``after``."""
+        before = _END if after is None else await self._row(tenant, after)
+        rows: list[_Row] = []
+        for partition in self._keys.partitions:
+            rows += await self._rows(partition.reads_of(tenant), before, limit + 1)
+        ids = [id_ for _, id_ in sorted(rows, reverse=True)[: limit + 1]]
         found: list[LongRead] = []
-        start = 0 if after is None else await self._rank(tenant, after) + 1
-        with redis_errors():
-            ids: Any = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType]
-                index_key(tenant), start, start + limit, desc=True
-            )
-        for id_ in map(text, cast(list[object], ids)):
+        for id_ in ids:
             stored = await self._stored(id_)
             if stored is not None:
                 found.append(stored.record)
@@ -179,10 +177,11 @@ class ReadRecords:
     async def delete(self, tenant: str, read_id: str) -> ReadDeleted:
         """Delete record, document and events; a running read stops. Raises NotFound."""
         record = await self.get(tenant, read_id)
-        index = index_key(tenant)
-        await self._queue.forget(_lane(record), read_id, index=index, also=[events_key(read_id)])
+        here = self._keys.of_id(read_id)
+        events = here.read_events(read_id)
+        await self._queue.forget(_lane(record), read_id, index=here.reads_of(tenant), also=[events])
         message_id = deliveries.delivery_id(read_id)
-        await self._webhooks.forget(message_id, message_id, index=deliveries.index_key(tenant))
+        await self._webhooks.forget(message_id, message_id, index=here.webhooks_of(tenant))
         return ReadDeleted(id=read_id)
 
     async def tell(self, job: ReadJob, record: LongRead) -> None:
@@ -192,19 +191,21 @@ class ReadRecords:
         """
         if job.request.webhook is not None:
             url = job.request.webhook.url
-            await self._webhooks.submit(deliveries.delivery_of(record, tenant=job.tenant, url=url))
+            here = self._keys.of_id(record.id)
+            await self._webhooks.submit(deliveries.delivery_of(record, tenant=job.tenant, url=url, at=here))
 
     async def _told_of(self, record: LongRead, tenant: str) -> Entry:
         with redis_errors():
-            url = await self._redis.hget(job_key(record.id), "webhook")
+            url = await self._redis.hget(self._keys.job(record.id), "webhook")
         if url is None:
             return (), ()
-        return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=text(url)))
+        here = self._keys.of_id(record.id)
+        return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=text(url), at=here))
 
     async def closing_event(self, record: LongRead) -> ReadEvent:
         """The event that ends the read's stream with this record, numbered after the last one there."""
         with redis_errors():
-            last = await self._redis.xrevrange(events_key(record.id), count=1)
+            last = await self._redis.xrevrange(self._keys.of_id(record.id).read_events(record.id), count=1)
         ids = [id_ for id_, _ in entry_list(cast(list[object], last))]
         number = int(ids[0].split("-")[1]) if ids else 0
         return terminal_event(record, number)
@@ -215,11 +216,12 @@ class ReadRecords:
         The stream of a read that is deleted meanwhile just ends.
         """
         await self.get(tenant, read_id)
+        events = self._keys.of_id(read_id).read_events(read_id)
         last = f"0-{min(starting_after + 1, _MAX_SEQUENCE)}"
         while True:
             over = await self._over(read_id)
             with redis_errors():
-                reply = await self._redis.xread({events_key(read_id): last}, block=None if over else _FOLLOW_BLOCK_MS)
+                reply = await self._redis.xread({events: last}, block=None if over else _FOLLOW_BLOCK_MS)
             found = entries(reply)
             for id_, fields in found:
                 last = id_
@@ -231,20 +233,33 @@ class ReadRecords:
         stored = await self._stored(read_id)
         return stored is None or stored.record.status in TERMINAL
 
-    async def _rank(self, tenant: str, read_id: str) -> int:
+    async def _row(self, tenant: str, read_id: str) -> _Row:
+        """Where the read stands in the tenant's list. Raises NotFound."""
         with redis_errors():
-            rank: Any = await self._redis.zrevrank(  # pyright: ignore[reportUnknownMemberType]
-                index_key(tenant), read_id
-            )
-        if rank is None:
+            created_ms: Any = await self._redis.zscore(self._keys.of_id(read_id).reads_of(tenant), read_id)
+        if created_ms is None:
             raise NotFound(_NONE.format(read_id), param="after")
-        return int(rank)
+        return float(created_ms), read_id
+
+    async def _rows(self, index: str, before: _Row, limit: int) -> list[_Row]:
+        """The newest rows of one index before that one."""
+        found: list[_Row] = []
+        start, page = 0, [before]
+        while page and len(found) < limit:
+            with redis_errors():
+                reply: Any = await self._redis.zrevrangebyscore(  # pyright: ignore[reportUnknownMemberType]
+                    index, before[0], "-inf", start=start, num=limit, withscores=True
+                )
+            page = [(float(score), text(id_)) for id_, score in cast(list[tuple[object, float]], reply)]
+            found += [row for row in page if row < before]
+            start += limit
+        return found[:limit]
 
     async def _stored(self, read_id: str) -> StoredRead | None:
         if not read_id.startswith("lr_"):
             return None
         with redis_errors():
-            values = await self._redis.hmget(job_key(read_id), ["tenant", "record", "status"])
+            values = await self._redis.hmget(self._keys.job(read_id), ["tenant", "record", "status"])
         if values[0] is None or values[1] is None:
             return None
         record = LongRead.model_validate_json(text(values[1]))

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from gateway import keys
 from gateway.citing import cite
 from gateway.files.records import FileRecords
 from gateway.jobs import Jobs
@@ -190,13 +191,14 @@ async def save_memory(job: ReadJob, question: str, memory: str, jobs: Jobs) -> N
     if save is None or not memory.strip():
         return
     parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
+    namespace = Namespace(tenant=job.tenant, **save.model_dump())
     await jobs.enqueue_memory_write(
-        Namespace(tenant=job.tenant, **save.model_dump()),
+        namespace,
         [Source(role="assistant", content=part) for part in parts],
         infer=False,
         key=question,
         metadata={"long_read_id": job.read_id},
-        event_id=_event_id(job, question),
+        event_id=_event_id(job, question, namespace),
     )
 
 
@@ -211,9 +213,9 @@ def cancelled(record: LongRead) -> LongRead:
     return record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
 
 
-def _event_id(job: ReadJob, question: str) -> str:
+def _event_id(job: ReadJob, question: str, namespace: Namespace) -> str:
     name = job.read_id if job.request.questions is None else f"{job.read_id}\0{question}"
-    return f"evt_{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+    return keys.event_id(namespace.lane(), hashlib.sha256(name.encode()).hexdigest()[:32])
 
 
 def _passes_max(job: ReadJob) -> int:

@@ -1,12 +1,12 @@
 """What Redis tells of itself that matters to durable jobs: its memory, for it must not evict, and its file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
 
 from redis.asyncio import Redis
 
 from gateway.lua import redis_errors
+from memloop.service.redis_link import servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,14 @@ class RedisState:
 
 
 async def redis_state(redis: Redis) -> RedisState:
-    """One ``INFO``. Raises Unavailable, Timeout."""
+    """One ``INFO``; of a cluster's primaries the fullest, durable if all are. Raises Unavailable, Timeout."""
     with redis_errors():
-        told = cast(Mapping[str, object], await redis.info())  # pyright: ignore[reportUnknownMemberType]
+        states = [_state(await server("INFO")) for server in await servers(redis, primaries=True)]
+    fullest = max(states, key=lambda state: state.used_bytes / max(1, state.limit_bytes))
+    return replace(fullest, durable=all(state.durable for state in states))
+
+
+def _state(told: Mapping[str, object]) -> RedisState:
     return RedisState(
         used_bytes=_number(told, "used_memory"),
         limit_bytes=_number(told, "maxmemory") or _number(told, "total_system_memory"),

@@ -14,11 +14,14 @@ A run of a job ends in one of these ways:
 import asyncio
 import logging
 import random
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
+from gateway.handling import Ending, Handler, LeaseHold
+from gateway.keys import Partition
 from gateway.lanes import Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease
 from gateway.tickets import Ticket
 from memloop.service.tracing import span
@@ -58,70 +61,6 @@ class RunnerOptions:
         return min(self.lease_s / 4, self.idle_s / 4, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a job ended: its status and its record as JSON.
-
-    ``keep_ms`` is the queue's when it is None; 0 keeps record, payload and journal for ever.
-    """
-
-    status: str
-    record: str
-    keep_ms: int | None = None
-
-
-class Hold(Protocol):
-    """The running job's grip on its lane."""
-
-    @property
-    def token(self) -> int:
-        """The lane's fencing token."""
-        ...
-
-    async def check(self) -> None:
-        """Raise LaneLost when the lane is another's by now."""
-        ...
-
-
-class Handler(Protocol):
-    """What a queue's jobs are."""
-
-    async def run(self, lease: Lease, hold: Hold) -> Ending:
-        """Do the job. Raises JobGone, and anything that makes it fail."""
-        ...
-
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
-        """The ending of a job that becomes a dead letter. Raises JobGone."""
-        ...
-
-    async def cancelled(self, lease: Lease) -> Ending:
-        """The ending of a job that its client stopped. Raises JobGone."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseHold:
-    """A lease as the job sees it."""
-
-    queue: LaneQueue
-    lease: Lease
-    consumer: str
-    lease_ms: int
-
-    @property
-    def token(self) -> int:
-        """The lane's fencing token."""
-        return self.lease.token
-
-    async def check(self) -> None:
-        """Renew the lease. Raises LaneLost, JobCancelled."""
-        beat = await self.queue.beat(self.lease, consumer=self.consumer, lease_ms=self.lease_ms)
-        if beat == "lost":
-            raise LaneLost
-        if beat == "cancel":
-            raise JobCancelled
-
-
 class Runner:
     """Works one queue with one handler until it is told to stop."""
 
@@ -136,7 +75,8 @@ class Runner:
     async def run(self, stop: asyncio.Event) -> None:
         """Take jobs until ``stop`` is set; then give running jobs ``stop_s`` seconds, and the rest back."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._repeat(stop, self._take, group))
+            for partition in self._queue.keys.partitions:
+                group.create_task(self._repeat(stop, partial(self._take, partition), group))
             group.create_task(self._repeat(stop, self._reclaim, group))
             group.create_task(self._repeat(stop, self._promote, group))
             await stop.wait()
@@ -159,12 +99,15 @@ class Runner:
                 _LOG.warning("queue %s: %s", self._queue.name, error.message)
                 await _pause(stop, self._options.poll_s)
 
-    async def _take(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
+    async def _take(self, partition: Partition, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
         async with self._slots:
             pass
         if not stop.is_set():
-            ticket = await self._queue.take(self._consumer, block_ms=int(self._options.poll_s * 1000))
-            if ticket is not None:
+            block_ms = int(self._options.poll_s * 1000)
+            ticket = await self._queue.take(self._consumer, block_ms=block_ms, partition=partition)
+            if ticket is not None and (stop.is_set() or self._slots.locked()):
+                await self._queue.pass_back(ticket)
+            elif ticket is not None:
                 await self._start(ticket, stop, group)
 
     async def _reclaim(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
@@ -184,6 +127,8 @@ class Runner:
             return
         await self._slots.acquire()
         if stop.is_set():
+            self._slots.release()
+            await self._hand_on(self._queue.begin(ticket, lease_ms=self._lease_ms))
             return
         task = group.create_task(self._work(ticket))
         self._running[ticket] = task
@@ -196,13 +141,28 @@ class Runner:
     async def _work(self, ticket: Ticket) -> None:
         """One ticket, to its end. When Redis is gone the ticket stays pending and is claimed again later."""
         try:
-            lease = await self._queue.begin(ticket, lease_ms=self._lease_ms)
+            lease = await self._begun(ticket)
             if lease is not None:
                 await self._traced(lease)
         except DependencyError as error:
             _LOG.warning("queue %s, ticket %s: %s", self._queue.name, ticket.id, error.message)
         except Exception:  # noqa: BLE001 - one job's fault must never end the worker
             _LOG.exception("queue %s, ticket %s: left pending", self._queue.name, ticket.id)
+
+    async def _begun(self, ticket: Ticket) -> Lease | None:
+        """The lease. When the worker stops just then, it is given back: Redis may have granted it already."""
+        begun = asyncio.ensure_future(self._queue.begin(ticket, lease_ms=self._lease_ms))
+        try:
+            return await asyncio.shield(begun)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._hand_on(begun))
+            raise
+
+    async def _hand_on(self, begun: Awaitable[Lease | None]) -> None:
+        with suppress(DependencyError):
+            lease = await begun
+            if lease is not None:
+                await self._queue.abandon(lease)
 
     async def _traced(self, lease: Lease) -> None:
         """The job, in the logs and the trace of the request that queued it."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from gateway.audit import Auditor
 from gateway.audit_log import AuditLog
@@ -36,6 +34,7 @@ from gateway.webhooks.signing import WebhookSecrets
 from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
 from memloop.ports import Splitter
 from memloop.profiles import Profile
+from memloop.service.redis_link import connect
 from memloop.wire.errors import NotSupported
 
 
@@ -80,7 +79,7 @@ async def open_services(settings: GatewaySettings, metrics: Metrics) -> AsyncGen
     """
     static_keys = load_static_keys(settings)
     async with AsyncExitStack() as stack:
-        redis = await stack.enter_async_context(_redis(settings))
+        redis = await stack.enter_async_context(redis_of(settings))
         key_records = KeyRecords(redis)
         store = await stack.enter_async_context(StoreClient(settings.store_url, key=_secret(settings.store_key)))
         inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
@@ -148,14 +147,10 @@ def _webhooks(settings: GatewaySettings) -> WebhookRules:
     )
 
 
-def _redis(settings: GatewaySettings) -> Redis:
-    """One retry at once, for a pooled connection that Redis has closed; everything else is the caller's to decide."""
-    return Redis.from_url(  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
-        settings.redis_url.get_secret_value(),
-        socket_connect_timeout=settings.redis_timeout_s,
-        socket_timeout=settings.redis_timeout_s,
-        retry=Retry(NoBackoff(), 1),
-    )
+def redis_of(settings: GatewaySettings) -> Redis:
+    """The client of the Redis, or Redis Cluster, that the settings name; to be entered and left."""
+    timeout_s = settings.redis_timeout_s
+    return connect(settings.redis_url.get_secret_value(), connect_timeout_s=timeout_s, read_timeout_s=timeout_s)
 
 
 def _key_book(settings: GatewaySettings, records: KeyRecords) -> KeyBook:

@@ -23,10 +23,11 @@ _EVERY = 4
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """An entry of the stream: there is work in this lane."""
+    """An entry of the stream: there is work in this lane, and this job was its head then."""
 
     id: str
     lane: str
+    job_id: str
 
 
 class Tickets:
@@ -40,7 +41,7 @@ class Tickets:
         self._stream = stream
         self._tiers = tuple(tiers)
         self._taken = 0
-        self._pass_back = Script(redis, lane_scripts.RETICKET)
+        self._again = Script(redis, lane_scripts.RETICKET)
 
     @property
     def streams(self) -> Sequence[str]:
@@ -66,6 +67,10 @@ class Tickets:
         """A new ticket, waiting for at most ``block_ms``."""
         ticket = await self._waiting(consumer) if len(self._tiers) > 1 else None
         return ticket or await self._next(consumer, block_ms=block_ms)
+
+    async def pass_back(self, ticket: Ticket) -> None:
+        """Give a ticket that was taken to whoever comes next."""
+        await self._again([self.stream_of(ticket.lane)], [GROUP, ticket.id, ticket.lane, ticket.job_id])
 
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
         """Tickets of one tier whose worker gave no sign for ``idle_ms``."""
@@ -108,7 +113,7 @@ class Tickets:
         """The ticket that comes first; of several at once all but one are passed back, for any worker."""
         tickets = await self._read(consumer, self.streams, block_ms=block_ms)
         for ticket in tickets[1:]:
-            await self._pass_back([self.stream_of(ticket.lane)], [GROUP, ticket.id, ticket.lane])
+            await self.pass_back(ticket)
         return tickets[0] if tickets else None
 
     async def _read(self, consumer: str, streams: Sequence[str], *, block_ms: int | None) -> list[Ticket]:
@@ -119,7 +124,7 @@ class Tickets:
 
 
 def _tickets(found: Sequence[tuple[str, dict[str, str]]]) -> list[Ticket]:
-    return [Ticket(id_, fields["lane"]) for id_, fields in found]
+    return [Ticket(id_, fields["lane"], fields["job"]) for id_, fields in found]
 
 
 @contextmanager

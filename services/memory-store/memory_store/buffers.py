@@ -1,19 +1,23 @@
-"""Turns that wait for more context, in Redis: one hash per tenant and user, one set of users per tenant.
+"""Turns that wait for more context, in Redis: one hash per tenant and user, a set of the users of each tenant.
 
-A sorted set over all of them, by the time of their last change, finds those that nobody adds to any more.
+A sorted set over all of them, by the time of their last change, finds those that nobody adds to any more. In a cluster
+each part of it has such sets of its own.
 """
 
 from collections.abc import AsyncIterator, Awaitable
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Protocol, cast
 
+from memloop.service.redis_link import LuaScript
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
-from memory_store.fencing import KEEP_MS, STALE, fence_key, refuse_stale
-from memory_store.redis_link import RedisLink, digest, translated
+from memory_store.fencing import KEEP_MS, STALE, refuse_stale
+from memory_store.keys import Keys, Partition, digest
+from memory_store.redis_link import RedisLink, translated
 
 _MAX_LISTED = 1000
-_BY_TIME = "memloop:buffers-by-time"
+_TIME = itemgetter(0)
 
 
 class _Texts(Protocol):
@@ -24,7 +28,15 @@ class _Texts(Protocol):
     def sscan_iter(self, name: str) -> AsyncIterator[str]: ...
     def hget(self, name: str, key: str) -> Awaitable[str | None]: ...
     def zrem(self, name: str, *values: str) -> Awaitable[int]: ...
-    def zrangebyscore(self, name: str, min: float, max: float, start: int, num: int) -> Awaitable[list[str]]: ...  # noqa: A002 - redis names them so
+    def zrangebyscore(
+        self,
+        name: str,
+        min: float,  # noqa: A002 - redis names them so
+        max: float,  # noqa: A002
+        start: int,
+        num: int,
+        withscores: bool,
+    ) -> Awaitable[list[tuple[str, float]]]: ...
 
 
 _PUT = (
@@ -60,9 +72,10 @@ class Buffers:
 
     def __init__(self, link: RedisLink, *, max_turns: int) -> None:
         self._link = link
+        self._keys = Keys(link)
         self._texts = cast("_Texts", cast("object", link))
-        self._put_script = link.register_script(_PUT)
-        self._drop_script = link.register_script(_DROP)
+        self._put_script = LuaScript(link, _PUT)
+        self._drop_script = LuaScript(link, _DROP)
         self._max_turns = max_turns
 
     async def put(self, buffer: Buffer, *, token: int | None = None) -> Buffer:
@@ -74,7 +87,7 @@ class Buffers:
         space = buffer.namespace
         place = (moment.timestamp(), _field(space), stored.model_dump_json())
         with translated():
-            newest = await self._put_script(keys=_keys(space), args=[*_writer(space, token), *place])
+            newest = await self._put_script(keys=self._names(space), args=[*_writer(space, token), *place])
         refuse_stale(token, str(newest))
         return stored
 
@@ -84,7 +97,7 @@ class Buffers:
         found: list[Buffer] = []
         for user in users:
             with translated():
-                values = await self._texts.hvals(_user_key(tenant, user))
+                values = await self._texts.hvals(self._keys.of_user(tenant, user).buffers_of(tenant, user))
             found.extend(Buffer.model_validate_json(value) for value in values)
             if len(found) >= _MAX_LISTED:
                 break
@@ -93,8 +106,8 @@ class Buffers:
     async def idle(self, before: datetime, *, limit: int) -> BufferPage:
         """Buffers of all tenants that were last changed before that moment, the oldest first."""
         with translated():
-            places = await self._texts.zrangebyscore(_BY_TIME, 0, before.timestamp(), 0, limit)
-            found = [await self._at(place) for place in places]
+            places = [place for part in self._keys.partitions for place in await self._idle(part, before, limit)]
+            found = [await self._at(part, place) for _, place, part in sorted(places, key=_TIME)[:limit]]
         return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
 
     async def clear(self, namespace: Namespace, *, token: int | None = None) -> None:
@@ -106,8 +119,9 @@ class Buffers:
 
     async def erase(self, namespace: Namespace) -> int:
         """Forget every buffer that the namespace's set ids match; how many there were."""
+        tenant, user = namespace.tenant, namespace.user_id
         with translated():
-            stored = await self._texts.hgetall(_user_key(namespace.tenant, namespace.user_id))
+            stored = await self._texts.hgetall(self._keys.of_user(tenant, user).buffers_of(tenant, user))
         fields = [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
         if fields:
             await self._drop(namespace, fields, token=None)
@@ -118,46 +132,45 @@ class Buffers:
         with translated():
             await self._link.ping()  # pyright: ignore[reportUnknownMemberType]
 
-    async def _at(self, place: str) -> Buffer | None:
+    async def _idle(self, part: Partition, before: datetime, limit: int) -> list[tuple[float, str, Partition]]:
+        """When each was last changed, where it is, and in which part of Redis."""
+        rows = await self._texts.zrangebyscore(part.buffers_by_time, 0, before.timestamp(), 0, limit, True)
+        return [(changed, place, part) for place, changed in rows]
+
+    async def _at(self, part: Partition, place: str) -> Buffer | None:
         """The buffer of an entry of the sorted set; an entry that leads nowhere goes."""
         key, _, field = place.partition("/")
         value = await self._texts.hget(key, field)
         if value is None:
-            await self._texts.zrem(_BY_TIME, place)
+            await self._texts.zrem(part.buffers_by_time, place)
             return None
         return Buffer.model_validate_json(value)
 
     async def _users(self, tenant: str) -> list[str]:
         users: list[str] = []
-        with translated():
-            async for user in self._texts.sscan_iter(_users_key(tenant)):
-                users.append(user)
-                if len(users) >= _MAX_LISTED:
-                    break
+        for part in self._keys.partitions:
+            with translated():
+                async for user in self._texts.sscan_iter(part.buffered_users(tenant)):
+                    users.append(user)
+                    if len(users) >= _MAX_LISTED:
+                        return users
         return users
 
     async def _drop(self, namespace: Namespace, fields: list[str], *, token: int | None) -> None:
         with translated():
-            newest = await self._drop_script(keys=_keys(namespace), args=[*_writer(namespace, token), *fields])
+            newest = await self._drop_script(keys=self._names(namespace), args=[*_writer(namespace, token), *fields])
         refuse_stale(token, str(newest))
 
-
-def _keys(space: Namespace) -> list[str]:
-    """The keys of both scripts."""
-    return [_user_key(space.tenant, space.user_id), _users_key(space.tenant), _BY_TIME, fence_key(space.lane())]
+    def _names(self, space: Namespace) -> list[str]:
+        """The keys of both scripts."""
+        part = self._keys.of_lane(space.lane())
+        user = part.buffers_of(space.tenant, space.user_id)
+        return [user, part.buffered_users(space.tenant), part.buffers_by_time, part.fence(space.lane())]
 
 
 def _writer(space: Namespace, token: int | None) -> tuple[str | int, ...]:
     """The first arguments of both scripts."""
     return space.user_id, "" if token is None else token, KEEP_MS
-
-
-def _user_key(tenant: str, user_id: str) -> str:
-    return f"memloop:buffers:{digest(tenant, user_id)}"
-
-
-def _users_key(tenant: str) -> str:
-    return f"memloop:buffered-users:{digest(tenant)}"
 
 
 def _field(namespace: Namespace) -> str:

@@ -1,7 +1,9 @@
 """Fencing tokens: a writer that lost its lane's lock must not write any more."""
 
+from memloop.service.redis_link import LuaScript
 from memloop.wire.errors import Conflict
-from memory_store.redis_link import RedisLink, digest, translated
+from memory_store.keys import Keys
+from memory_store.redis_link import RedisLink, translated
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """A lane's newest token is known for so long after its last use."""
@@ -27,18 +29,14 @@ class Fence:
     """
 
     def __init__(self, link: RedisLink) -> None:
-        self._admit = link.register_script(_ADMIT)
+        self._keys = Keys(link)
+        self._admit = LuaScript(link, _ADMIT)
 
     async def admit(self, lane: str, token: int) -> None:
         """Take note of the token. Raises ``Conflict`` (code ``stale_fencing_token``) if a newer one was seen."""
         with translated():
-            newest = str(await self._admit(keys=[fence_key(lane)], args=[token, KEEP_MS]))
+            newest = str(await self._admit(keys=[self._keys.of_lane(lane).fence(lane)], args=[token, KEEP_MS]))
         refuse_stale(token, newest)
-
-
-def fence_key(lane: str) -> str:
-    """Where the lane's newest token is."""
-    return f"memloop:fence:{digest(lane)}"
 
 
 def refuse_stale(token: int | None, newest: str) -> None:

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, cast
 
+from memloop.service.redis_link import servers
 from memloop.wire.errors import DependencyError
 from memory_store.redis_link import RedisLink, translated
 
@@ -13,40 +14,50 @@ _TIMEOUT_S = 300.0
 _RUNNING = ("aof_rewrite_in_progress", "aof_rewrite_scheduled", "rdb_bgsave_in_progress")
 
 
+Command: TypeAlias = Callable[..., Awaitable[Any]]
+"""Sends any command to one server, and gives its reply."""
+
+
 async def rewrite_files(link: RedisLink) -> tuple[str, ...]:
     """Rewrite the append-only file and the snapshot, those that this Redis keeps; which ones.
 
-    Raises ``DependencyError`` when Redis refuses or fails to: then nothing is promised.
+    Of a cluster, those of every primary and replica. Raises ``DependencyError`` when a server refuses or fails to: then
+    nothing is promised.
     """
-    done: list[str] = []
     with translated():
-        if int((await _persistence(link))["aof_enabled"]):
-            await _idle(link)
-            await link.bgrewriteaof()  # pyright: ignore[reportUnknownMemberType]
-            _check((await _idle(link)).get("aof_last_bgrewrite_status"))
-            done.append("append-only file")
-        if await _keeps_snapshots(link):
-            await _idle(link)
-            await link.bgsave(schedule=True)  # pyright: ignore[reportUnknownMemberType]
-            _check((await _idle(link)).get("rdb_last_bgsave_status"))
-            done.append("snapshot")
-    return tuple(done)
+        done = [await _rewrite(command) for command in await servers(link)]
+    return tuple(dict.fromkeys(name for names in done for name in names))
 
 
-async def _keeps_snapshots(link: RedisLink) -> bool:
-    config = cast("Mapping[str, str]", await link.config_get("save"))  # pyright: ignore[reportUnknownMemberType]
+async def _rewrite(command: Command) -> list[str]:
+    done: list[str] = []
+    if int((await _persistence(command))["aof_enabled"]):
+        await _idle(command)
+        await command("BGREWRITEAOF")
+        _check((await _idle(command)).get("aof_last_bgrewrite_status"))
+        done.append("append-only file")
+    if await _keeps_snapshots(command):
+        await _idle(command)
+        await command("BGSAVE", "SCHEDULE")
+        _check((await _idle(command)).get("rdb_last_bgsave_status"))
+        done.append("snapshot")
+    return done
+
+
+async def _keeps_snapshots(command: Command) -> bool:
+    config = cast("Mapping[str, str]", await command("CONFIG GET", "save"))
     return bool(config.get("save"))
 
 
-async def _persistence(link: RedisLink) -> Mapping[str, str | int]:
-    return cast("Mapping[str, str | int]", await link.info("persistence"))  # pyright: ignore[reportUnknownMemberType]
+async def _persistence(command: Command) -> Mapping[str, str | int]:
+    return cast("Mapping[str, str | int]", await command("INFO", "persistence"))
 
 
-async def _idle(link: RedisLink) -> Mapping[str, str | int]:
+async def _idle(command: Command) -> Mapping[str, str | int]:
     """Wait until nothing is being rewritten; how the last runs ended."""
     deadline = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline:
-        info = await _persistence(link)
+        info = await _persistence(command)
         if not any(int(info.get(name, 0)) for name in _RUNNING):
             return info
         await asyncio.sleep(_POLL_S)

@@ -13,13 +13,11 @@ from typing import Final, cast
 from redis.asyncio import Redis
 
 from gateway.files.storage import Storage
-from gateway.lanes import job_key
+from gateway.keys import Keys, Partition
 from gateway.lua import Script, redis_errors, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import TooLarge
 
-LOOSE: Final = "memloop:blobs:loose"
-HOLDERS: Final = "memloop:blobs:holders"
 _UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0
 _FIRST_LOOK_S: Final = 600.0
 _NEXT_LOOK_S: Final = 3600.0
@@ -70,6 +68,7 @@ class Blobs:
 
     def __init__(self, redis: Redis, storage: Storage, *, tenant_bytes: int) -> None:
         self._redis = redis
+        self._keys = Keys(redis)
         self._tenant_bytes = tenant_bytes
         self._claim = Script(redis, _CLAIM)
         self._release = Script(redis, _RELEASE)
@@ -79,7 +78,7 @@ class Blobs:
         """Where something new may be written; it is swept when nobody claims it within hours."""
         place = self.storage.new_place(tenant)
         with redis_errors():
-            await self._redis.zadd(LOOSE, {place: time.time() + _UPLOAD_MAY_TAKE_S})
+            await self._redis.zadd(self._keys.of_name(tenant).loose, {place: time.time() + _UPLOAD_MAY_TAKE_S})
         return place
 
     async def claim(self, written: Blob, *, holder: str) -> Blob:
@@ -107,13 +106,16 @@ class Blobs:
         """Delete what was written and not claimed."""
         await self.storage.delete(place)
         with redis_errors():
-            await self._redis.zrem(LOOSE, place)
+            await self._redis.zrem(self._keys.of_name(self.storage.tenant_of(place)).loose, place)
 
     async def sweep(self) -> int:
         """Let go of what the holders of finished jobs hold, delete what is due; how many objects."""
-        for line in await self._due(HOLDERS):
+        return sum([await self._sweep(partition) for partition in self._keys.partitions])
+
+    async def _sweep(self, partition: Partition) -> int:
+        for line in await self._due(partition.holders):
             await self._look_at(line)
-        places = await self._due(LOOSE)
+        places = await self._due(partition.loose)
         for place in places:
             await self.drop(place)
         return len(places)
@@ -121,22 +123,22 @@ class Blobs:
     async def _held(self, blob: Blob, holder: str) -> str | None:
         line = _line(holder, blob.tenant, blob.sha256)
         args = [holder, blob.place, blob.size_bytes, self._tenant_bytes, line, repr(time.time() + _FIRST_LOOK_S)]
-        return cast("str | None", await self._claim(_keys(blob.tenant, blob.sha256), args))
+        return cast("str | None", await self._claim(self._names(blob.tenant, blob.sha256), args))
 
     async def _let_go(self, tenant: str, sha256: str, holder: str) -> None:
-        await self._release(_keys(tenant, sha256), [holder, repr(time.time()), _line(holder, tenant, sha256)])
+        await self._release(self._names(tenant, sha256), [holder, repr(time.time()), _line(holder, tenant, sha256)])
 
     async def _look_at(self, line: str) -> None:
         holder, tenant, sha256 = line.split(" ")
         kind, job_id = holder.split(":", 1)
         with redis_errors():
-            status = await self._redis.hget(job_key(job_id), "status")
+            status = await self._redis.hget(self._keys.job(job_id), "status")
         over = status is None or (kind == "read" and text(status) not in {"queued", "in_progress"})
         if over:
             await self._let_go(tenant, sha256, holder)
         else:
             with redis_errors():
-                await self._redis.zadd(HOLDERS, {line: time.time() + _NEXT_LOOK_S}, xx=True)
+                await self._redis.zadd(self._keys.of_name(tenant).holders, {line: time.time() + _NEXT_LOOK_S}, xx=True)
 
     async def _due(self, key: str) -> list[str]:
         with redis_errors():
@@ -145,15 +147,16 @@ class Blobs:
             )
         return [text(member) for member in cast(Sequence[object], due)]
 
+    def _names(self, tenant: str, sha256: str) -> list[str]:
+        """The keys of both scripts."""
+        here = self._keys.of_name(tenant)
+        return [here.blob(tenant, sha256), here.blob_bytes(tenant), here.loose, here.holders]
+
     def _too_much(self) -> TooLarge:
         return TooLarge(
             f"This tenant may store {self._tenant_bytes} bytes in all. Delete files that are not needed.",
             code="storage_quota_exceeded",
         )
-
-
-def _keys(tenant: str, sha256: str) -> list[str]:
-    return [f"memloop:blob:{tenant}:{sha256}", f"memloop:blob-bytes:{tenant}", LOOSE, HOLDERS]
 
 
 def _line(holder: str, tenant: str, sha256: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from gateway.files.blobs import Blob, Blobs
-from gateway.lanes import LaneQueue, Submission, job_key
+from gateway.keys import FILES_EXPIRING
+from gateway.lanes import LaneQueue, Submission
 from gateway.lua import redis_errors, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 
-EXPIRING: Final = "memloop:files:expiring"
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5
 
@@ -35,24 +35,20 @@ class StoredFile(Wire):
     text: Blob | None = None
 
 
-def index_key(tenant: str) -> str:
-    """The sorted set of a tenant's files by time."""
-    return f"memloop:files:{tenant}"
-
-
 class FileRecords:
     """Files, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
 
     def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, *, tenant_files: int) -> None:
         self._redis = redis
         self._queue = queue
+        self._keys = queue.keys
         self._tenant_files = tenant_files
         self.blobs = blobs
 
     async def check_room(self, tenant: str) -> None:
         """Raises TooLarge when the tenant has as many files as it may."""
         with redis_errors():
-            count = await self._redis.zcard(index_key(tenant))
+            count = await self._redis.zcard(self._index(tenant))
         if count >= self._tenant_files:
             raise TooLarge(f"This tenant may have {self._tenant_files} files.", code="file_quota_exceeded")
 
@@ -67,13 +63,13 @@ class FileRecords:
         }
         if file.expires_at is not None:
             with redis_errors():
-                await self._redis.zadd(EXPIRING, {f"{job.tenant} {file.id}": file.expires_at})
+                await self._redis.zadd(FILES_EXPIRING, {f"{job.tenant} {file.id}": file.expires_at})
         await self._queue.submit(
             Submission(
                 job_id=file.id,
                 lane=file.id,
                 created_ms=int(time.time() * 1000),
-                index=index_key(job.tenant),
+                index=self._index(job.tenant),
                 fields=fields,
             )
         )
@@ -81,7 +77,7 @@ class FileRecords:
     async def payload(self, file_id: str) -> FileJob | None:
         """What was uploaded, or None when the file is gone."""
         with redis_errors():
-            payload = await self._redis.hget(job_key(file_id), "payload")
+            payload = await self._redis.hget(self._keys.job(file_id), "payload")
         return None if payload is None else FileJob.model_validate_json(text(payload))
 
     async def get(self, tenant: str, file_id: str) -> StoredFile:
@@ -127,7 +123,7 @@ class FileRecords:
         start = 0 if after is None else await self._rank(tenant, after, newest_first=newest_first) + 1
         with redis_errors():
             ids: object = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType]
-                index_key(tenant), start, start + limit, desc=newest_first
+                self._index(tenant), start, start + limit, desc=newest_first
             )
         names = [text(id_) for id_ in cast(Sequence[object], ids)]
         data = tuple(stored.file for stored in await self._found(tenant, names[:limit]))
@@ -137,9 +133,9 @@ class FileRecords:
     async def delete(self, tenant: str, file_id: str) -> FileDeleted:
         """Delete the file and its text; a read that is under way keeps the text to its end. Raises NotFound."""
         job, stored = await self.job(tenant, file_id), await self.get(tenant, file_id)
-        await self._queue.forget(file_id, file_id, index=index_key(tenant))
+        await self._queue.forget(file_id, file_id, index=self._index(tenant))
         with redis_errors():
-            await self._redis.zrem(EXPIRING, f"{tenant} {file_id}")
+            await self._redis.zrem(FILES_EXPIRING, f"{tenant} {file_id}")
         await self.blobs.release(job.raw, holder=f"file:{file_id}")
         if stored.text is not None:
             await self.blobs.release(stored.text, holder=f"text:{file_id}")
@@ -149,7 +145,7 @@ class FileRecords:
         """Delete the files whose time is over."""
         with redis_errors():
             due: object = await self._redis.zrangebyscore(  # pyright: ignore[reportUnknownMemberType]
-                EXPIRING, "-inf", time.time(), start=0, num=100
+                FILES_EXPIRING, "-inf", time.time(), start=0, num=100
             )
         for line in map(text, cast(Sequence[object], due)):
             tenant, file_id = line.split(" ")
@@ -157,12 +153,15 @@ class FileRecords:
                 await self.delete(tenant, file_id)
             except NotFound:
                 with redis_errors():
-                    await self._redis.zrem(EXPIRING, line)
+                    await self._redis.zrem(FILES_EXPIRING, line)
+
+    def _index(self, tenant: str) -> str:
+        return self._keys.of_name(tenant).files_of(tenant)
 
     async def _found(self, tenant: str, ids: Sequence[str]) -> list[StoredFile]:
         async with self._redis.pipeline(transaction=False) as pipeline:
             for id_ in ids:
-                pipeline.hmget(job_key(id_), ["tenant", "record"])
+                pipeline.hmget(self._keys.job(id_), ["tenant", "record"])
             with redis_errors():
                 rows = cast(list[list[object]], await pipeline.execute())
         return [
@@ -172,7 +171,7 @@ class FileRecords:
         ]
 
     async def _rank(self, tenant: str, file_id: str, *, newest_first: bool) -> int:
-        key = index_key(tenant)
+        key = self._index(tenant)
         with redis_errors():
             rank: Any = await (  # pyright: ignore[reportUnknownVariableType]
                 self._redis.zrevrank(key, file_id) if newest_first else self._redis.zrank(key, file_id)  # pyright: ignore[reportUnknownMemberType]

@@ -68,6 +68,11 @@ class Storage:
         """Where a new object of the tenant goes."""
         return f"{tenant}/{secrets.token_hex(16)}"
 
+    @staticmethod
+    def tenant_of(place: str) -> str:
+        """Whose object it is."""
+        return place.rpartition("/")[0]
+
     @asynccontextmanager
     async def writing(self, place: str, name: str = _DATA) -> AsyncGenerator[Writer]:
         """A new object, block by block; it is there once the block ends without an error."""

@@ -16,6 +16,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Send
 
 from gateway.answers import object_in, parsed_object
+from gateway.keys import mcp_call
 from gateway.lua import redis_errors, text
 from gateway.services import Services
 from memloop.wire.errors import DependencyError, NotFound
@@ -87,4 +88,4 @@ class Session:
 
     def _key(self, call_id: object) -> str:
         named = json.dumps([self._tenant, self._id, call_id])
-        return f"memloop:mcp:{hashlib.sha256(named.encode()).hexdigest()}"
+        return mcp_call(hashlib.sha256(named.encode()).hexdigest())

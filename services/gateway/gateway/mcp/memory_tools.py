@@ -1,10 +1,10 @@
 """The memory as tools. A tool is the model of its arguments; running it does what the native route does."""
 
-import secrets
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field, JsonValue
 
+from gateway.jobs import new_event_id
 from gateway.mcp.call import Call
 from gateway.memory_calls import check_has_text, search, write
 from memloop.wire.base import Wire
@@ -83,7 +83,7 @@ class AddMemory(Tool):
         )
         check_has_text(add)
         await call.allowance.admit()
-        event_id = f"evt_{secrets.token_hex(16)}"
+        event_id = new_event_id(Namespace(tenant=call.principal.tenant, user_id=self.user_id))
         event = await write(add, call.services, call.principal, event_id=event_id)
         if event is None:
             return Added(event_id=event_id, status="queued")

@@ -63,7 +63,7 @@ async def create_chat_completion(
         async def prepared(over: Oversize | None) -> Prepared:
             context = await read_context(services, chat, body.fields, over, allowance) if over is not None else None
             with meter.ours():
-                event_id = f"evt_{attempt.id_of()}"
+                event_id = attempt.event_id(namespace) if namespace is not None else ""
                 turn = await begin_turn(
                     services, chat, namespace, event_id=event_id, context=context, left_out=left_out
                 )

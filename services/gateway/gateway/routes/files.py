@@ -9,6 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
+from gateway import keys
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.files.blobs import Blob
 from gateway.files.records import FileJob, FileRecords
@@ -114,7 +115,7 @@ async def delete_file(file_id: str, services: ServicesDep, principal: PrincipalD
 
 async def _entered(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
     """The file's record, when the form's fields are right; else nothing of it stays."""
-    file_id = f"file-{secrets.token_hex(16)}"
+    file_id = keys.file_id(tenant, secrets.token_hex(16))
     try:
         file = _file(upload, file_id)
     except Unprocessable:

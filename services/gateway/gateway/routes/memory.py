@@ -104,7 +104,8 @@ async def add_memory(
 
     async def work(attempt: Attempt) -> Response:
         await allowance.admit()
-        return await added(add, services, principal, event_id=f"evt_{attempt.id_of()}")
+        event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
+        return await added(add, services, principal, event_id=event_id)
 
     return await services.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
 
@@ -198,7 +199,9 @@ async def flushed(flush: FlushRequest, services: Services, principal: Principal,
         if flush.agent_id in (None, buffer.namespace.agent_id) and flush.run_id in (None, buffer.namespace.run_id)
     ]
     ids = [
-        await services.jobs.enqueue_memory_write(namespace, (), event_id=f"evt_{attempt.id_of(namespace.lane())}")
+        await services.jobs.enqueue_memory_write(
+            namespace, (), event_id=attempt.event_id(namespace, part=namespace.lane())
+        )
         for namespace in chosen
     ]
     return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))

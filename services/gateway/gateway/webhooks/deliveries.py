@@ -9,11 +9,10 @@ import time
 from datetime import UTC, datetime
 from typing import Literal
 
+from gateway import keys
 from gateway.lanes import Submission
 from memloop.wire.base import Wire
 from memloop.wire.long_read import LongRead, ReadStatus
-
-ID_PREFIX = "msg_"
 
 
 class MessageData(Wire):
@@ -43,16 +42,11 @@ class Delivery(Wire):
 
 def delivery_id(read_id: str) -> str:
     """The id of the message about a read's end."""
-    return ID_PREFIX + hashlib.sha256(read_id.encode()).hexdigest()[:32]
+    return keys.delivery_id(read_id, hashlib.sha256(read_id.encode()).hexdigest()[:32])
 
 
-def index_key(tenant: str) -> str:
-    """The sorted set of a tenant's deliveries by time."""
-    return f"memloop:webhooks:{tenant}"
-
-
-def delivery_of(record: LongRead, *, tenant: str, url: str) -> Submission:
-    """The job that tells ``url`` how the read ended."""
+def delivery_of(record: LongRead, *, tenant: str, url: str, at: keys.Partition) -> Submission:
+    """The job that tells ``url`` how the read ended; ``at`` is where the read lies."""
     message = Message(
         type=f"long_read.{record.status}",
         timestamp=datetime.fromtimestamp(record.completed_at or time.time(), UTC),
@@ -63,6 +57,6 @@ def delivery_of(record: LongRead, *, tenant: str, url: str) -> Submission:
         job_id=delivery.id,
         lane=delivery.id,
         created_ms=int(time.time() * 1000),
-        index=index_key(tenant),
+        index=at.webhooks_of(tenant),
         fields={"tenant": tenant, "status": "queued", "payload": delivery.model_dump_json()},
     )

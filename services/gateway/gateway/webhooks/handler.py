@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 import aiohttp
 from redis.asyncio import Redis
 
-from gateway.lanes import JobGone, Lease, job_key
+from gateway.handling import Ending, Hold
+from gateway.keys import Keys
+from gateway.lanes import JobGone, Lease
 from gateway.lua import redis_errors, text
 from gateway.metrics import Metrics
-from gateway.runner import Ending, Hold
 from gateway.webhooks.addresses import AddressRefused
 from gateway.webhooks.deliveries import Delivery
 from gateway.webhooks.resolving import CheckedResolver, Lookup, system_lookup
@@ -31,6 +32,7 @@ class DeliveryHandler:
         self, redis: Redis, rules: WebhookRules, metrics: Metrics, *, timeout_s: float, lookup: Lookup = system_lookup
     ) -> None:
         self._redis = redis
+        self._keys = Keys(redis)
         self._rules = rules
         self._metrics = metrics
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
@@ -100,7 +102,7 @@ class DeliveryHandler:
 
     async def _delivery(self, job_id: str) -> Delivery:
         with redis_errors():
-            payload = await self._redis.hget(job_key(job_id), "payload")
+            payload = await self._redis.hget(self._keys.job(job_id), "payload")
         if payload is None:
             raise JobGone(job_id)
         return Delivery.model_validate_json(text(payload))

@@ -41,7 +41,7 @@ async def add_memories(
 
     async def work(attempt: Attempt) -> Response:
         await allowance.admit()
-        event_id = f"evt_{attempt.id_of()}"
+        event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
         event = await write(add, services, principal, event_id=event_id)
         if event is None:
             return JSONResponse(answers.accepted(event_id))

@@ -1,0 +1,131 @@
+"""The connection to Redis, one server or a cluster, and what of our data lies together in a cluster.
+
+A cluster has 16,384 slots, spread over its primaries. A key's slot is the hash of what stands in its first braces, and
+one script or transaction may touch keys of one slot only. So what is changed together carries the same *tag* in its
+names. There are twelve tags, their slots spread evenly: 2, 3, 4, 6 and 12 primaries get equally many. One server has
+one tag, and so as few commands as if there were none (docs/decisions/0035-slots-by-place.md).
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from redis import exceptions
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
+"""In the order of their slots; each lies near the middle of its twelfth of all slots."""
+UNREACHABLE: Final = (
+    exceptions.ConnectionError,
+    exceptions.ReadOnlyError,
+    exceptions.OutOfMemoryError,
+    exceptions.ClusterError,
+    exceptions.AskError,
+    exceptions.TryAgainError,
+    exceptions.SlotNotCoveredError,
+    OSError,
+)
+"""What the client raises when no server takes the command now; it passes. TimeoutError is a case of its own."""
+_SCHEMES: Final = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
+_PORT: Final = 6379
+_OF_ONE_NODE: Final = {"host", "port", "db", "connection_class"}
+_CONNECTION_RETRIES: Final = 1
+_TOPOLOGY_RETRIES: Final = 3
+
+
+def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode: bool = False) -> Redis:
+    """A lazy client: nothing is sent before the first command.
+
+    ``redis://host:port/0`` and ``rediss://`` (TLS) are one server; ``redis+cluster://user:key@host:port,host:port`` and
+    ``rediss+cluster://`` a cluster, found through any of these nodes. One server is tried again once, for a pooled
+    connection that it has closed; in a cluster the map of the slots is read anew between tries. Everything else is the
+    caller's to decide. Raises ValueError when the URL means nothing.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme not in _SCHEMES:
+        return Redis.from_url(  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
+            url,
+            socket_connect_timeout=connect_timeout_s,
+            socket_timeout=read_timeout_s,
+            retry=Retry(NoBackoff(), _CONNECTION_RETRIES),
+            decode_responses=decode,
+        )
+    nodes, options = _cluster(url, scheme)
+    cluster = RedisCluster(
+        startup_nodes=nodes,
+        require_full_coverage=False,
+        socket_connect_timeout=connect_timeout_s,
+        socket_timeout=read_timeout_s,
+        retry=Retry(NoBackoff(), _TOPOLOGY_RETRIES),
+        decode_responses=decode,
+        **options,
+    )
+    return cast(Redis, cast(object, cluster))  # the commands that we use are the same on both
+
+
+class LuaScript:
+    """A Lua script. A server that does not know it yet is sent the text: only the one that has the keys."""
+
+    def __init__(self, redis: Redis, source: str) -> None:
+        self._redis: Any = redis
+        self._source = source
+        self._sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
+
+    async def __call__(self, *, keys: Sequence[str], args: Sequence[str | int | float]) -> Any:
+        """The script's reply. Raises what the client raises."""
+        try:
+            return await self._redis.evalsha(self._sha, len(keys), *keys, *args)
+        except exceptions.NoScriptError:
+            return await self._redis.eval(self._source, len(keys), *keys, *args)
+
+
+def is_cluster(redis: Redis) -> bool:
+    """Whether the client is one of a cluster."""
+    return isinstance(cast(object, redis), RedisCluster)
+
+
+async def servers(redis: Redis, *, primaries: bool = False) -> Sequence[Callable[..., Awaitable[Any]]]:
+    """Each server, or each primary, as a way to send it a command."""
+    if not is_cluster(redis):
+        return [cast(Any, redis).execute_command]
+    cluster = cast(RedisCluster, cast(object, redis))
+    await cluster.initialize()
+    nodes = cluster.get_primaries() if primaries else cluster.get_nodes()
+    return [partial(cluster.execute_command, target_nodes=node) for node in nodes]
+
+
+def tags_of(redis: Redis) -> Sequence[str]:
+    """The tags that the client's keys carry."""
+    return TAGS if is_cluster(redis) else TAGS[2:3]
+
+
+def place_of(name: str) -> int:
+    """Which of 256 places the name has, the same for ever; place modulo tags is its tag."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[0]
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the failure is that of a cluster as a whole, no node of which can be asked."""
+    text = str(error)
+    return isinstance(error, exceptions.RedisClusterException) and "key slot" not in text and "dispatch" not in text
+
+
+def _cluster(url: str, scheme: str) -> tuple[list[ClusterNode], dict[str, Any]]:
+    """The nodes that the URL names, and what it says of all connections."""
+    parts = urlsplit(url)
+    credentials, at, hosts = parts.netloc.rpartition("@")
+    if parts.path.strip("/") not in {"", "0"}:
+        raise ValueError("A Redis Cluster has database 0 only.")
+    each = [parse_url(f"{_SCHEMES[scheme]}://{credentials}{at}{host}/?{parts.query}") for host in hosts.split(",")]
+    named = [(options.get("host"), options.get("port", _PORT)) for options in each]
+    nodes = [ClusterNode(host, port) for host, port in named if host]
+    if len(nodes) < len(named):
+        raise ValueError("A redis+cluster:// URL names its nodes as host:port, with commas between.")
+    shared = {name: value for name, value in each[0].items() if name not in _OF_ONE_NODE}
+    return nodes, shared | {"ssl": scheme == "rediss+cluster"}

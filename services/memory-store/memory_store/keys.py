@@ -1,0 +1,57 @@
+"""Every name that the memory store uses in Redis.
+
+A user's buffers, the lists that lead to them and the fence of the user's lane are changed in one step, so they carry
+one tag, which follows from the user (``memloop.service.redis_link``). A cluster spreads users over its slots.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memloop.service.redis_link import place_of, tags_of
+from memloop.wire.memory import Namespace
+from memory_store.redis_link import RedisLink
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The names under one tag."""
+
+    tag: str
+
+    def buffers_of(self, tenant: str, user_id: str) -> str:
+        """The hash of a user's buffers."""
+        return f"memloop:{{{self.tag}}}:buffers:{digest(tenant, user_id)}"
+
+    def buffered_users(self, tenant: str) -> str:
+        """The set of those of a tenant's users that have buffers here."""
+        return f"memloop:{{{self.tag}}}:buffered-users:{digest(tenant)}"
+
+    @property
+    def buffers_by_time(self) -> str:
+        """The sorted set of all buffers here, by their last change."""
+        return f"memloop:{{{self.tag}}}:buffers-by-time"
+
+    def fence(self, lane: str) -> str:
+        """Where the lane's newest token is."""
+        return f"memloop:{{{self.tag}}}:lane-fence:{digest(lane)}"
+
+
+class Keys:
+    """The partitions of one Redis: one of a single server, twelve of a cluster."""
+
+    def __init__(self, link: RedisLink) -> None:
+        self.partitions: Sequence[Partition] = tuple(Partition(tag) for tag in tags_of(link))
+
+    def of_user(self, tenant: str, user_id: str) -> Partition:
+        """Where what is a user's lies."""
+        return self.of_lane(Namespace(tenant=tenant, user_id=user_id).lane())
+
+    def of_lane(self, lane: str) -> Partition:
+        """Where what is a lane's lies."""
+        return self.partitions[place_of(lane) % len(self.partitions)]
+
+
+def digest(*parts: str) -> str:
+    """A short name for user-chosen text inside a Redis key."""
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]

@@ -1,0 +1,107 @@
+"""A real Redis Cluster of six processes on the loopback: three primaries, each with a replica."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from redis import Redis
+
+from tests.fakes.redis_server import NoRedisServer, RedisServer, free_port
+
+SLOTS = 16384
+_PRIMARIES = 3
+_NODE_TIMEOUT_MS = 1000
+_BUS_OFFSET = 10_000
+_TIMEOUT_S = 30.0
+_POLL_S = 0.05
+
+
+@dataclass
+class RedisClusterServers:
+    """The processes; the first three began as primaries, the replica of number n is number n + 3."""
+
+    servers: Sequence[RedisServer]
+
+    @property
+    def url(self) -> str:
+        """``redis+cluster://`` and all six nodes."""
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
+
+    @classmethod
+    def start(cls, *, appendonly: bool = False) -> "RedisClusterServers":
+        """Start, join and wait until every slot is served and every replica has its data."""
+        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(_NODE_TIMEOUT_MS))
+        options += ("--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0")
+        servers: list[RedisServer] = []
+        try:
+            while len(servers) < 2 * _PRIMARIES:
+                servers += [RedisServer.start(port=_port(), appendonly=appendonly, options=options)]
+            cluster = cls(servers)
+            cluster._join()
+        except BaseException:
+            for server in servers:
+                server.stop()
+            raise
+        return cluster
+
+    def ask(self, number: int, *words: str | int) -> Any:
+        """A node's reply to a command."""
+        with Redis(port=self.servers[number].port, decode_responses=True, socket_timeout=5.0) as node:
+            return cast(Any, node.execute_command(*words))  # pyright: ignore[reportUnknownMemberType]
+
+    def info(self, number: int) -> dict[str, Any]:
+        """A node's own word on replication."""
+        return self.ask(number, "INFO", "replication")
+
+    def flush(self) -> None:
+        """Forget everything."""
+        for number in range(len(self.servers)):
+            if self.info(number)["role"] == "master":
+                self.ask(number, "FLUSHALL")
+
+    def caught_up(self, number: int) -> bool:
+        """Whether the primary's replica has all that the primary has."""
+        info = self.info(number)
+        return info["connected_slaves"] == 1 and info["slave0"]["offset"] == info["master_repl_offset"]
+
+    def stop(self) -> None:
+        """End all processes."""
+        for server in self.servers:
+            server.stop()
+
+    def _join(self) -> None:
+        for number, server in enumerate(self.servers):
+            self.ask(number, "CLUSTER SET-CONFIG-EPOCH", number + 1)
+            self.ask(0, "CLUSTER MEET", "127.0.0.1", server.port)
+        for number in range(_PRIMARIES):
+            first, last = (SLOTS * part // _PRIMARIES for part in (number, number + 1))
+            self.ask(number, "CLUSTER ADDSLOTS", *range(first, last))
+        self._wait(lambda: all(self._known(number) == len(self.servers) for number in range(len(self.servers))))
+        for number in range(_PRIMARIES):
+            self.ask(number + _PRIMARIES, "CLUSTER REPLICATE", self.ask(number, "CLUSTER MYID"))
+        self._wait(lambda: all(self._serves(number) for number in range(len(self.servers))))
+        self._wait(lambda: all(self.caught_up(number) for number in range(_PRIMARIES)))
+
+    def _known(self, number: int) -> int:
+        return int(self.ask(number, "CLUSTER INFO")["cluster_known_nodes"])
+
+    def _serves(self, number: int) -> bool:
+        """Whether the node knows of all slots and of all three replicas."""
+        shown = cast("dict[str, dict[str, Any]]", self.ask(number, "CLUSTER NODES"))
+        replicas = sum("slave" in node["flags"] for node in shown.values())
+        return self.ask(number, "CLUSTER INFO")["cluster_state"] == "ok" and replicas == _PRIMARIES
+
+    def _wait(self, holds: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _TIMEOUT_S
+        while not holds():
+            if time.monotonic() > deadline:
+                raise NoRedisServer(f"The Redis Cluster did not form within {_TIMEOUT_S:g} s.")
+            time.sleep(_POLL_S)
+
+
+def _port() -> int:
+    """A free port that leaves one for the cluster's bus, 10,000 above."""
+    while (port := free_port()) + _BUS_OFFSET > 65_535:
+        pass
+    return port
