@@ -54,11 +54,18 @@ class RedisClusterServers:
         """A node's own word on replication."""
         return self.ask(number, "INFO", "replication")
 
+    def primaries(self) -> list[int]:
+        """The numbers of those that are primaries now."""
+        return [number for number in range(len(self.servers)) if self.info(number)["role"] == "master"]
+
+    def size(self) -> int:
+        """How many keys there are."""
+        return sum(int(self.ask(number, "DBSIZE")) for number in self.primaries())
+
     def flush(self) -> None:
         """Forget everything."""
-        for number in range(len(self.servers)):
-            if self.info(number)["role"] == "master":
-                self.ask(number, "FLUSHALL")
+        for number in self.primaries():
+            self.ask(number, "FLUSHALL")
 
     def caught_up(self, number: int) -> bool:
         """Whether the primary's replica has all that the primary has."""

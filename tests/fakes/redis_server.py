@@ -102,6 +102,10 @@ class RedisServer:
         except OSError:
             return b""
 
+    def size(self) -> int:
+        """How many keys there are."""
+        return int(self.command("DBSIZE").strip(b":\r\n"))
+
     def flush(self) -> None:
         """Forget everything."""
         if self.command("FLUSHALL") != b"+OK\r\n":

@@ -1,11 +1,8 @@
 """Gateway and worker as real processes: every line that they print is JSON, and both export their part of one trace."""
 
-import asyncio
 import json
-import sys
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
@@ -14,52 +11,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
 from tests.fakes.job_engine import add_memory, engine_server
-from tests.fakes.processes import clean_environment
 from tests.fakes.real_store import real_store
-from tests.fakes.redis_server import free_port
+from tests.fakes.service_process import started
 from tests.fakes.web_server import serving
 from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, question
 
 SECRET = "the violet lighthouse"
 FIELDS = {"time", "level", "service", "logger", "message"}
-
-
-@dataclass(frozen=True)
-class Process:
-    """A running process of ours."""
-
-    url: str
-    log: Path
-
-
-@asynccontextmanager
-async def _started(module: str, folder: Path, environment: Mapping[str, str]) -> AsyncGenerator[Process]:
-    """Once it is ready; a SIGTERM ends it."""
-    port, log = free_port(), folder / f"{module}.log"
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            module,
-            env=clean_environment(MEMLOOP_PORT=str(port), MEMLOOP_LOG_LEVEL="debug", **environment),
-            stdout=output,
-            stderr=output,
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        await eventually(lambda: _answers(url), timeout_s=60)
-        yield Process(url, log)
-    finally:
-        process.terminate()
-        await process.wait()
-
-
-async def _answers(url: str) -> bool:
-    with suppress(aiohttp.ClientError):
-        async with aiohttp.ClientSession() as http, http.get(f"{url}/readyz") as response:
-            return response.status == 200
-    return False
 
 
 async def test_real_processes_log_json_and_export_one_trace(redis_url: str, tmp_path: Path) -> None:
@@ -78,11 +37,12 @@ async def test_real_processes_log_json_and_export_one_trace(redis_url: str, tmp_
             "MEMLOOP_STORE_URL": store,
             "MEMLOOP_ENGINE_URL": engine.url,
             "MEMLOOP_MODEL": "m",
+            "MEMLOOP_LOG_LEVEL": "debug",
             "OTEL_EXPORTER_OTLP_ENDPOINT": collector,
         }
         async with (
-            _started("gateway.main", tmp_path, environment) as gateway,
-            _started("gateway.worker", tmp_path, environment) as worker,
+            started("gateway.main", tmp_path, environment) as gateway,
+            started("gateway.worker", tmp_path, environment) as worker,
             aiohttp.ClientSession() as http,
         ):
             body = question(SECRET, memory={"user_id": "u1"})

@@ -88,7 +88,7 @@ def main() -> None:
     settings = GatewaySettings()
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
     start_tracing("gateway")
-    run(build_app(settings), settings)
+    run(build_app(settings), settings, drain_s=settings.drain_s)
 
 
 def _services(app: FastAPI) -> Services:

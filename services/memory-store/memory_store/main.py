@@ -199,7 +199,7 @@ def main() -> None:
     if settings.qdrant_url is None:
         watch_disk(registry, settings.data_dir)
     start_tracing("memory-store")
-    run(build(settings, adapters_of(settings, metrics), registry, metrics), settings)
+    run(build(settings, adapters_of(settings, metrics), registry, metrics), settings, drain_s=settings.drain_s)
 
 
 if __name__ == "__main__":

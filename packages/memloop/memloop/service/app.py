@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
 from memloop.service.chores import alongside
+from memloop.service.drain import Drain
 from memloop.service.edge import Edge
 from memloop.service.errors import handle
 from memloop.service.health import Check, health_routes
@@ -50,20 +51,26 @@ def create_app(
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
     spans = tracer()
+    drain = Drain()
     app = FastAPI(
         title=title,
         lifespan=_watched(lifespan, registry, checks, spans),
         redirect_slashes=False,
         responses={"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}},
     )
+    app.state.drain = drain
     for failure in (MemloopError, RequestValidationError, HTTPException):
         app.add_exception_handler(failure, handle)
     app.add_middleware(
-        Edge, max_body_bytes=settings.max_body_bytes, larger_bodies=larger_bodies or {}, adopts_ids=adopts_ids
+        Edge,
+        drain=drain,
+        max_body_bytes=settings.max_body_bytes,
+        larger_bodies=larger_bodies or {},
+        adopts_ids=adopts_ids,
     )
     if spans is not None:
         app.add_middleware(spans.around)
-    for router in (*routers, health_routes(checks), metrics_route(registry)):  # searched in this order
+    for router in (*routers, health_routes(checks, drain), metrics_route(registry)):  # searched in this order
         app.include_router(router)
     return app
 

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memloop.service.drain import Drain
 from memloop.service.errors import as_error, error_response
 from memloop.service.surrogates import without_lone_surrogates
 from memloop.wire.correlation import CALLERS_ID, request_id
@@ -32,11 +33,13 @@ class Edge:
         self,
         app: ASGIApp,
         *,
+        drain: Drain,
         max_body_bytes: int,
         larger_bodies: Mapping[str, int] | None = None,
         adopts_ids: bool = False,
     ) -> None:
         self._app = app
+        self._drain = drain
         self._max_body_bytes = max_body_bytes
         self._larger_bodies = larger_bodies or {}
         self._adopts_ids = adopts_ids
@@ -47,7 +50,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         limit = self._larger_bodies.get(scope["path"].rstrip("/"), self._max_body_bytes)
-        exchange = _Exchange(scope, receive, send, limit, adopts_id=self._adopts_ids)
+        exchange = _Exchange(scope, receive, send, self._drain, limit, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
         try:
             exchange.refuse_announced_size()
@@ -56,13 +59,19 @@ class Edge:
             if exchange.started:
                 raise
             await exchange.fail(failure)
+        finally:
+            exchange.ended()
 
 
 class _Exchange:
     """One request and its response."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, max_body_bytes: int, *, adopts_id: bool) -> None:
+    def __init__(
+        self, scope: Scope, receive: Receive, send: Send, drain: Drain, max_body_bytes: int, *, adopts_id: bool
+    ) -> None:
         self.started = False
+        self._drain = drain
+        self._told_to_close = False
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -103,13 +112,26 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         """The app's response, our headers added to its start."""
         if message["type"] == "http.response.start":
-            self.started = True
             headers = MutableHeaders(scope=message)
+            self._begin(headers)
             headers["x-request-id"] = self.id
             headers["openai-processing-ms"] = str(round((time.perf_counter() - self._began) * 1000))
             if self._client_id:
                 headers[CALLERS_ID] = self._client_id
         await self._send(message)
+
+    def _begin(self, headers: MutableHeaders) -> None:
+        self.started = True
+        self._told_to_close = self._drain.begun
+        if self._told_to_close:
+            headers["connection"] = "close"
+        else:
+            self._drain.promised()
+
+    def ended(self) -> None:
+        """The exchange is over, well or not."""
+        if self.started and not self._told_to_close:
+            self._drain.fulfilled()
 
     async def fail(self, failure: Exception) -> None:
         """Answer for an exception that nobody handled."""

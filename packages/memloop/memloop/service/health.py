@@ -7,6 +7,7 @@ from typing import TypeAlias
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
+from memloop.service.drain import Drain
 from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 
@@ -31,8 +32,11 @@ class NotReady(ErrorEnvelope):
     dependencies: dict[str, str]
 
 
-def health_routes(readiness: Mapping[str, Check]) -> APIRouter:
-    """Both routes. The checks run together, each within three seconds; what fails is named, with the reason."""
+def health_routes(readiness: Mapping[str, Check], drain: Drain) -> APIRouter:
+    """Both routes. The checks run together, each within three seconds; what fails is named, with the reason.
+
+    A process that takes leave is not ready, whatever its dependencies say.
+    """
     router = APIRouter(tags=["health"])
 
     @router.get("/livez")
@@ -41,14 +45,14 @@ def health_routes(readiness: Mapping[str, Check]) -> APIRouter:
 
     @router.get("/readyz", response_model=Ready, responses={503: {"model": NotReady}})
     async def readyz() -> JSONResponse:
+        if drain.begun:
+            return _not_ready("draining", "This process is about to stop.", {})
         states = await asyncio.gather(*(_state(check) for check in readiness.values()))
         found = dict(zip(readiness, states, strict=True))
         down = [name for name, state in found.items() if state != _OK]
         if not down:
             return JSONResponse({"status": _OK, "dependencies": found})
-        error = Unavailable(f"not ready: {', '.join(down)}", code="not_ready", retry_after_s=1)
-        body = {"status": "unavailable", "dependencies": found, **error.envelope().model_dump(mode="json")}
-        return JSONResponse(body, status_code=error.http_status, headers={"Retry-After": "1"})
+        return _not_ready("not_ready", f"not ready: {', '.join(down)}", found)
 
     _ = livez, readyz
     return router
@@ -57,6 +61,12 @@ def health_routes(readiness: Mapping[str, Check]) -> APIRouter:
 async def is_there(check: Check) -> bool:
     """Whether the dependency answers within three seconds."""
     return await _state(check) == _OK
+
+
+def _not_ready(code: str, message: str, dependencies: Mapping[str, str]) -> JSONResponse:
+    error = Unavailable(message, code=code, retry_after_s=1)
+    body = {"status": "unavailable", "dependencies": dependencies, **error.envelope().model_dump(mode="json")}
+    return JSONResponse(body, status_code=error.http_status, headers={"Retry-After": "1"})
 
 
 async def _state(check: Check) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import Connection, SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -35,6 +35,7 @@ UNREACHABLE: Final = (
 _SCHEMES: Final = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
 _PORT: Final = 6379
 _OF_ONE_NODE: Final = {"host", "port", "db", "connection_class"}
+_MOST_CONNECTIONS: Final = 10_000
 _CONNECTION_RETRIES: Final = 1
 _TOPOLOGY_RETRIES: Final = 3
 
@@ -57,9 +58,10 @@ def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode
             decode_responses=decode,
         )
     nodes, options = _cluster(url, scheme)
-    cluster = RedisCluster(
+    cluster = _Cluster(
         startup_nodes=nodes,
         require_full_coverage=False,
+        max_connections=_MOST_CONNECTIONS,
         socket_connect_timeout=connect_timeout_s,
         socket_timeout=read_timeout_s,
         retry=Retry(NoBackoff(), _TOPOLOGY_RETRIES),
@@ -67,6 +69,45 @@ def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode
         **options,
     )
     return cast(Redis, cast(object, cluster))  # the commands that we use are the same on both
+
+
+class _Told:
+    """A connection that tells when the cluster's client closed it while it was in use.
+
+    The client closes the connections to a node that failed, also one that somebody takes from the pool meanwhile. That
+    one lacks its streams then, which is an AttributeError (redis-py 8.1); as a ConnectionError the client tries again.
+    """
+
+    async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+        """Send it. Raises ConnectionError."""
+        try:
+            await super().send_packed_command(command, check_health)  # pyright: ignore
+        except AttributeError as error:
+            raise exceptions.ConnectionError("The connection was closed meanwhile.") from error
+
+    async def read_response(self, *args: Any, **kwargs: Any) -> Any:
+        """A reply. Raises ConnectionError."""
+        try:
+            return await super().read_response(*args, **kwargs)  # pyright: ignore
+        except AttributeError as error:
+            raise exceptions.ConnectionError("The connection was closed meanwhile.") from error
+
+
+class _Connection(_Told, Connection):
+    pass
+
+
+class _TlsConnection(_Told, SSLConnection):
+    pass
+
+
+class _Cluster(RedisCluster):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - redis types some keywords as Any
+        made = _TlsConnection if options["ssl"] else _Connection
+        self.connection_kwargs["connection_class"] = made
+        for node in self.nodes_manager.startup_nodes.values():
+            node.connection_class = made
 
 
 class LuaScript:

@@ -7,11 +7,11 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
+from memloop.service.drain import DrainingServer
 from memloop.service.logs import configure_logging
 from memloop.service.settings import ServiceSettings
 
 _KEEP_ALIVE_S = 75
-_GRACE_S = 30
 _NEW_OBJECTS = 20_000
 _NOT_STARTED = 3
 
@@ -22,8 +22,8 @@ def refuse_open_listen(host: str, *, has_keys: bool) -> None:
         raise SystemExit(f"no keys are configured: refusing to listen on {host!r}; set keys, or MEMLOOP_HOST=127.0.0.1")
 
 
-def run(app: FastAPI, settings: ServiceSettings) -> None:
-    """Serve until a signal; requests in flight get half a minute."""
+def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> None:
+    """Serve until a signal, then take leave as ``memloop.service.drain`` says. ``drain_s`` 0: it listens no longer."""
     configure_logging(app.title, settings.log_level)
     _spare_the_collector()
     config = uvicorn.Config(
@@ -32,9 +32,9 @@ def run(app: FastAPI, settings: ServiceSettings) -> None:
         access_log=False,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_GRACE_S,
+        timeout_graceful_shutdown=round(settings.stop_grace_s),
     )
-    server = uvicorn.Server(config)
+    server = DrainingServer(config, app.state.drain, drain_s=drain_s, grace_s=settings.stop_grace_s)
     server.run(sockets=[listener(settings)])
     if not server.started:
         raise SystemExit(_NOT_STARTED)

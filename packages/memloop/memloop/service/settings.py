@@ -16,4 +16,9 @@ class ServiceSettings(BaseSettings):
     max_body_bytes: int = Field(default=32 * 1024 * 1024, gt=0)
     write_timeout_s: float = Field(default=60.0, gt=0)
     """A client that takes nothing of what is sent to it for so long is dropped."""
+    drain_s: float = Field(default=0.0, ge=0)
+    """How long a process that is told to stop still serves, while its readiness is down; longer than balancers need to
+    see that. 0 stops at once. Workers hand their jobs over instead."""
+    stop_grace_s: float = Field(default=30.0, ge=1)
+    """What requests in flight may take after that."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
