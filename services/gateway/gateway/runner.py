@@ -70,6 +70,8 @@ class Runner:
         self._options = options
         self._consumer = consumer
         self._slots = asyncio.Semaphore(options.concurrency)
+        self._ensuring = asyncio.Lock()
+        self._has_group = False
         self._running: dict[Ticket, asyncio.Task[None]] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -87,17 +89,20 @@ class Runner:
 
     async def _repeat(self, stop: asyncio.Event, step: "_Step", group: asyncio.TaskGroup) -> None:
         """One step after another; a Redis that is gone is waited for."""
-        reachable = False
         while not stop.is_set():
             try:
-                if not reachable:
-                    await self._queue.ensure_group()
-                    reachable = True
+                await self._ensure_group()
                 await step(stop, group)
             except DependencyError as error:
-                reachable = False
+                self._has_group = False
                 _LOG.warning("queue %s: %s", self._queue.name, error.message)
                 await _pause(stop, self._options.poll_s)
+
+    async def _ensure_group(self) -> None:
+        async with self._ensuring:
+            if not self._has_group:
+                await self._queue.ensure_group()
+                self._has_group = True
 
     async def _take(self, partition: Partition, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
         async with self._slots:
@@ -120,7 +125,7 @@ class Runner:
     async def _promote(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
         del group
         await self._queue.promote_due()
-        await _pause(stop, self._options.poll_s / 4)
+        await _pause(stop, self._options.poll_s * min(4, len(self._queue.keys.partitions)) / 4)
 
     async def _start(self, ticket: Ticket, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
         if ticket in self._running:
