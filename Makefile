@@ -77,6 +77,18 @@ test-state-machine: $(READY) ## ten thousand random steps of the store beside it
 test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read, on a scripted engine
 	$(BIN)/pytest -m slow -s tests/gateway/test_worker_kills.py
 
+.PHONY: test-cluster test-rolling
+CLUSTER_TESTS := $(addprefix tests/gateway/test_,$(addsuffix .py,lanes runner service_tiers rate_limits idempotency keys audit \
+  checkpoints files reads read_options webhooks dead_letters long_read_routes long_read_background memory_routes memory_writes \
+  concurrent_writes direct_writes erase_leaves_nothing jobs_on_real_store publishing chat_write stored_texts worker_kill)) \
+  tests/memory_store/test_buffers_and_fencing.py
+test-cluster: $(READY) ## queues, limits, keys, files, reads and buffers on a real Redis Cluster of six processes, and a primary's death
+	$(BIN)/pytest -m "not slow" --redis-cluster $(CLUSTER_TESTS)
+	$(BIN)/pytest -m slow -s tests/gateway/test_redis_failover.py
+
+test-rolling: $(READY) ## real gateways and workers restarted one by one under load: no request fails, no job is lost
+	$(BIN)/pytest -m slow -s tests/gateway/test_rolling_restart.py
+
 test-deploy: ## chart, compose file and Dockerfiles, by real Helm, the specifications and hadolint
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
