@@ -1,0 +1,63 @@
+"""The images' locks hold nothing that the workspace's lock does not, and what each part asks for itself."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+LOCKS = {
+    "build": (),
+    "gateway": ("packages/memloop", "services/gateway"),
+    "memory-store": ("packages/memloop", "services/memory-store"),
+    "launcher": ("packages/memloop", "services/inference"),
+    "inference-cpu": ("packages/memloop", "services/inference"),
+}
+OURS = {"memloop", "memloop-inference"}
+APART = {"torch"}
+"""Comes first, from an index of its own."""
+LEFT_OUT = {"gateway": {"huggingface-hub"}}
+"""See requirements/images/gateway-overrides.txt."""
+
+
+def pins(path: Path) -> dict[str, tuple[str, frozenset[str]]]:
+    """Version and hashes by name."""
+    entries = re.split(r"\n(?=\S)", path.read_text().replace("\\\n", ""))
+    found = (re.match(r"([a-z0-9._-]+)==(\S+)(.*)", entry, re.DOTALL) for entry in entries)
+    return {one[1]: (one[2], frozenset(re.findall(r"--hash=(\S+)", one[3]))) for one in found if one}
+
+
+def asked_for(part: Path) -> set[str]:
+    """The names of the dependencies that a part declares."""
+    declared = tomllib.loads((part / "pyproject.toml").read_text())["project"]["dependencies"]
+    return {re.split(r"[^A-Za-z0-9._-]", text)[0].lower().replace("_", "-") for text in declared}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_pin_is_the_workspaces(root: Path, lock: str) -> None:
+    workspace, image = pins(root / "requirements/workspace.lock"), pins(root / f"requirements/images/{lock}.lock")
+    assert len(image) > 5
+    assert {name: pin for name, pin in image.items() if workspace.get(name) != pin} == {}
+    assert all(hashes for _, hashes in image.values())
+
+
+@pytest.mark.parametrize("lock", [lock for lock, parts in LOCKS.items() if parts])
+def test_what_the_parts_declare_is_pinned(root: Path, lock: str) -> None:
+    declared = set[str]().union(*(asked_for(root / part) for part in LOCKS[lock]))
+    assert declared - OURS - APART - pins(root / f"requirements/images/{lock}.lock").keys() == set()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_leaves_out_what_its_override_names(root: Path, lock: str) -> None:
+    assert LEFT_OUT.get(lock, set()) & pins(root / f"requirements/images/{lock}.lock").keys() == set()
+
+
+@pytest.mark.parametrize("dockerfile", ["gateway", "memory-store", "inference", "inference-cpu"])
+def test_images_install_by_hash_and_resolve_nothing(root: Path, dockerfile: str) -> None:
+    text = (root / f"deploy/docker/{dockerfile}.Dockerfile").read_text().replace("\\\n", " ")
+    steps = re.split(r"&&|\|\||\n", text)
+    installs = [step for step in steps if re.search(r"\bpip\b.* install ", step)]
+    assert installs
+    for command in installs:
+        assert "--no-deps" in command, command
+        assert "--require-hashes" in command or "--no-index" in command or "torch==" in command, command
