@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Writes ``.env`` for ``docker-compose.yml`` from ``.env.example``, with fresh secrets, and prints the API key.
+
+    export MEMLOOP_API_KEY=$(python3 deploy/make_env.py --profile cpu)
+
+Needs Python 3.10 or newer and nothing else. The key is printed this once: ``.env`` holds its SHA-256 alone. An ``.env``
+that is there already is not touched (status 1): it holds the passwords of the data beside it.
+"""
+
+import argparse
+import hashlib
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MARK = "<secret>"
+_ALL_SCOPES = "admin+chat+memory:read+memory:write+long-read"
+_GPU_MEMORY = "32g"
+
+
+def main() -> int:
+    """Write the file; status 0, 1 when there is one, 2 on wrong arguments."""
+    arguments = _arguments()
+    if arguments.profile == "external" and not arguments.engine_url.startswith(("http://", "https://")):
+        print("make_env: the profile external needs --engine-url https://…/v1", file=sys.stderr)
+        return 2
+    key = f"ml_{secrets.token_urlsafe(32)}"
+    text = filled((ROOT / ".env.example").read_text("utf-8"), _values(arguments, key))
+    try:
+        _write(arguments.out, text)
+    except FileExistsError:
+        print(f"make_env: {arguments.out} is there already; it is left as it is", file=sys.stderr)
+        return 1
+    print(f"make_env: wrote {arguments.out}; the API key, shown this once:", file=sys.stderr)
+    print(key)
+    return 0
+
+
+def filled(example: str, values: Mapping[str, str]) -> str:
+    """The example with these values, and a fresh secret wherever it asks for one and none is given."""
+    return "".join(_line(line, values) for line in example.splitlines(keepends=True))
+
+
+def _line(line: str, values: Mapping[str, str]) -> str:
+    name, found, value = line.rstrip("\n").partition("=")
+    if not found or line.startswith("#"):
+        return line
+    if name in values:
+        return f"{name}={values[name]}\n"
+    return f"{name}={secrets.token_hex(32)}\n" if value == MARK else line
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="make_env.py", description="Write .env with fresh secrets; print the API key."
+    )
+    parser.add_argument("--profile", choices=("cpu", "gpu", "external"), default="cpu")
+    parser.add_argument("--engine-url", default="", help="external: the endpoint's OpenAI base URL")
+    parser.add_argument("--engine-api-key", default="", help="external: its key")
+    parser.add_argument("--model", default="", help="the model's name")
+    parser.add_argument("--tenant", default="local", help="whose key it is")
+    parser.add_argument("--out", type=Path, default=ROOT / ".env")
+    return parser.parse_args()
+
+
+def _values(arguments: argparse.Namespace, key: str) -> dict[str, str]:
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    values = {
+        "COMPOSE_PROFILES": arguments.profile,
+        "MEMLOOP_API_KEYS": f"{arguments.tenant}:{digest} scopes={_ALL_SCOPES}",
+        "MEMLOOP_MODEL": arguments.model,
+    }
+    if arguments.profile == "external":
+        values["MEMLOOP_ENGINE_URL"] = arguments.engine_url
+        values["MEMLOOP_ENGINE_API_KEY"] = arguments.engine_api_key
+        values["MEMLOOP_INFERENCE_URL"] = ""
+    if arguments.profile == "gpu":
+        values["MEMLOOP_INFERENCE_MEMORY"] = _GPU_MEMORY
+    return values
+
+
+def _write(path: Path, text: str) -> None:
+    """Readable by its owner alone. Raises FileExistsError."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
