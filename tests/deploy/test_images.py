@@ -1,31 +1,138 @@
-"""The compose file against its specification, and the Dockerfiles under hadolint."""
+"""The Dockerfiles under hadolint; the compose file against its specification, its rules and ``.env.example``."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from compose_spec import ComposeSpecification
 
-DOCKERFILES = ["gateway", "memory-store", "inference", "trainer"]
+DOCKERFILES = sorted(
+    str(path.relative_to(Path(__file__).parents[2]))
+    for folder in ("deploy/docker", "tests/deploy/stack/standins")
+    for path in (Path(__file__).parents[2] / folder).glob("*.Dockerfile")
+)
+PROCESSES = {"memory-store", "gateway", "worker", "inference", "inference-cpu"} | {
+    "redis",
+    "qdrant",
+    "prometheus",
+    "grafana",
+}
+
+
+@pytest.fixture(scope="module")
+def services(root: Path) -> dict[str, dict[str, Any]]:
+    return yaml.safe_load((root / "docker-compose.yml").read_text())["services"]
+
+
+def names_in(text: str) -> set[str]:
+    """The variables that compose replaces; ``$$`` is a plain dollar."""
+    return set(re.findall(r"(?<!\$)\$\{([A-Z0-9_]+)", text))
+
+
+def explained(root: Path) -> list[str]:
+    lines = (root / ".env.example").read_text().splitlines()
+    return [line.partition("=")[0] for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES)
+def test_hadolint_has_no_complaint(root: Path, dockerfile: str) -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([hadolint, root / dockerfile], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_compose_file_follows_the_specification(root: Path) -> None:
     text = (root / "docker-compose.yml").read_text()
     compose = ComposeSpecification.model_validate(yaml.safe_load(text))
-    assert set(compose.services) == {"redis", "qdrant", "memory-store", "gateway", "worker", "inference"}
+    assert set(compose.services or ()) == PROCESSES
 
 
-def test_compose_publishes_on_loopback_only(root: Path) -> None:
-    services = yaml.safe_load((root / "docker-compose.yml").read_text())["services"]
-    ports = [port for service in services.values() for port in service.get("ports", ())]
-    assert ports
-    assert all(port.startswith("127.0.0.1:") for port in ports)
+def test_ports_are_published_on_loopback_only(services: dict[str, dict[str, Any]]) -> None:
+    ports = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert set(ports) == {"gateway", "prometheus", "grafana"}
+    assert all(port.startswith("127.0.0.1:") for published in ports.values() for port in published)
 
 
-@pytest.mark.parametrize("name", DOCKERFILES)
-def test_hadolint_has_no_complaint(root: Path, name: str) -> None:
-    hadolint = Path(sys.executable).with_name("hadolint")
-    done = subprocess.run([hadolint, root / f"deploy/docker/{name}.Dockerfile"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+@pytest.mark.parametrize("name", sorted(PROCESSES))
+def test_every_container_is_confined_and_bounded(services: dict[str, dict[str, Any]], name: str) -> None:
+    service = services[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["mem_limit"]
+    assert service["pids_limit"]
+    assert set(service["logging"]["options"]) == {"max-size", "max-file"}
+    assert service["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("name", ["redis", "qdrant", "prometheus", "grafana"])
+def test_images_of_others_have_a_version_and_a_health_check(services: dict[str, dict[str, Any]], name: str) -> None:
+    assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+(\.\d+)?[a-z-]*", services[name]["image"])
+    assert services[name]["healthcheck"]["test"]
+
+
+def test_nothing_starts_before_what_it_needs_is_healthy(services: dict[str, dict[str, Any]]) -> None:
+    needs = {name: service.get("depends_on", {}) for name, service in services.items()}
+    assert {need["condition"] for one in needs.values() for need in one.values()} == {"service_healthy"}
+    for name in ("gateway", "worker"):
+        assert set(needs[name]) == {"redis", "memory-store", "inference", "inference-cpu"}
+        assert needs[name]["inference"]["required"] is False  # the profiles decide
+
+
+def test_redis_and_qdrant_are_on_a_network_without_a_way_out(root: Path, services: dict[str, dict[str, Any]]) -> None:
+    networks = yaml.safe_load((root / "docker-compose.yml").read_text())["networks"]
+    assert networks["data"]["internal"] is True
+    assert services["redis"]["networks"] == services["qdrant"]["networks"] == ["data"]
+
+
+def test_every_variable_is_explained_and_none_for_nothing(root: Path) -> None:
+    used = names_in((root / "docker-compose.yml").read_text())
+    known = explained(root)
+    assert len(known) == len(set(known))
+    assert used == set(known) - {"COMPOSE_PROFILES"}  # compose itself reads that one
+
+
+def test_every_variable_stands_under_a_comment(root: Path) -> None:
+    blocks = (root / ".env.example").read_text().split("\n\n")
+    assert [block for block in blocks if not block.startswith("# ")] == []
+    assert len(blocks) > 5
+
+
+def made(root: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, root / "deploy/make_env.py", "--out", out, *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def values(path: Path) -> dict[str, str]:
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return {name: value for name, _, value in (line.partition("=") for line in lines)}
+
+
+def test_make_env_fills_every_secret_with_another_and_shows_the_key_alone(root: Path, tmp_path: Path) -> None:
+    done = made(root, tmp_path / ".env")
+    found, asked = values(tmp_path / ".env"), values(root / ".env.example")
+    secrets = [found[name] for name, value in asked.items() if value == "<secret>"]
+    assert len(secrets) == len(set(secrets)) == 7
+    assert all(len(secret) >= 64 for secret in secrets)
+    assert done.stdout.strip() not in (tmp_path / ".env").read_text()
+    assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
+
+
+def test_make_env_leaves_a_file_that_is_there(root: Path, tmp_path: Path) -> None:
+    made(root, tmp_path / ".env")
+    before = (tmp_path / ".env").read_bytes()
+    again = made(root, tmp_path / ".env")
+    assert (again.returncode, again.stdout) == (1, "")
+    assert (tmp_path / ".env").read_bytes() == before
+
+
+def test_make_env_asks_for_the_endpoint_of_the_external_profile(root: Path, tmp_path: Path) -> None:
+    assert made(root, tmp_path / ".env", "--profile", "external").returncode == 2
+    assert not (tmp_path / ".env").exists()
+    made(root, tmp_path / ".env", "--profile", "external", "--engine-url", "https://e.example/v1", "--model", "m")
+    found = values(tmp_path / ".env")
+    assert (found["MEMLOOP_ENGINE_URL"], found["MEMLOOP_INFERENCE_URL"]) == ("https://e.example/v1", "")

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Runs the deployment's tests: run.sh [pytest's arguments]. As root on Debian it first installs the programs that are
+# missing and, where no container engine answers, starts one, which it stops at the end. It never fails for want of them:
+# the tests say what they skip.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+programs=(docker:docker.io docker-compose:docker-compose debootstrap:debootstrap promtool:prometheus redis-server:redis-server)
+
+install_missing() {
+  local packages=()
+  for pair in "${programs[@]}"; do
+    command -v "${pair%%:*}" >/dev/null || packages+=("${pair##*:}")
+  done
+  [ ${#packages[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    echo "missing, and not installed (that needs root on Debian): ${packages[*]}" >&2
+    return 0
+  fi
+  echo "installing ${packages[*]}" >&2
+  # A daemon that Debian would start is not wanted: the tests start their own.
+  printf '#!/bin/sh\nexit 101\n' > "$scratch/policy-rc.d" && chmod +x "$scratch/policy-rc.d"
+  [ -e /usr/sbin/policy-rc.d ] || { ln -s "$scratch/policy-rc.d" /usr/sbin/policy-rc.d; policy=/usr/sbin/policy-rc.d; }
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends "${packages[@]}" iptables; } \
+    >"$scratch/apt.log" 2>&1 || { echo "Debian's packages could not be installed:" >&2; tail -5 "$scratch/apt.log" >&2; }
+}
+
+start_engine() {
+  docker version >/dev/null 2>&1 && return 0
+  [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null || return 0
+  dockerd >"$scratch/dockerd.log" 2>&1 & engine=$!
+  for _ in $(seq 60); do
+    docker version >/dev/null 2>&1 && return 0
+    kill -0 "$engine" 2>/dev/null || break
+    sleep 1
+  done
+  echo "no container engine could be started:" >&2
+  tail -3 "$scratch/dockerd.log" >&2
+}
+
+end() {
+  [ -z "${engine:-}" ] || { kill "$engine" 2>/dev/null && wait "$engine" || true; }
+  [ -z "${policy:-}" ] || rm -f "$policy"
+  rm -rf "$scratch"
+}
+
+scratch=$(mktemp -d)
+trap end EXIT
+install_missing
+start_engine
+.venv-deploy/bin/pytest -c tests/deploy/pytest.ini --rootdir=. "$@"

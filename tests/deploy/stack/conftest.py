@@ -1,0 +1,47 @@
+"""The images, built once in a run, and the stack, started once; both say why when they cannot be had."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.deploy.stack import docker as engine
+from tests.deploy.stack.compose import ComposeStack, compose_command, image_names, new_stack
+from tests.deploy.stack.images import STAND_INS, build, build_stand_in
+
+OURS = ("gateway", "memory-store", "inference-cpu")
+SERVICES = ("memory-store", "gateway", "worker", "inference-cpu")
+
+
+@pytest.fixture(scope="session")
+def container_engine() -> None:
+    """Skips without one."""
+    reason = engine.missing()
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def images(container_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """Tags by name: ours, built as a user builds them, and the stand-ins."""
+    try:
+        ours = {name: build(name) for name in OURS}
+        return {**ours, **{name: build_stand_in(name) for name in STAND_INS}}
+    except engine.DockerError as error:
+        if "cannot be pulled" in str(error) or "buildx" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.fixture(scope="session")
+def stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
+    """The whole stack with the profile cpu, up and healthy; removed at the end with its data."""
+    command = compose_command()
+    if command is None:
+        pytest.skip("there is no docker compose (Debian: docker-compose)")
+    names = {**image_names(SERVICES), **{name: images[name] for name in STAND_INS}}
+    found = new_stack(tmp_path_factory.mktemp("stack"), names, command)
+    try:
+        found.up()
+        yield found
+    finally:
+        found.down()

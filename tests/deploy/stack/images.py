@@ -1,0 +1,50 @@
+"""Builds our images, and the stand-ins for those of others that cannot be pulled."""
+
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from tests.deploy.stack.base_image import python_image
+from tests.deploy.stack.docker import buildkit, docker, run
+from tests.deploy.stack.package_source import build_secrets
+
+ROOT: Final = Path(__file__).parents[3]
+TAG: Final = "test"
+STAND_INS: Final = ("redis", "qdrant", "prometheus")
+_BUILD_S: Final = 1800.0
+
+
+def ours(name: str) -> str:
+    """The tag of an image of ours as the tests build it."""
+    return f"memloop/{name}:{TAG}"
+
+
+def stand_in(name: str) -> str:
+    """The tag of a stand-in."""
+    return f"memloop-standin/{name}:{TAG}"
+
+
+def build(name: str) -> str:
+    """Build ``deploy/docker/{name}.Dockerfile`` as a user would; return its tag. Raises DockerError."""
+    file = ROOT / f"deploy/docker/{name}.Dockerfile"
+    return _build(ours(name), file, context=ROOT, arguments={"PYTHON_IMAGE": python_image(), "REVISION": "test"})
+
+
+def build_stand_in(name: str) -> str:
+    """Build a stand-in; return its tag. Raises DockerError."""
+    context = Path(__file__).parent / "standins"
+    base = ours("memory-store") if name == "qdrant" else python_image()
+    return _build(stand_in(name), context / f"{name}.Dockerfile", context=context, arguments={"BASE": base})
+
+
+def _build(tag: str, file: Path, *, context: Path, arguments: dict[str, str]) -> str:
+    given = [word for key, value in arguments.items() for word in ("--build-arg", f"{key}={value}")]
+    with tempfile.TemporaryDirectory() as folder, build_secrets(Path(folder)) as secrets:
+        command = [buildkit(), "build", "--progress", "plain", *secrets, *given, "--tag", tag, "--file", str(file)]
+        run([*command, str(context)], timeout_s=_BUILD_S, environment={"DOCKER_BUILDKIT": "1"})
+    return tag
+
+
+def size_bytes(tag: str) -> int:
+    """All layers, unpacked."""
+    return int(docker("image", "inspect", "--format", "{{.Size}}", tag))

@@ -1,0 +1,115 @@
+"""What is inside the images, looked at from inside them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.deploy.stack.conftest import OURS
+from tests.deploy.stack.docker import DockerError, docker
+from tests.deploy.stack.images import size_bytes
+
+pytestmark = pytest.mark.containers
+
+MB = 1_000_000
+LIMITS_MB = {"gateway": 200, "memory-store": 1_500, "inference-cpu": 3_000}
+BUILD_TOOLS = ("pip", "pip3", "uv", "gcc", "cc", "g++", "make", "ld", "strip", "hatchling")
+FIND_TOOLS = f"""
+import importlib.util, shutil
+print([name for name in {BUILD_TOOLS!r} if shutil.which(name) or importlib.util.find_spec(name)])
+"""
+MAIN = {
+    "gateway": "gateway.main, gateway.worker",
+    "memory-store": "memory_store.main",
+    "inference-cpu": "inference.main",
+}
+FIND_GAPS = """
+import importlib.metadata as metadata
+from packaging.requirements import Requirement
+def plain(name): return name.lower().replace("_", "-").replace(".", "-")
+have = {plain(dist.metadata["Name"]): dist.version for dist in metadata.distributions()}
+gaps = set()
+for dist in metadata.distributions():
+    for text in dist.requires or ():
+        need = Requirement(text)
+        name = plain(need.name)
+        if need.marker is None or need.marker.evaluate({"extra": ""}):
+            if name not in have or not need.specifier.contains(have[name], prereleases=True):
+                gaps.add(name)
+print(sorted(gaps))
+"""
+LEFT_OUT: Mapping[str, set[str]] = {
+    "gateway": {"huggingface-hub"},
+    "memory-store": set(),
+    "inference-cpu": {"torchvision", "torchaudio", "torchcodec", "triton"},
+}
+"""By requirements/overrides.txt and requirements/images/gateway-overrides.txt."""
+
+
+def python(tag: str, code: str, *more: str) -> str:
+    """What a program prints inside a fresh container, with a read-only root and no capability."""
+    confined = ["--rm", "--interactive", "--read-only", "--cap-drop", "ALL", "--network", "none", "--tmpfs", "/tmp"]
+    return docker("run", *confined, *more, tag, "python", "-", given=code.encode(), timeout_s=180).strip()
+
+
+def config(tag: str) -> dict[str, Any]:
+    found: list[dict[str, Any]] = json.loads(docker("image", "inspect", tag))
+    return found[0]["Config"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_an_image_is_as_small_as_promised(images: Mapping[str, str], name: str) -> None:
+    size = size_bytes(images[name])
+    print(f"{name}: {size / MB:.0f} MB")
+    assert size < LIMITS_MB[name] * MB
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_an_image_runs_as_nobody_of_the_host(images: Mapping[str, str], name: str) -> None:
+    assert config(images[name])["User"] == "10001:10001"
+    assert python(images[name], "import os; print(os.getuid(), os.getgid())") == "10001 10001"
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_no_build_tool_is_left(images: Mapping[str, str], name: str) -> None:
+    assert python(images[name], FIND_TOOLS) == "[]"
+
+
+def test_the_gateway_has_no_package_manager_of_the_system_either(images: Mapping[str, str]) -> None:
+    code = "import shutil; print([name for name in ('apt', 'apt-get', 'dpkg', 'perl') if shutil.which(name)])"
+    assert python(images["gateway"], code) == "[]"
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_package_finds_what_it_asks_for(images: Mapping[str, str], name: str) -> None:
+    gaps = set(json.loads(python(images[name], FIND_GAPS).replace("'", '"')))
+    assert gaps - {"torch"} <= LEFT_OUT[name]  # its local version is not one that a range names
+    assert name == "gateway" or "torch" in python(images[name], "import torch; print(torch.__name__)")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_its_program_can_be_imported_on_a_read_only_root(images: Mapping[str, str], name: str) -> None:
+    assert python(images[name], f"import {MAIN[name]}\nprint('imported')").endswith("imported")
+
+
+def test_every_module_of_the_gateways_packages_survived_the_stripping(images: Mapping[str, str]) -> None:
+    modules = (
+        "aiohttp, httptools, lxml.etree, obstore, orjson, pydantic_core, pypdf, selectolax.lexbor, tokenizers, uvloop"
+    )
+    assert python(images["gateway"], f"import {modules}, docx, mcp, yarl, cryptography.fernet\nprint('all')") == "all"
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_an_image_says_what_it_is_and_how_it_is(images: Mapping[str, str], name: str) -> None:
+    found = config(images[name])
+    labels = {key.rpartition(".")[2]: value for key, value in found["Labels"].items()}
+    assert (labels["version"], labels["revision"]) == ("0.1.0", "test")
+    assert labels["title"].startswith("memloop-")
+    assert labels["description"]
+    assert found["Healthcheck"]["Test"][0] == "CMD"
+
+
+def test_a_process_refuses_to_listen_openly_without_keys(images: Mapping[str, str]) -> None:
+    with pytest.raises(DockerError, match="no keys are configured: refusing to listen"):
+        docker("run", "--rm", "--network", "none", images["gateway"])
