@@ -10,6 +10,7 @@ _SELECTOR = {"type": "object", "additionalProperties": False}
 _OWNED = (
     "API_KEYS",
     "DATA_DIR",
+    "DRAIN_S",
     "ENGINE",
     "ENGINE_API_KEY",
     "ENGINE_FALLBACK_URLS",
@@ -28,6 +29,7 @@ _OWNED = (
     "SERVE_STOP_TIMEOUT_S",
     "SERVE_TENSOR_PARALLEL_SIZE",
     "STARTUP_WAIT_S",
+    "STOP_GRACE_S",
     "STOP_WAIT_S",
     "STORAGE_URL",
     "STORE_KEY",

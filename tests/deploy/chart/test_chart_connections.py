@@ -89,7 +89,7 @@ def test_no_rule_of_a_closed_network_is_open_to_everybody(chart: Rendered) -> No
         ("redis://host:7000/0", 7000),
         ("redis://host/0", 6379),
         ("rediss://h.example:6380", 6380),
-        ("redis://[::1]:99", 99),
+        ("redis+cluster://c", 6379),
     ],
 )
 def test_the_way_to_redis_is_open_on_its_port(chart: Rendered, minimal: Values, url: str, port: int) -> None:
@@ -97,6 +97,12 @@ def test_the_way_to_redis_is_open_on_its_port(chart: Rendered, minimal: Values, 
     for process in ("gateway", "worker", "memory-store"):
         outside = [ports(rule) for rule in policies(objects)[process]["egress"] if not components(rule, "to")]
         assert [port] in outside
+
+
+def test_the_way_to_every_node_of_a_cluster_is_open(chart: Rendered) -> None:
+    for process in ("gateway", "worker", "memory-store"):
+        rules = policies(chart.objects(values_of("multi-model")))[process]["egress"]
+        assert [6379, 6380] in [ports(rule) for rule in rules]
 
 
 @pytest.mark.parametrize(("url", "port"), [("https://q.example", 443), ("http://q", 80), ("http://q:6333", 6333)])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.chart.chart_release import FILES, ROOT, Object, Rendered, Values, changed, values_of
+from tests.deploy.chart.chart_release import FILES, ROOT, Object, Objects, Rendered, Values, changed, values_of
 
 SETTINGS = {
     "gateway": ("services/gateway/gateway/settings.py", "GatewaySettings"),
@@ -142,38 +142,44 @@ def test_a_rollout_never_takes_a_pod_away_before_its_successor_is_ready(chart: R
         assert one["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
 
 
-def graceful_s(pod: Object) -> tuple[int, int]:
-    """How long a pod goes on taking requests, and how long its process then has, in seconds."""
-    sleep = pod["spec"]["containers"][0].get("lifecycle", {}).get("preStop", {}).get("sleep", {"seconds": 0})["seconds"]
-    return sleep, pod["spec"]["terminationGracePeriodSeconds"] - sleep
+def grace_s(objects: Objects, name: str) -> int:
+    """What Kubernetes waits until it kills."""
+    return objects.pod(name)["spec"]["terminationGracePeriodSeconds"]
 
 
-def server_grace_s() -> int:
-    """What our server gives to requests that run when it is told to stop."""
-    text = (ROOT / "packages/memloop/memloop/service/run.py").read_text()
-    found = re.search(r"^_GRACE_S = (\d+)$", text, re.MULTILINE)
-    assert found is not None
-    return int(found[1])
+@pytest.mark.parametrize(("process", "path"), [("gateway", "gateway"), ("memory-store", "memoryStore")])
+def test_a_server_is_given_longer_than_its_own_drain(chart: Rendered, minimal: Values, process: str, path: str) -> None:
+    objects = chart.objects(changed(minimal, path, {"drainSeconds": 20, "stopGraceSeconds": 600}))
+    settings = objects.settings(f"demo-{process}")
+    assert (settings["MEMLOOP_DRAIN_S"], settings["MEMLOOP_STOP_GRACE_S"]) == ("20", "600")
+    assert grace_s(objects, f"demo-{process}") >= 20 + 600 + 10
 
 
 @pytest.mark.parametrize("process", ["gateway", "memory-store"])
-def test_a_server_is_given_longer_than_its_own_drain(chart: Rendered, minimal: Values, process: str) -> None:
-    before_s, after_s = graceful_s(chart.objects(minimal).pod(f"demo-{process}"))
-    assert before_s >= 5
-    assert after_s >= server_grace_s() + 10
+def test_a_server_goes_on_while_load_balancers_hear_of_its_end(chart: Rendered, minimal: Values, process: str) -> None:
+    assert float(chart.objects(minimal).settings(f"demo-{process}")["MEMLOOP_DRAIN_S"] or 0) >= 5
 
 
 @pytest.mark.parametrize("wait_s", [10, 600])
 def test_a_worker_is_given_longer_than_its_jobs(chart: Rendered, minimal: Values, wait_s: int) -> None:
     objects = chart.objects(changed(minimal, "worker.stopWaitSeconds", wait_s))
     assert objects.settings("demo-worker")["MEMLOOP_STOP_WAIT_S"] == str(wait_s)
-    assert graceful_s(objects.pod("demo-worker"))[1] >= wait_s + server_grace_s() + 10
+    assert grace_s(objects, "demo-worker") >= wait_s + default_of("stop_grace_s") + 10
+
+
+def default_of(field: str) -> float:
+    """What a setting that all processes have is when nobody sets it."""
+    found = re.search(rf"^    {field}: .*Field\(default=([\d.]+)", (ROOT / SHARED).read_text(), re.MULTILINE)
+    assert found is not None
+    return float(found[1])
 
 
 def test_an_engine_is_given_twice_its_stop_time_and_some(chart: Rendered, minimal: Values) -> None:
-    objects = chart.objects(changed(minimal, "inference.defaults", {"stopTimeoutSeconds": 300}))
+    objects = chart.objects(changed(minimal, "inference.defaults", {"stopTimeoutSeconds": 300, "preStopSeconds": 15}))
+    pod = objects.pod("demo-inference-main")
+    assert pod["spec"]["containers"][0]["lifecycle"]["preStop"] == {"sleep": {"seconds": 15}}
     assert objects.settings("demo-inference-main")["MEMLOOP_SERVE_STOP_TIMEOUT_S"] == "300"
-    assert graceful_s(objects.pod("demo-inference-main"))[1] >= 2 * 300 + 10
+    assert grace_s(objects, "demo-inference-main") >= 15 + 2 * 300 + 10
 
 
 def probe_s(probe: dict[str, Any]) -> int:

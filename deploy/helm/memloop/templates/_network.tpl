@@ -30,9 +30,11 @@
 - to: [{{ include "memloop.peer" (dict "root" . "component" "redis") }}]
   ports: [{ protocol: TCP, port: 6379 }]
 {{- else -}}
-{{- $port := $values.networkPolicy.outside.redisPort -}}
-{{- with $values.redis.url }}{{ $port = include "memloop.port" . }}{{ end -}}
-{{ include "memloop.rule" (dict "direction" "to" "peers" $values.networkPolicy.outside.redis "ports" (list $port)) }}
+{{- $ports := list -}}
+{{- range splitList "," $values.redis.url -}}{{/* a cluster's URL names several nodes */}}
+{{- if . }}{{ $ports = append $ports (include "memloop.port" (ternary . (printf "redis://%s" .) (contains "://" .))) }}{{ end -}}
+{{- end -}}
+{{ include "memloop.rule" (dict "direction" "to" "peers" $values.networkPolicy.outside.redis "ports" (uniq $ports | default (list $values.networkPolicy.outside.redisPort))) }}
 {{- end -}}
 {{- end }}
 

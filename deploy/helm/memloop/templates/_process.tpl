@@ -1,7 +1,7 @@
 {{/*
 A stateless process of ours: settings, service account, Deployment.
 root, component, values, image, port, command, config; secretEnv: its variables from Secrets; envFrom; claim: for /data;
-preStop and grace, seconds: how long it goes on taking requests, and all its end may take after that.
+startup and grace, seconds: what its start and its end may take.
 */}}
 {{- define "memloop.process" -}}
 {{ include "memloop.configMap" . }}
@@ -29,7 +29,7 @@ spec:
     spec:
       {{- include "memloop.podSecurity" .root | nindent 6 }}
       serviceAccountName: {{ include "memloop.name" . }}
-      terminationGracePeriodSeconds: {{ add .preStop .grace }}
+      terminationGracePeriodSeconds: {{ .grace }}
       {{- include "memloop.scheduling" . | nindent 6 }}
       containers:
         - name: {{ .component }}
@@ -47,10 +47,6 @@ spec:
             {{- .secretEnv | nindent 12 }}
           ports:
             - { name: http, containerPort: {{ .port }} }
-          {{- if .preStop }}
-          lifecycle:
-            preStop: { sleep: { seconds: {{ .preStop }} } }
-          {{- end }}
           {{- /* Dependencies must be there when a pod starts, or a rollout stops; later their loss must not take out every pod at once. */}}
           startupProbe:
             httpGet: { path: /readyz, port: http }
