@@ -72,6 +72,15 @@ def test_monitors_name_jobs_as_every_deployment_does(chart: Rendered) -> None:
     assert jobs == {"gateway", "worker", "memory-store", "inference", "engine", "qdrant"}
 
 
+def test_a_runs_figures_are_served_where_its_pods_share_a_volume(chart: Rendered) -> None:
+    objects = chart.objects(values_of("ray-trainer"))
+    ray, exporter = objects.pod("demo-trainer-memagent-7b-head")["spec"]["containers"]
+    assert exporter["command"][:4] == ["python", "-m", "trainer.exporter", "/runs/memagent-7b.jsonl"]
+    assert {"name": "VERL_FILE_LOGGER_PATH", "value": "/runs/memagent-7b.jsonl"} in ray["env"]
+    [end] = objects.named("PodMonitor", "demo-trainer")["spec"]["podMetricsEndpoints"]
+    assert end["port"] in [port["name"] for port in exporter["ports"]]
+
+
 def test_monitors_name_ports_that_there_are(chart: Rendered) -> None:
     objects = chart.objects(values_of("everything"))
     for monitor in objects.of("ServiceMonitor"):
@@ -132,6 +141,19 @@ def test_gpus_are_split_over_copies_of_the_model(chart: Rendered) -> None:
     assert settings["MEMLOOP_SERVE_DATA_PARALLEL_SIZE"] == "2"
     container = objects.pod("demo-inference-reader")["spec"]["containers"][0]
     assert container["resources"]["limits"] == {"memory": "256Gi", "nvidia.com/gpu": 4}
+
+
+def test_an_entry_of_models_outdoes_the_defaults_with_nothing_too(chart: Rendered, minimal: Values) -> None:
+    tolerated = [{"key": "spot", "operator": "Exists"}]
+    defaults = {"servedName": "x", "maxUnavailable": 1, "tolerations": tolerated, "env": {"MEMLOOP_SERVE_SEED": 1}}
+    entry = {"name": "a", "model": "M", "servedName": "", "maxSurge": 0, "tolerations": []}
+    objects = chart.objects(changed(minimal, "inference", {"defaults": defaults, "models": [entry]}))
+    settings, pod = objects.settings("demo-inference-a"), objects.pod("demo-inference-a")["spec"]
+    assert "MEMLOOP_SERVE_NAME" not in settings
+    assert settings["MEMLOOP_SERVE_SEED"] == "1"
+    assert "tolerations" not in pod
+    strategy = objects.named("Deployment", "demo-inference-a")["spec"]["strategy"]
+    assert strategy["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
 
 
 def test_the_engine_chooses_the_image(chart: Rendered) -> None:
