@@ -176,8 +176,9 @@ def test_gateway_and_worker_share_one_storage_or_have_none(
 
 def test_the_own_redis_wants_the_password_that_the_processes_give(chart: Rendered) -> None:
     objects = chart.objects(values_of("trial"))
-    redis = objects.pod("demo-redis")["spec"]["containers"][0]
-    assert redis["args"][-2:] == ["--requirepass", "$(REDIS_PASSWORD)"]
+    [redis] = objects.pod("demo-redis")["spec"]["containers"]
+    assert 'echo "requirepass $REDISCLI_AUTH" > /tmp/redis.conf' in redis["command"][2]
+    assert [entry["valueFrom"]["secretKeyRef"]["key"] for entry in redis["env"]] == ["REDIS_PASSWORD"]
     for process in ("gateway", "worker", "memory-store"):
         own = objects.pod(f"demo-{process}")["spec"]["containers"][0]["env"]
         names = [entry["name"] for entry in own]

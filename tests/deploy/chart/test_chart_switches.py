@@ -161,6 +161,22 @@ def test_the_engine_chooses_the_image(chart: Rendered) -> None:
     assert image == "memloop/inference-sglang:0.1.0"
 
 
+def test_helm_test_runs_the_smoke_test_as_it_stands(chart: Rendered) -> None:
+    objects = chart.objects(values_of("trial"))
+    [container] = objects.pod("demo-smoke-test")["spec"]["containers"]
+    assert container["command"] == ["python", "/smoke/smoke.py"]
+    assert objects.settings("demo-smoke-test") == {"MEMLOOP_URL": "http://demo-gateway:7800", "MEMLOOP_API_KEY": None}
+    script = objects.named("ConfigMap", "demo-smoke-test")
+    assert script["data"]["smoke.py"] == (ROOT / "deploy/smoke.py").read_text()
+    assert script["metadata"]["annotations"]["helm.sh/hook"] == "test"
+
+
+def test_helm_test_asks_for_health_without_a_key(chart: Rendered, minimal: Values) -> None:
+    objects = chart.objects(minimal)
+    assert "/readyz" in objects.pod("demo-smoke-test")["spec"]["containers"][0]["command"][2]
+    assert "demo-smoke-test" not in {one["metadata"]["name"] for one in objects.of("ConfigMap")}
+
+
 def test_the_trainer_runs_on_its_own_cluster_or_on_one_that_is_there(chart: Rendered) -> None:
     [own] = chart.objects(values_of("ray-trainer")).of("RayJob")
     assert own["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["replicas"] == 4

@@ -42,7 +42,7 @@ def others(value: Value) -> Iterator[object]:
     elif isinstance(default, int):
         yield default + 1
     elif isinstance(default, str):
-        yield from ("other", "7Gi", "9m", "http://other:1234", "redis://other:1234/1", "s3://other/x", "other/")
+        yield from ("other", "7Gi", "7gb", "9m", "http://other:1234", "redis://other:1234/1", "s3://other/x", "other/")
     elif isinstance(default, list):
         yield from ([*default, "other.example"], [*default, "/other"], [*default, "http://other:1/v1"])
         yield from ([{"name": "other"}], [{"key": "other", "operator": "Exists"}])

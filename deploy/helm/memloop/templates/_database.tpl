@@ -1,4 +1,4 @@
-{{/* One server with a disk: root, component, values (size, storageClass, resources), image, port, args, env, probe, mounts, volumes */}}
+{{/* One server with a disk: root, component, values (size, storageClass, resources), image, port, command, env, probe, mounts, volumes */}}
 {{- define "memloop.database" -}}
 {{ include "memloop.serviceAccount" (dict "root" .root "component" .component "values" (dict)) }}
 ---
@@ -33,8 +33,8 @@ spec:
         - name: {{ .component }}
           image: {{ include "memloop.image" . }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          {{- with .args }}
-          args: {{- toYaml . | nindent 12 }}
+          {{- with .command }}
+          command: {{- toYaml . | nindent 12 }}
           {{- end }}
           securityContext: {{- include "memloop.containerSecurity" . | nindent 12 }}
           env: {{- .env | nindent 12 }}

@@ -28,12 +28,12 @@
 {{- end }}
 
 {{- define "memloop.redisSecrets" -}}
-{{ include "memloop.secretEnv" (dict "root" . "name" "REDIS_PASSWORD") }}
 {{ include "memloop.secretEnv" (dict "root" . "name" "REDISCLI_AUTH" "key" "REDIS_PASSWORD") }}
 {{- end }}
 
 {{- define "memloop.qdrantEnv" -}}
 {{ include "memloop.secretEnv" (dict "root" . "name" "QDRANT__SERVICE__API_KEY" "key" "QDRANT_API_KEY") }}
+{{ include "memloop.secretEnv" (dict "root" . "name" "QDRANT__SERVICE__READ_ONLY_API_KEY" "key" "QDRANT_READ_KEY" "optional" true) }}
 - { name: QDRANT__STORAGE__STORAGE_PATH, value: /data/storage }
 - { name: QDRANT__STORAGE__SNAPSHOTS_PATH, value: /data/snapshots }
 - { name: QDRANT__TELEMETRY_DISABLED, value: "true" }
