@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from compose_spec import ComposeSpecification
+from compose_spec.models import ComposeSpecification
 
 DOCKERFILES = sorted(
     str(path.relative_to(Path(__file__).parents[2]))

@@ -141,10 +141,10 @@ def new_stack(folder: Path, images: Mapping[str, str], command: Sequence[str]) -
     return ComposeStack(folder, f"memlooptest{os.getpid()}", command, key, ports)
 
 
-def smoke(stack: ComposeStack) -> subprocess.CompletedProcess[str]:
-    """The README's smoke test, from this machine."""
+def smoke(stack: ComposeStack, *, api_key: str | None = None) -> subprocess.CompletedProcess[str]:
+    """The README's smoke test, from this machine; with the stack's own key unless another is given."""
     command = [sys.executable, str(ROOT / "deploy/smoke.py"), "--url", stack.url, "--timeout", "300"]
-    environment = {**os.environ, "MEMLOOP_API_KEY": stack.api_key}
+    environment = {**os.environ, "MEMLOOP_API_KEY": api_key or stack.api_key}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
 
 

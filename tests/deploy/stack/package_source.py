@@ -44,7 +44,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
             return "/nonexistent"
         return str(self._folders.paths[int(number)] / rest)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base
         """Say nothing."""
 
 

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
@@ -63,7 +63,7 @@ def test_a_process_that_dies_is_started_again_by_the_restart_policy(stack: Compo
 
 
 @contextlib.contextmanager
-def _writing(*writers: Writer) -> Iterator[None]:
+def _writing(*writers: Writer) -> Generator[None]:
     """The writers at work, each in a thread; they end with what they are at."""
     stop = threading.Event()
     threads = [threading.Thread(target=writer.run, args=(stop,), daemon=True) for writer in writers]

@@ -34,8 +34,8 @@ class Writer:
     user: str
     infer: bool
     pause_s: float
-    acknowledged: list[str] = field(default_factory=list)
-    events: list[str] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list[str])
+    events: list[str] = field(default_factory=list[str])
     failures: int = 0
     fault: str | None = None
 
