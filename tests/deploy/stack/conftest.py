@@ -33,6 +33,12 @@ def images(container_engine: None, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
+def launcher(images: Mapping[str, str]) -> str:
+    """The launcher's image, on bare Python in place of an engine's image."""
+    return build("inference")
+
+
+@pytest.fixture(scope="session")
 def stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
     """The whole stack with the profile cpu, up and healthy; removed at the end with its data."""
     command = compose_command()

@@ -25,9 +25,13 @@ def stand_in(name: str) -> str:
 
 
 def build(name: str) -> str:
-    """Build ``deploy/docker/{name}.Dockerfile`` as a user would; return its tag. Raises DockerError."""
+    """Build ``deploy/docker/{name}.Dockerfile`` as a user would; return its tag. Raises DockerError.
+
+    The launcher's image is built on bare Python: an engine's own has tens of gigabytes, and few places can pull it.
+    """
     file = ROOT / f"deploy/docker/{name}.Dockerfile"
-    return _build(ours(name), file, context=ROOT, arguments={"PYTHON_IMAGE": python_image(), "REVISION": "test"})
+    base = "ENGINE_IMAGE" if name == "inference" else "PYTHON_IMAGE"
+    return _build(ours(name), file, context=ROOT, arguments={base: python_image(), "REVISION": "test"})
 
 
 def build_stand_in(name: str) -> str:

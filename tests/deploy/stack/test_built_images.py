@@ -112,6 +112,22 @@ def test_an_image_says_what_it_is_and_how_it_is(images: Mapping[str, str], name:
     assert found["Healthcheck"]["Test"][0] == "CMD"
 
 
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_the_launcher_plans_for_the_engines_own_python(launcher: str, engine: str) -> None:
+    settings = {"MEMLOOP_ENGINE": engine, "MEMLOOP_MODEL": "Qwen3-4B", "MEMLOOP_ENGINE_API_KEY": "k"}
+    asked = [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
+    plan = ["/opt/memloop/bin/python", "-m", "inference.main", "plan", "--gpu", "h100"]
+    said = docker("run", "--rm", "--read-only", "--network", "none", *asked, launcher, *plan)
+    assert f"python3 -m {engine}" in said
+    assert "Qwen3-4B" in said
+
+
+def test_the_launcher_leaves_the_engines_python_alone(launcher: str) -> None:
+    code = "import importlib.util, sys; print(sys.prefix, importlib.util.find_spec('pydantic'))"
+    assert docker("run", "--rm", launcher, "python3", "-c", code).strip().endswith("None")
+    assert docker("run", "--rm", launcher, "/opt/memloop/bin/python", "-c", code).startswith("/opt/memloop ")
+
+
 def test_a_process_refuses_to_listen_openly_without_keys(images: Mapping[str, str]) -> None:
     with pytest.raises(DockerError, match="no keys are configured: refusing to listen"):
         docker("run", "--rm", "--network", "none", images["gateway"])

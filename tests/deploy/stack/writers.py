@@ -17,6 +17,7 @@ from tests.deploy.stack.compose import ComposeStack
 _PAUSE_S: Final = 0.2
 _TIMEOUT_S: Final = 30.0
 _GIVE_UP_S: Final = 600.0
+_FIRST_CODE: Final = 100
 
 
 class Refused(RuntimeError):
@@ -44,7 +45,7 @@ class Writer:
         for number in itertools.count():
             if stop.is_set():
                 return
-            text = f"Note {number} of {self.user}: the code of locker {uuid.uuid4().hex[:12]} is {number}."
+            text = f"My locker code is {_FIRST_CODE + number}."  # of the small world that the tiny model knows
             try:
                 self._add(text)
             except Refused as refusal:
