@@ -108,6 +108,10 @@ def chart_schema(text: str) -> JsonSchema:
     overrides = _partial(root["properties"]["inference"]["properties"]["defaults"])
     named = {**DEFINITIONS["model"]["properties"], **overrides["properties"]}
     model = {**DEFINITIONS["model"], "properties": named}
+    root["properties"]["global"] = {
+        "type": "object",
+        "description": "Helm gives it to a chart that is part of another.",
+    }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": {**DEFINITIONS, "model": model}}
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections import Counter
+from pathlib import Path
 
 import helm_python as helm
 import jsonschema
@@ -73,6 +74,15 @@ def test_a_misspelt_field_of_a_custom_resource_is_found(chart: Rendered, kind: s
 def test_notes_name_the_gateways_address(chart: Rendered, values: Values) -> None:
     notes = chart.files(values)["memloop/templates/NOTES.txt"]
     assert "http://demo-gateway.memloop:7800/v1" in notes
+
+
+def test_the_chart_can_be_a_part_of_another(minimal: Values, tmp_path: Path) -> None:
+    (tmp_path / "charts").mkdir()
+    (tmp_path / "charts/memloop").symlink_to(CHART)
+    (tmp_path / "Chart.yaml").write_text("{apiVersion: v2, name: all, version: 1.0.0}")
+    with helm.Chart.load(str(tmp_path)) as whole:
+        files = whole.render({"memloop": minimal, "global": {"region": "north"}}, name="demo", namespace="memloop")
+    assert "kind: Deployment" in files["all/charts/memloop/templates/gateway.yaml"]
 
 
 def test_a_name_that_would_not_fit_is_refused(chart: Rendered, minimal: Values) -> None:
