@@ -10,6 +10,8 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PARTS := packages/memloop services/gateway services/memory-store services/inference trainer apps/memloop-cli
 READY := $(VENV)/.ready
 BENCH_VENV := .venv-bench
+TRAINER_VENV := .venv-trainer
+TRAINER_READY := $(TRAINER_VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
@@ -54,14 +56,16 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-load
 test: $(READY) $(SGLANG) ## all checks and all tests, the real engine included
 	$(MAKE) --no-print-directory lint
 	$(PYTEST) -m "not slow"
+	$(MAKE) --no-print-directory test-trainer
 
 check: $(READY) $(SGLANG) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
 
 .PHONY: lint
-lint: $(READY)
+lint: $(READY) $(TRAINER_READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/pyright --project trainer
 	$(BIN)/lint-imports
 	@for part in $(PARTS); do echo "deptry $$part" && (cd $$part && $(CURDIR)/$(BIN)/deptry .) || exit 1; done
 
@@ -70,6 +74,22 @@ test-fast: $(READY) $(SGLANG)
 
 test-slow: $(READY) ## the tests that take minutes, the whole demo among them
 	$(BIN)/pytest -m slow
+
+# verl's pins differ from serving's: the trainer's reinforcement learning has an environment of its own.
+.PHONY: setup-trainer test-trainer
+setup-trainer: $(TRAINER_READY) ## create the trainer's environment (verl and Ray, no CUDA package)
+
+$(TRAINER_READY): trainer/requirements.lock
+	rm -rf $(TRAINER_VENV) && $(PYTHON) -m venv $(TRAINER_VENV)
+	$(TRAINER_VENV)/bin/pip install --quiet --no-deps "$(TORCH)" \
+	  || $(TRAINER_VENV)/bin/pip install --quiet --no-deps --index-url $(TORCH_INDEX) "$(TORCH)"
+	$(TRAINER_VENV)/bin/pip install --quiet --no-deps --require-hashes -r $<
+	printf '%s\n' "$(CURDIR)/packages/memloop" "$(CURDIR)/trainer" \
+	  > $(TRAINER_VENV)/lib/python3.11/site-packages/workspace.pth
+	@touch $@
+
+test-trainer: $(TRAINER_READY) ## the trainer's tests on real verl and Ray
+	$(TRAINER_VENV)/bin/python -m pytest -o addopts="--import-mode=importlib --strict-markers" tests/trainer_verl
 
 test-state-machine: $(READY) ## ten thousand random steps of the store beside its plain model
 	$(BIN)/pytest -m slow -s tests/memory_store/test_state_machine.py
@@ -172,6 +192,8 @@ lock: $(READY) ## resolve the pinned versions anew (needs uv)
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/sglang.lock
 	uv pip compile requirements/bench.in --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
+	uv pip compile trainer/requirements.in --override trainer/overrides.txt --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o trainer/requirements.lock
 	uv pip compile requirements/ray.in -c requirements/workspace.lock --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/ray.lock
 
@@ -191,4 +213,4 @@ lock-images: ## derive the images' locks from workspace.lock (needs uv)
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(TRAINER_VENV) .memloop

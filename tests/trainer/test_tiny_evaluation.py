@@ -10,9 +10,10 @@ from memloop.wire.errors import Unavailable
 from memloop.wire.memory import MemoryDraft
 from tests.trainer.perfect_reader import PerfectReader
 from tests.trainer.tiny_world import profile
+from trainer.decisions import told_by
 from trainer.tiny.conversations import random_conversation
 from trainer.tiny.documents import random_document
-from trainer.tiny.evaluate import Score, loop_trials, score, told_by
+from trainer.tiny.evaluate import Score, loop_trials, score
 
 
 class DeadEngine:

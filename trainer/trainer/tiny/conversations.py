@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from memloop.ports import Recalled
 from memloop.wire.memory import Source
 from trainer.tiny.memory_tasks import Decision, scenario
-from trainer.tiny.prose import book
+from trainer.tiny.prose import Prose, book
 from trainer.tiny.world import Fact
 
 
@@ -23,9 +23,9 @@ class Conversation:
     gold: tuple[str, ...]
 
 
-def random_conversation(rng: random.Random) -> Conversation:
-    """Any conversation that the memory writer was trained for."""
-    told = scenario(rng, book("held_out"))
+def random_conversation(rng: random.Random, prose: Prose | None = None) -> Conversation:
+    """Any conversation that the memory writer was trained for; without `prose`, of prose that is held out."""
+    told = scenario(rng, prose or book("held_out"))
     return Conversation(
         kind=told.kind,
         turns=tuple(_turn(line) for line in told.lines),

@@ -1,4 +1,4 @@
-"""Documents of any length over prose that training never saw, for the evaluation of whole loops."""
+"""Documents of any length, to read with a whole loop: over prose that training never saw, or over its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from memloop.ports import Chunk, HeldChunks
-from trainer.tiny.prose import book, plant
+from trainer.tiny.prose import Prose, book, plant
 from trainer.tiny.reading_tasks import CHARS_PER_TOKEN, Scene, distractor, random_scene
 from trainer.tiny.world import Fact
 
@@ -24,9 +24,15 @@ class Document:
 
 
 def random_document(
-    rng: random.Random, *, chunks: int, chunk_tokens: int, hops: int, distractors_per_chunk: float
+    rng: random.Random,
+    *,
+    chunks: int,
+    chunk_tokens: int,
+    hops: int,
+    distractors_per_chunk: float,
+    prose: Prose | None = None,
 ) -> Document:
-    """A document of `chunks` chunks of about `chunk_tokens` tokens.
+    """A document of `chunks` chunks of about `chunk_tokens` tokens; without `prose`, of prose that is held out.
 
     The facts stand in chunks at random; of a two-hop question's facts the place's comes first, so one pass misses it.
     """
@@ -37,7 +43,8 @@ def random_document(
     for facts in told:
         facts.extend(_distractors(rng, scene, distractors_per_chunk))
         rng.shuffle(facts)
-    texts = [_section(rng, facts, chunk_tokens) for facts in told]
+    around = prose or book("held_out")
+    texts = [_section(rng, facts, chunk_tokens, around) for facts in told]
     return Document(scene.question.text(), scene.facts[-1].value, _chunks(texts, chunk_tokens))
 
 
@@ -46,10 +53,10 @@ def _distractors(rng: random.Random, scene: Scene, mean: float) -> list[Fact]:
     return [distractor(rng, scene, 0.2) for _ in range(whole + (rng.random() < mean - whole))]
 
 
-def _section(rng: random.Random, facts: list[Fact], tokens: int) -> str:
+def _section(rng: random.Random, facts: list[Fact], tokens: int, prose: Prose) -> str:
     sentences = [fact.sentence() for fact in facts]
     chars = int((tokens - 10 * len(sentences)) * CHARS_PER_TOKEN * 0.9)
-    return plant(rng, book("held_out").slice(rng, chars), sentences)
+    return plant(rng, prose.slice(rng, chars), sentences)
 
 
 def _chunks(texts: list[str], tokens: int) -> HeldChunks:

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 
-from memloop.loops.decisions import AddMemories, BufferTurns, Decision, IgnoreTurns
 from memloop.loops.memagent import read_document
 from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
 from memloop.loops.parsing import find_call, listen
 from memloop.loops.parsing.tool_call import FoundCall
-from memloop.ports import ChatModel, Completion, Prompt, Recalled
+from memloop.ports import ChatModel, Completion, Prompt
 from memloop.profiles import Profile
+from trainer.decisions import told_by
+from trainer.memories import HeldMemories
 from trainer.tiny.conversations import Conversation, random_conversation
 from trainer.tiny.curriculum import FULL
 from trainer.tiny.documents import TRAINED_CHUNKS, Document, random_document
@@ -129,7 +130,7 @@ def loop_trials(model: ChatModel, profile: Profile, rng: random.Random, *, docum
     trials: dict[str, list[Trial]] = {}
     for read in _READS:
         made = (_document(rng, read, profile) for _ in range(documents))
-        trials[read.name] = [partial(_answer_is_right, model, profile, each, reread=read.reread) for each in made]
+        trials[read.name] = [partial(answer_is_right, model, profile, each, reread=read.reread) for each in made]
     return trials
 
 
@@ -143,7 +144,8 @@ def _document(rng: random.Random, read: _Read, profile: Profile) -> Document:
     )
 
 
-async def _answer_is_right(model: ChatModel, profile: Profile, document: Document, *, reread: bool) -> bool:
+async def answer_is_right(model: ChatModel, profile: Profile, document: Document, *, reread: bool) -> bool:
+    """Read the document with the loop, and compare its answer."""
     loop = reread_document if reread else read_document
     result = await loop(document.question, document.chunks, model=model, profile=profile)
     return result.answer == document.answer
@@ -154,34 +156,14 @@ def memory_trials(model: ChatModel, profile: Profile, rng: random.Random, *, cou
     conversations = [random_conversation(rng) for _ in range(count)]
     trials: dict[str, list[Trial]] = {}
     for each in conversations:
-        trials.setdefault(f"memreader/{each.kind}", []).append(partial(_decision_is_right, model, profile, each))
+        trials.setdefault(f"memreader/{each.kind}", []).append(partial(decision_is_right, model, profile, each))
     return dict(sorted(trials.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
-    found: tuple[Recalled, ...]
-
-    async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
-        return self.found[:top_k]
-
-
-async def _decision_is_right(model: ChatModel, profile: Profile, conversation: Conversation) -> bool:
-    result = await decide(conversation.turns, model=model, index=_Index(conversation.stored), profile=profile)
+async def decision_is_right(model: ChatModel, profile: Profile, conversation: Conversation) -> bool:
+    """Run the memory writer on the conversation, and compare its decision."""
+    result = await decide(conversation.turns, model=model, index=HeldMemories(conversation.stored), profile=profile)
     return told_by(result.decision) == conversation.gold
-
-
-def told_by(decision: Decision) -> tuple[str, ...]:
-    """The decision in words that can be compared: its kind, and what it stores."""
-    match decision:
-        case AddMemories(drafts=drafts):
-            return ("add", *(draft.value for draft in drafts))
-        case BufferTurns():
-            return ("buffer",)
-        case IgnoreTurns():
-            return ("ignore",)
-        case _:
-            return ("invalid",)
 
 
 async def evaluate(

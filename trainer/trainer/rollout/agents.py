@@ -1,0 +1,124 @@
+"""The three loops as agent loops of verl: rows in, one output for each turn out."""
+
+# verl is untyped in large part; what crosses to our own code is typed.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false, reportMissingTypeStubs=false
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from omegaconf import OmegaConf
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
+from verl.workers.rollout.replica import TokenOutput
+
+from memloop.chunking import TokenizerSplitter
+from memloop.profiles import load_profile
+from trainer.chat_template import ChatTemplate
+from trainer.rollout.recording import Generated, RecordingModel
+from trainer.rollout.sessions import LoopRunner, Session
+from trainer.rollout.settings import LoopName, LoopSettings
+
+
+class VerlTokens:
+    """A TokenEngine: verl's servers, decoding as verl says and no longer than the loop asks.
+
+    verl does not say why a reply ended. One at its limit was cut unless its last token is among ``ends``.
+    """
+
+    def __init__(self, servers: Any, sampling: dict[str, Any], *, max_reply_tokens: int, ends: frozenset[int]) -> None:
+        self._servers = servers
+        self._sampling = sampling
+        self._max_reply_tokens = max_reply_tokens
+        self._ends = ends
+        self._session = uuid4().hex
+
+    async def generate(self, prompt_ids: list[int], *, max_tokens: int) -> Generated:
+        """See ``TokenEngine``. Raises ValueError when the profile's replies are longer than the run's rows."""
+        if max_tokens > self._max_reply_tokens:
+            raise ValueError(
+                f"the profile lets replies have {max_tokens} tokens: data.max_response_length={self._max_reply_tokens}"
+            )
+        output: TokenOutput = await self._servers.generate(
+            self._session, prompt_ids=prompt_ids, sampling_params={**self._sampling, "max_tokens": max_tokens}
+        )
+        made = tuple(output.token_ids)
+        return Generated(
+            token_ids=made,
+            log_probs=tuple(output.log_probs or ()),
+            truncated=len(made) >= max_tokens and made[-1] not in self._ends,
+            version=output.extra_fields.get("global_steps") or 0,
+        )
+
+
+class LoopAgent(AgentLoopBase):
+    """One instance runs one session."""
+
+    loop_name: ClassVar[LoopName]
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
+        """A list of AgentLoopOutput: the session's turns, each a conversation with the session's reward.
+
+        verl's V1 trainer takes such a list, though its base class names one output.
+        """
+        tokenizer: Any = self.tokenizer
+        model = RecordingModel(
+            VerlTokens(
+                self.server_manager,
+                sampling_params,
+                max_reply_tokens=self.rollout_config.response_length,
+                ends=frozenset(tokenizer.all_special_ids),
+            ),
+            ChatTemplate(tokenizer),
+            max_prompt_tokens=self.rollout_config.prompt_length,
+        )
+        runner = _runner(OmegaConf.to_yaml(self.config.memloop), tokenizer)
+        return _outputs(await runner.run(self.loop_name, row, model))
+
+
+class MemAgentLoop(LoopAgent):
+    """Reads a document once and answers."""
+
+    loop_name = "memagent"
+
+
+class MemRereadLoop(LoopAgent):
+    """Reads, rereads for what is missing, and answers."""
+
+    loop_name = "memreread"
+
+
+class MemReaderLoop(LoopAgent):
+    """Decides what to remember."""
+
+    loop_name = "memreader"
+
+
+@lru_cache(maxsize=4)
+def _runner(settings_yaml: str, tokenizer: Any) -> LoopRunner:
+    settings = LoopSettings.model_validate(OmegaConf.to_container(OmegaConf.create(settings_yaml)))
+    splitter = TokenizerSplitter(tokenizer.backend_tokenizer.to_str())
+    return LoopRunner(load_profile(settings.profile), splitter, settings)
+
+
+def _outputs(session: Session) -> list[AgentLoopOutput]:
+    """Verl adds the last output's reward and its ``reward_extra_info`` to all."""
+    earned = {"acc": session.reward, "truncated": session.truncated, "nodes": session.nodes}
+    return [
+        AgentLoopOutput(
+            prompt_ids=list(turn.prompt_ids),
+            response_ids=list(turn.reply.token_ids),
+            response_mask=[1] * len(turn.reply.token_ids),
+            response_logprobs=list(turn.reply.log_probs),
+            reward_score=session.reward,
+            num_turns=len(session.turns),
+            metrics=AgentLoopMetrics(),
+            extra_fields={
+                "reward_extra_info": earned,
+                "min_global_steps": turn.reply.version,
+                "max_global_steps": turn.reply.version,
+            },
+        )
+        for turn in session.turns
+    ]

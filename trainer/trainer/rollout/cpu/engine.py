@@ -1,0 +1,120 @@
+"""The rollout engine on a CPU: one model, its batcher in a thread of its own, replies to await, weights to change."""
+
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from trainer.rollout.cpu.batcher import Batcher, Request
+from trainer.rollout.cpu.sampling import Decoding
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Rows that run side by side, and the most tokens of prompt and reply together."""
+
+    rows: int
+    length: int
+
+
+class CpuEngine:
+    """Generates in float32, as training does, so that log-probabilities agree."""
+
+    def __init__(self, folder: str | Path, size: Size, *, seed: int) -> None:
+        models: Any = AutoModelForCausalLM  # its overloads are unknown in part
+        self._model: PreTrainedModel = models.from_pretrained(folder, dtype=torch.float32)
+        self._batcher = Batcher(self._model, ends=_ends(self._model), rows=size.rows, length=size.length, seed=seed)
+        self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._waiting: dict[Request, Future[Request]] = {}
+        self._thread = threading.Thread(target=self._run, name="generate", daemon=True)
+        self._thread.start()
+
+    async def generate(self, prompt: list[int], *, max_tokens: int, decoding: Decoding) -> Request:
+        """The finished request. Raises ValueError when it does not fit."""
+        request, reply = Request(prompt, max_tokens, decoding), Future[Request]()
+        self._inbox.put(lambda: self._submit(request, reply))
+        return await asyncio.wrap_future(reply)
+
+    async def load(self, weights: Mapping[str, Tensor]) -> None:
+        """Take new weights between two tokens. Raises KeyError unless they are exactly the model's parameters."""
+        done: Future[None] = Future()
+        self._inbox.put(lambda: _settle(done, lambda: load_weights(self._model, weights)))
+        await asyncio.wrap_future(done)
+
+    def close(self) -> None:
+        """Stop after the token that is being made; requests that wait are cancelled."""
+        self._inbox.put(None)
+        self._thread.join()
+
+    def _submit(self, request: Request, reply: Future[Request]) -> None:
+        try:
+            self._batcher.submit(request)
+        except ValueError as error:
+            reply.set_exception(error)
+        else:
+            self._waiting[request] = reply
+
+    def _run(self) -> None:
+        while self._take_in():
+            try:
+                finished = self._batcher.step()
+            except Exception as error:  # noqa: BLE001 -- whatever it is, those who wait must know
+                self._fail(error)
+                return
+            for request in finished:
+                self._waiting.pop(request).set_result(request)
+        self._fail(asyncio.CancelledError())
+
+    def _take_in(self) -> bool:
+        """All orders that came in; waits for one when there is nothing else to do. False at the end."""
+        while self._batcher.idle or not self._inbox.empty():
+            order = self._inbox.get()
+            if order is None:
+                return False
+            order()
+        return True
+
+    def _fail(self, error: BaseException) -> None:
+        for reply in self._waiting.values():
+            reply.set_exception(error)
+        self._waiting.clear()
+
+
+@torch.no_grad()
+def load_weights(model: PreTrainedModel, weights: Mapping[str, Tensor]) -> None:
+    """Copy weights into the model. Raises KeyError when one is missing or unknown; tied ones may come twice or once."""
+    own = dict(model.named_parameters(remove_duplicate=False))
+    unknown = weights.keys() - own.keys()
+    given = {own[name].data_ptr() for name in weights.keys() - unknown}
+    missing = {name for name, parameter in own.items() if parameter.data_ptr() not in given}
+    if unknown or missing:
+        raise KeyError(f"weights do not fit the model: unknown {sorted(unknown)}, missing {sorted(missing)}")
+    for name, weight in weights.items():
+        own[name].copy_(weight)
+
+
+def _ends(model: PreTrainedModel) -> frozenset[int]:
+    settings: Any = model.generation_config
+    ends: int | list[int] = settings.eos_token_id
+    return frozenset(ends if isinstance(ends, list) else [ends])
+
+
+def _settle(done: Future[None], work: Callable[[], None]) -> None:
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 -- it is the caller's, who waits for it
+        done.set_exception(error)
+    else:
+        done.set_result(None)

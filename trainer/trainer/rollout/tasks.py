@@ -1,0 +1,80 @@
+"""The rows of a data set as the loops take them. The columns are described in docs/training.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from memloop.ports import Recalled
+from memloop.wire.memory import Source
+
+
+class _Columns(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, object]) -> Self:
+        """The row of a parquet file. Raises pydantic's ValidationError, which names the column."""
+        return cls.model_validate(row)
+
+
+class _Question(_Columns):
+    question: str
+
+
+class _Golds(_Columns):
+    ground_truth: tuple[str, ...] = Field(min_length=1)
+
+
+class ReadTask(_Columns):
+    """A document to read for a question: MemAgent and MemReread."""
+
+    context: str = Field(min_length=1)
+    extra_info: _Question
+    reward_model: _Golds
+
+    @property
+    def question(self) -> str:
+        """What is asked."""
+        return self.extra_info.question
+
+    @property
+    def golds(self) -> tuple[str, ...]:
+        """The right answers."""
+        return self.reward_model.ground_truth
+
+
+class _Stored(_Columns):
+    id: str
+    text: str
+    valid_from: datetime = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class _Conversation(_Columns):
+    conversation: tuple[Source, ...] = Field(min_length=1)
+    memories: tuple[_Stored, ...] = ()
+
+
+class DecideTask(_Columns):
+    """Turns to remember or not, and what the store holds: MemReader. The gold is a decision in words."""
+
+    extra_info: _Conversation
+    reward_model: _Golds
+
+    @property
+    def turns(self) -> tuple[Source, ...]:
+        """The conversation, oldest first."""
+        return self.extra_info.conversation
+
+    @property
+    def memories(self) -> tuple[Recalled, ...]:
+        """What a search can find."""
+        return tuple(Recalled(each.id, each.text, each.valid_from) for each in self.extra_info.memories)
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """``add`` and the stored texts, ``buffer``, or ``ignore``."""
+        return self.reward_model.ground_truth
