@@ -217,8 +217,9 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "secret-as-a-setting": ({"gateway.env": {"MEMLOOP_API_KEYS": "acme:00"}}, "/gateway/env/MEMLOOP_API_KEYS"),
     "setting-of-the-chart": ({"worker.env": {"MEMLOOP_PORT": "1"}}, "/worker/env/MEMLOOP_PORT"),
     "no-setting": ({"memoryStore.env": {"PATH": "/x"}}, "additional properties 'PATH'"),
+    "no-command": ({"trainer.enabled": True}, "trainer.entrypoint is needed"),
     "suspended-elsewhere": (
-        {"trainer": {"enabled": True, "suspend": True, "clusterSelector": {"a": "b"}}},
+        {"trainer": {"enabled": True, "entrypoint": "train", "suspend": True, "clusterSelector": {"a": "b"}}},
         "KubeRay suspends no job on a RayCluster that is there",
     ),
     "no-digest": ({"images.gateway.digest": "latest"}, "/images/gateway/digest"),
