@@ -1,8 +1,8 @@
 """``python -m benchmarks.long_read --budget 600``: the last line is one JSON object.
 
 Loop and worker beside an engine of fixed latency, peak memory against size as far as the budget goes; with ``--real``
-the same on the tiny model's vLLM, and with ``--full`` a read of 3.5 million tokens, kept under ``benchmarks/results/``.
-Figures of longer runs come from the files there, and ``from_kept`` names them.
+the same on the tiny model's vLLM and on calls of the published length; with ``--full`` a read of 3.5 million tokens,
+kept under ``benchmarks/results/``. Figures of longer runs come from the files there, and ``from_kept`` names them.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from benchmarks.long_read import full_length, loop, real, sizes, through
+from benchmarks.long_read import full_length, loop, published_calls, real, sizes, through
 from benchmarks.long_read_strategies import results
 from benchmarks.long_read_strategies.__main__ import SEGMENTS
 from benchmarks.long_read_strategies.engine import tiny_engine
@@ -59,14 +59,17 @@ def _peaks(ends_at: float) -> list[Cells]:
 
 
 def _on_vllm(*, full: bool) -> Cells:
+    """Figures of calls of the published length; the tiny model's are printed, and kept with a full read."""
+    published = published_calls.measured()
+    show("on vLLM, calls of the published length", [published])
     with tiny_engine() as url:
         found = asyncio.run(real.measured(url, tokens=_REAL_TOKENS, seed=1))
-        show("on vLLM", [found])
+        show("on vLLM, the tiny model", [found])
         if full:
             whole = asyncio.run(full_length.measured(url, tokens=full_length.TOKENS, seed=1))
-            full_length.keep({**whole, "on_vllm": found})
+            full_length.keep({**whole, "on_vllm": found, "on_vllm_published_calls": published})
             show("full length", [{name: whole[name] for name in ("chunks", "answer", "right", "seconds", "peak_mb")}])
-    return found
+    return published
 
 
 def _last_line(worker: Cells, peaks: Sequence[Cells], vllm: Cells) -> Cells:

@@ -4,24 +4,35 @@ import asyncio
 import re
 import statistics
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import aiohttp
 
-from benchmarks.long_read.client import Client, client_of, now_s
+from benchmarks.long_read.client import Client, Finished, client_of, now_s
 from benchmarks.long_read.full_length import planted
 from benchmarks.long_read.stack import Stack, running_stack
 from benchmarks.long_read_strategies.engine import MODEL
-from trainer.tiny.documents import Document
 
 AT_ONCE: Final = 32
 _SAMPLE_S: Final = 0.2
+_STOPS: Final = 5
 _RUNNING: Final = "vllm:num_requests_running"
 _WAITING: Final = "vllm:num_requests_waiting"
 _BUSY_S: Final = "vllm:e2e_request_latency_seconds_sum"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read, by which served model, with which profile."""
+
+    document: str
+    question: str
+    model: str = MODEL
+    profile: str = "tiny"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,69 +49,90 @@ class Gauges:
         return sum(float(found) for found in re.findall(rf"^{re.escape(name)}(?:{{.*}})? (\S+)$", text, re.MULTILINE))
 
 
-async def measured(engine_url: str, *, tokens: int, seed: int) -> dict[str, object]:
-    """Everything of this module, with documents of so many tokens."""
-    made = await asyncio.to_thread(planted, tokens, seed=seed)
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Has one uploaded document read, and looks at worker and engine meanwhile."""
+
+    client: Client
+    stack: Stack
+    gauges: Gauges
+    reading: Reading
+    file_id: str
+
+    async def read(self, *, mark: str = "") -> Finished:
+        """One read to its end; a mark makes its prompts its own."""
+        return await self.client.finished(await self._begin(mark))
+
+    async def alone(self) -> dict[str, object]:
+        """One read: its wall time beyond the engine's own, and the worker's processor time."""
+        busy, cpu = await self.gauges.value(_BUSY_S), self.stack.cpu_s["worker"]
+        done = await self.read()
+        busy, cpu = await self.gauges.value(_BUSY_S) - busy, self.stack.cpu_s["worker"] - cpu
+        return {
+            "chunks": done.chunks,
+            "answer": done.record["output_text"],
+            "read_s": round(done.seconds, 2),
+            "engine_s": round(busy, 2),
+            "overhead_pct": round(100 * (done.seconds / busy - 1), 2),
+            "engine_ms_per_call": round(1000 * busy / (done.chunks + 1), 1),
+            "cpu_ms_per_chunk": round(1000 * cpu / done.chunks, 2),
+        }
+
+    async def many(self) -> dict[str, object]:
+        """``AT_ONCE`` reads side by side: the requests that the engine runs, and holds, while all of them read."""
+        running: list[float] = []
+        held: list[float] = []
+        reading = asyncio.gather(*(self.read(mark=f" ({number})") for number in range(AT_ONCE)))
+        while not reading.done():
+            running.append(await self.gauges.value(_RUNNING))
+            held.append(running[-1] + await self.gauges.value(_WAITING))
+            await asyncio.sleep(_SAMPLE_S)
+        steady = slice(len(held) // 4, max(len(held) // 4 + 1, len(held) * 3 // 4))
+        return {
+            "reads_at_once": len(await reading),
+            "engine_running_median": statistics.median(running[steady]),
+            "engine_running_most": max(running),
+            "engine_holds_median": statistics.median(held[steady]),
+        }
+
+    async def stop_s(self) -> float:
+        """Seconds from a cancel to an engine without a request."""
+        read_id = await self._begin("")
+        await _until(lambda: self.client.progress(read_id), lambda done: done >= 3)
+        began = now_s()
+        await self.client.cancel(read_id)
+        await _until(lambda: self.gauges.value(_RUNNING), lambda running: running == 0, confirm=_STOPS)
+        return now_s() - began - _STOPS * _SAMPLE_S / 4
+
+    async def _begin(self, mark: str) -> str:
+        reading = self.reading
+        return await self.client.begin(self.file_id, question=reading.question + mark, model=reading.model)
+
+
+@asynccontextmanager
+async def reader_on(engine_url: str, reading: Reading) -> AsyncGenerator[Reader]:
+    """A stack of its own on this engine, the document uploaded, the engine warm."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        running_stack(engine_url, model=MODEL, profile="tiny", reads_at_once=AT_ONCE) as stack,
+        running_stack(engine_url, model=reading.model, profile=reading.profile, reads_at_once=AT_ONCE) as stack,
     ):
         path = Path(folder) / "document.txt"
-        path.write_text("".join(chunk.text for chunk in made.chunks))
+        path.write_text(reading.document)
         async with client_of(stack.url) as client, aiohttp.ClientSession() as http:
-            gauges, file_id = Gauges(http, engine_url), await client.upload(path)
-            await client.finished(await client.begin(file_id, question=made.question, model=MODEL))  # warms the engine
-            alone = await _alone(client, stack, gauges, file_id, made)
-            many = await _many(client, gauges, file_id, made)
-            stops = [await _stop_s(client, gauges, file_id, made) for _ in range(5)]
-    return {**alone, **many, "stop_s_worst": round(max(stops), 2)}
+            reader = Reader(client, stack, Gauges(http, engine_url), reading, await client.upload(path))
+            await reader.read()
+            yield reader
 
 
-async def _alone(client: Client, stack: Stack, gauges: Gauges, file_id: str, made: Document) -> dict[str, object]:
-    """One read: its wall time beyond the engine's own, and the worker's processor time."""
-    busy, cpu = await gauges.value(_BUSY_S), stack.cpu_s["worker"]
-    done = await client.finished(await client.begin(file_id, question=made.question, model=MODEL))
-    busy, cpu = await gauges.value(_BUSY_S) - busy, stack.cpu_s["worker"] - cpu
-    return {
-        "chunks": done.chunks,
-        "right": done.record["output_text"] == made.answer,
-        "read_s": round(done.seconds, 2),
-        "engine_s": round(busy, 2),
-        "overhead_pct": round(100 * (done.seconds / busy - 1), 2),
-        "engine_ms_per_call": round(1000 * busy / (done.chunks + 1), 1),
-        "cpu_ms_per_chunk": round(1000 * cpu / done.chunks, 2),
-    }
-
-
-async def _many(client: Client, gauges: Gauges, file_id: str, made: Document) -> dict[str, object]:
-    """``AT_ONCE`` reads side by side: the requests that the engine runs, and holds, while all of them read."""
-    ids = [
-        await client.begin(file_id, question=f"{made.question} ({number})", model=MODEL) for number in range(AT_ONCE)
-    ]
-    running: list[float] = []
-    held: list[float] = []
-    reading = asyncio.gather(*(client.finished(read_id) for read_id in ids))
-    while not reading.done():
-        running.append(await gauges.value(_RUNNING))
-        held.append(running[-1] + await gauges.value(_WAITING))
-        await asyncio.sleep(_SAMPLE_S)
-    steady = slice(len(held) // 4, max(len(held) // 4 + 1, len(held) * 3 // 4))
-    return {
-        "reads_at_once": AT_ONCE,
-        "engine_running_median": statistics.median(running[steady]),
-        "engine_running_most": max(running),
-        "engine_holds_median": statistics.median(held[steady]),
-    }
-
-
-async def _stop_s(client: Client, gauges: Gauges, file_id: str, made: Document) -> float:
-    """Seconds from the cancel to an engine without a request."""
-    read_id = await client.begin(file_id, question=made.question, model=MODEL)
-    await _until(lambda: client.progress(read_id), lambda done: done >= 3)
-    began = now_s()
-    await client.cancel(read_id)
-    await _until(lambda: gauges.value(_RUNNING), lambda running: running == 0, confirm=5)
-    return now_s() - began - 5 * _SAMPLE_S / 4
+async def measured(engine_url: str, *, tokens: int, seed: int) -> dict[str, object]:
+    """Everything of this module on the tiny model, with documents of so many tokens."""
+    made = await asyncio.to_thread(planted, tokens, seed=seed)
+    reading = Reading("".join(chunk.text for chunk in made.chunks), made.question)
+    async with reader_on(engine_url, reading) as reader:
+        alone = await reader.alone()
+        many = await reader.many()
+        stops = [await reader.stop_s() for _ in range(5)]
+    return {**alone, "right": alone["answer"] == made.answer, **many, "stop_s_worst": round(max(stops), 2)}
 
 
 async def _until(ask: Callable[[], Awaitable[float]], holds: Callable[[float], bool], *, confirm: int = 0) -> None:
