@@ -42,7 +42,7 @@ def test_scaling_asks_for_metrics_that_the_processes_have(chart: Rendered) -> No
 
 
 def test_the_worker_scales_on_depth_and_on_the_oldest_wait(chart: Rendered) -> None:
-    chosen = '{namespace="memloop",job="worker"}'
+    chosen = '{namespace="memloop",job="worker",pod=~"demo-worker-.+"}'
     assert queries(chart)["demo-worker"] == [
         f"sum(max by (queue) (job_queue_depth{chosen}))",
         f"max(job_queue_waiting_seconds{chosen})",
