@@ -146,7 +146,7 @@ def test_gpus_are_split_over_copies_of_the_model(chart: Rendered) -> None:
 def test_an_entry_of_models_outdoes_the_defaults_with_nothing_too(chart: Rendered, minimal: Values) -> None:
     tolerated = [{"key": "spot", "operator": "Exists"}]
     defaults = {"servedName": "x", "maxUnavailable": 1, "tolerations": tolerated, "env": {"MEMLOOP_SERVE_SEED": 1}}
-    entry = {"name": "a", "model": "M", "servedName": "", "maxSurge": 0, "tolerations": []}
+    entry: Values = {"name": "a", "model": "M", "servedName": "", "maxSurge": 0, "tolerations": []}
     objects = chart.objects(changed(minimal, "inference", {"defaults": defaults, "models": [entry]}))
     settings, pod = objects.settings("demo-inference-a"), objects.pod("demo-inference-a")["spec"]
     assert "MEMLOOP_SERVE_NAME" not in settings
