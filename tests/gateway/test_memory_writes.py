@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from gateway.keys import event_id
 from memloop.wire.memory import Namespace
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold
@@ -111,7 +112,7 @@ async def test_a_flush_of_nothing_asks_nobody(redis_url: str) -> None:
 async def test_a_repeated_event_id_is_one_write(redis_url: str) -> None:
     async with rig(redis_url, script(add_memory("Alice likes tea."))) as it:
         for _ in range(2):
-            await it.jobs.enqueue_memory_write(ALICE, turns("I like tea."), event_id="evt_one")
+            await it.jobs.enqueue_memory_write(ALICE, turns("I like tea."), event_id=event_id(ALICE.lane(), "0" * 32))
         async with it.working():
             await it.event("evt_one")
             await eventually(lambda: _idle(it))

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from redis.asyncio import Redis
 
 from gateway.files.blobs import Blobs
 from gateway.files.storage import Storage
@@ -17,6 +16,7 @@ from memloop.ports import Chunk, Splitter
 from memloop.profiles import well_formed
 from memloop.wire.errors import NotFound, TooLarge, Unavailable
 from tests.gateway.file_uploads import stored
+from tests.gateway.redis_view import connected
 from tests.memloop.tokenizers_of_tests import PROSE, byte_level_bpe
 
 BPE = TokenizerSplitter(byte_level_bpe())
@@ -31,7 +31,7 @@ TEXTS = st.lists(
 @pytest.fixture
 async def blobs(redis_url: str, tmp_path: Path) -> AsyncGenerator[Blobs]:
     """An empty storage in a folder."""
-    async with Redis.from_url(redis_url) as redis:  # pyright: ignore[reportUnknownMemberType]
+    async with connected(redis_url) as redis:
         yield Blobs(redis, Storage.at(tmp_path.as_uri()), tenant_bytes=1 << 30)
 
 
@@ -100,7 +100,7 @@ async def test_a_long_text_is_stored_indexed_and_read_in_bounded_memory(blobs: B
 
 
 async def test_over_the_quota_nothing_stays(blobs: Blobs, tmp_path: Path, redis_url: str) -> None:
-    async with Redis.from_url(redis_url) as redis:  # pyright: ignore[reportUnknownMemberType]
+    async with connected(redis_url) as redis:
         small = Blobs(redis, blobs.storage, tenant_bytes=10)
         with pytest.raises(TooLarge):
             await store_text(small, "t", utf8_blocks("x" * 11), holder="read:lr_1")

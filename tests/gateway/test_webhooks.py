@@ -59,8 +59,8 @@ async def hooked(
 async def leased(queue: LaneQueue) -> tuple[Lease, LeaseHold]:
     """The queue's next job, begun by a worker that will not end it."""
     await queue.ensure_group()
-    ticket = await queue.take("lost", block_ms=1000)
-    assert ticket is not None
+    tickets = [await queue.take("lost", block_ms=1, partition=part) for part in queue.keys.partitions]
+    (ticket,) = [ticket for ticket in tickets if ticket is not None]
     lease = await queue.begin(ticket, lease_ms=500)
     assert lease is not None
     return lease, LeaseHold(queue, lease, "lost", 500)

@@ -1,13 +1,19 @@
-"""Routes for the operator: the collections, re-embedding, and the flush that makes erasures physical."""
+"""Routes for the operator: the collections, re-embedding, the flush that makes erasures physical, a snapshot."""
 
-from typing import Literal
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Final, Literal
 
 from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, Field
 
 from memloop.wire.base import Wire
 from memory_store.copying import Progress
 from memory_store.upkeep import Upkeep
+
+_BLOCK_BYTES: Final = 1 << 20
 
 
 class Job(Wire):
@@ -68,8 +74,22 @@ def admin_routes(upkeep: Upkeep) -> APIRouter:
         done = await upkeep.flush()
         return FlushResult(collection=done.collection, memories=done.memories, dropped=done.dropped, redis=done.redis)
 
-    _ = collections, drop, reembed, flush
+    @router.get("/snapshot")
+    async def snapshot() -> StreamingResponse:
+        return StreamingResponse(_blocks(await upkeep.archive()), media_type="application/x-tar")
+
+    _ = collections, drop, reembed, flush, snapshot
     return router
+
+
+async def _blocks(file: Path) -> AsyncGenerator[bytes]:
+    """The file, which is deleted then."""
+    try:
+        with await asyncio.to_thread(file.open, "rb") as opened:
+            while block := await asyncio.to_thread(opened.read, _BLOCK_BYTES):
+                yield block
+    finally:
+        await asyncio.to_thread(file.unlink)
 
 
 def _job(progress: Progress | None) -> Job | None:

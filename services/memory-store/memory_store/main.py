@@ -37,7 +37,7 @@ from memory_store.transfer import Transfer
 from memory_store.upkeep import Upkeep
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from memory_store.vectors.qdrant_server import QdrantServer
+from memory_store.vectors.qdrant_server import QdrantServer, Spread
 from memory_store.vectors.schema import CollectionSpec
 from memory_store.writing import WritePolicy, Writer
 
@@ -175,7 +175,8 @@ def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
     client = AsyncQdrantClient(
         url=settings.qdrant_url, api_key=key, timeout=_QDRANT_TIMEOUT_S, check_compatibility=False
     )
-    return QdrantServer(client)
+    spread = Spread(settings.qdrant_shards, settings.qdrant_replicas, settings.qdrant_write_consistency)
+    return QdrantServer(client, spread)
 
 
 def _embedder(settings: Settings, metrics: Metrics, model: str) -> BatchingEmbedder:

@@ -34,6 +34,12 @@ class Settings(ServiceSettings):
     qdrant_api_key: Annotated[SecretStr | None, _Unset] = Field(
         default=None, validation_alias=AliasChoices("QDRANT_API_KEY")
     )
+    qdrant_shards: Annotated[int | None, _Unset] = Field(default=None, ge=1)
+    """Of a collection that is made; unset, the server decides: one for each of its nodes."""
+    qdrant_replicas: int = Field(default=1, ge=1)
+    """How many nodes have each shard of a collection that is made."""
+    qdrant_write_consistency: int = Field(default=1, ge=1)
+    """How many of them must have a write before it is acknowledged."""
     data_dir: Path = Path(".memloop/edge")
     edge_flush_s: float = Field(default=15.0, gt=0)
     """The most that a power cut can take; a killed process loses nothing."""

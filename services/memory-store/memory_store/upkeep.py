@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from memloop.wire.errors import Conflict, NotFound, NotSupported, Unprocessable
@@ -96,6 +97,14 @@ class Upkeep:
             await self._drop_all(dropped)
             redis = await self._rewrite_redis()
             return Flushed(target.name, progress.done, tuple(dropped), redis)
+
+    async def archive(self) -> Path:
+        """All memories as a new tar file, the caller's to delete; writes and searches wait while it is made.
+
+        Raises ``NotSupported``.
+        """
+        async with self._busy, self._gate.exclusive():
+            return await self._live.archive()
 
     async def reembed(self, model: str) -> Progress:
         """Begin to embed all memories with another model; the collection of the old one is kept.

@@ -8,6 +8,7 @@ one tag, and so as few commands as if there were none (docs/decisions/0035-slots
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -129,6 +130,38 @@ class LuaScript:
 def is_cluster(redis: Redis) -> bool:
     """Whether the client is one of a cluster."""
     return isinstance(cast(object, redis), RedisCluster)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where one server is, and how to be let in."""
+
+    host: str
+    port: int
+    username: str | None
+    password: str | None
+    tls: bool
+
+
+async def primaries(url: str) -> Sequence[Address]:
+    """The server of a URL, or a cluster's primaries in the order of their slots. Raises what the client raises."""
+    scheme = urlsplit(url).scheme
+    if scheme not in _SCHEMES:
+        options = parse_url(url)
+        here = (options.get("host", "127.0.0.1"), options.get("port", _PORT))
+        return [Address(*here, options.get("username"), options.get("password"), scheme == "rediss")]
+    _, shared = _cluster(url, scheme)
+    client = connect(url, connect_timeout_s=5.0, read_timeout_s=5.0)
+    cluster = cast(RedisCluster, cast(object, client))
+    try:
+        await cluster.initialize()
+        nodes = dict.fromkeys(
+            cluster.nodes_manager.slots_cache[slot][0] for slot in sorted(cluster.nodes_manager.slots_cache)
+        )
+    finally:
+        await client.aclose()
+    let_in = (shared.get("username"), shared.get("password"), scheme == "rediss+cluster")
+    return [Address(node.host, int(node.port), *let_in) for node in nodes]
 
 
 async def servers(redis: Redis, *, primaries: bool = False) -> Sequence[Callable[..., Awaitable[Any]]]:

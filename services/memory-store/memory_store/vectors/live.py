@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from memloop.wire.errors import DependencyError
 from memory_store.filters import Condition
@@ -34,6 +35,10 @@ class LiveCollection:
             await self._current.close()
             self._current = None
         await self.collections.close()
+
+    async def archive(self) -> Path:
+        """The collection in service as a new tar file. The caller has paused writes. Raises ``NotSupported``."""
+        return await self.collections.archive(self._now)
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from pydantic import JsonValue
@@ -151,6 +152,13 @@ class Collections(Protocol):
 
     async def drop(self, name: str) -> None:
         """Remove a collection that is not open, files and all."""
+        ...
+
+    async def archive(self, collection: Collection) -> Path:
+        """Write an open collection, and that it is in service, into a new tar file, the caller's to delete.
+
+        Nobody may write to the collection meanwhile. Raises ``NotSupported`` where another process keeps the files.
+        """
         ...
 
     async def close(self) -> None:

@@ -13,7 +13,10 @@ import asyncio
 import contextlib
 import logging
 import os
+import secrets
 import shutil
+import tarfile
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -25,7 +28,7 @@ from memloop.wire.errors import DependencyError
 from memory_store.filters import Condition, Ids, all_of
 from memory_store.vectors.edge_filters import to_filter
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import NO_WORDS, Found, Hybrid, Page, Payload, Point, SparseVector
+from memory_store.vectors.port import NO_WORDS, Collection, Found, Hybrid, Page, Payload, Point, SparseVector
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind, is_ours
 
 _log = logging.getLogger(__name__)
@@ -35,6 +38,10 @@ Around: TypeAlias = Callable[[], contextlib.AbstractContextManager[None]]
 
 class EdgeInUse(RuntimeError):
     """Another process has the folder open."""
+
+
+_ARCHIVE = "snapshot-"
+_ARCHIVE_KEPT_S = 3600.0
 
 
 class QdrantEdge(LiveCollection):
@@ -92,6 +99,22 @@ class EdgeCollections:
         shutil.rmtree(self._folder / name)
         _sync_folder(self._folder)
 
+    async def archive(self, collection: Collection) -> Path:
+        """Flush the shard, then pack its folder and the file that names it, beside them; old archives go."""
+        if isinstance(collection, EdgeCollection):
+            collection.flush()
+        return await asyncio.to_thread(self._pack, collection.name)
+
+    def _pack(self, name: str) -> Path:
+        for left in self._folder.glob(f"{_ARCHIVE}*"):
+            if time.time() - left.stat().st_mtime > _ARCHIVE_KEPT_S:
+                left.unlink()
+        file = self._folder / f"{_ARCHIVE}{secrets.token_hex(8)}.tar"
+        with tarfile.open(file, "w") as archive:
+            archive.add(self._folder / name, arcname=name)
+            archive.add(self._pointer, arcname=self._pointer.name)
+        return file
+
     async def close(self) -> None:
         """Nothing is held but open collections."""
 
@@ -114,7 +137,7 @@ class EdgeCollection:
         self._flusher.cancel()
         await asyncio.gather(self._flusher, return_exceptions=True)
         if self._shard:
-            self._flush()
+            self.flush()
             self._shard.close()
             self._shard = None
 
@@ -204,7 +227,8 @@ class EdgeCollection:
             self._open_shard().update(operation)
         self._dirty = True
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Make what was written survive a power cut."""
         if self._dirty and self._shard:
             with self._flushing():
                 self._shard.flush()
@@ -214,7 +238,7 @@ class EdgeCollection:
         while True:
             await asyncio.sleep(self._flush_s)
             try:
-                self._flush()
+                self.flush()
             except Exception:  # noqa: BLE001 - Edge raises bare Exception; the next turn tries again
                 _log.exception("the vector store could not be flushed")
 

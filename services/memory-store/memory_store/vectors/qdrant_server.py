@@ -2,16 +2,18 @@
 
 import contextlib
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from memloop.wire.errors import DependencyError, Unavailable
+from memloop.wire.errors import DependencyError, NotSupported, Unavailable
 from memory_store.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import NO_WORDS, Found, Hybrid, Page, Payload, Point, SparseVector
+from memory_store.vectors.port import NO_WORDS, Collection, Found, Hybrid, Page, Payload, Point, SparseVector
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind, is_ours
 from memory_store.vectors.server_filters import to_filter
 
@@ -19,18 +21,34 @@ _RETRY_AFTER_S = 2.0
 _ALIAS = "memloop"
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How a new collection lies on Qdrant's nodes: shards (None: one for each node), copies of each, copies per write.
+
+    Points are spread over the shards by their ids; within a shard the tenant's index keeps a tenant's points together.
+    """
+
+    shards: int | None = None
+    replicas: int = 1
+    write_consistency: int = 1
+
+
+ONE_NODE = Spread()
+
+
 class QdrantServer(LiveCollection):
     """``VectorStore`` on a Qdrant server. The client is closed with the store."""
 
-    def __init__(self, client: AsyncQdrantClient) -> None:
-        super().__init__(ServerCollections(client))
+    def __init__(self, client: AsyncQdrantClient, spread: Spread = ONE_NODE) -> None:
+        super().__init__(ServerCollections(client, spread))
 
 
 class ServerCollections:
     """``Collections`` of a Qdrant server; an alias names the one in service."""
 
-    def __init__(self, client: AsyncQdrantClient) -> None:
+    def __init__(self, client: AsyncQdrantClient, spread: Spread = ONE_NODE) -> None:
         self._client = client
+        self._spread = spread
 
     async def names(self) -> Sequence[str]:
         """Those with our names; others may share the server."""
@@ -56,7 +74,7 @@ class ServerCollections:
         """Find the collection or make it, with its indexes."""
         with _translated():
             if not await self._client.collection_exists(name):
-                await _create(self._client, spec, name)
+                await _create(self._client, spec, name, self._spread)
             info = await self._client.get_collection(name)
             spec.check_dimension(_dimension(info))
             await _make_indexes(self._client, name, info)
@@ -66,6 +84,10 @@ class ServerCollections:
         """Delete the collection."""
         with _translated():
             await self._client.delete_collection(name)
+
+    async def archive(self, collection: Collection) -> Path:
+        """Qdrant makes snapshots of its own."""
+        raise NotSupported("The vectors are on a Qdrant server, which makes snapshots of its own.")
 
     async def close(self) -> None:
         """Close the connection."""
@@ -155,11 +177,14 @@ class ServerCollection:
             await self._client.delete(self.name, points_selector=selector, wait=True)
 
 
-async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str) -> None:
+async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> None:
     await client.create_collection(
         name,
         vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
         sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        shard_number=spread.shards,
+        replication_factor=spread.replicas,
+        write_consistency_factor=spread.write_consistency,
     )
 
 
