@@ -15,6 +15,8 @@ BUFFER = tool_call("buffer_memory", reason="half a thought")
 IGNORE = tool_call("ignore_memory", reason="small talk")
 SEARCH = tool_call("search_memory", query="tea")
 
+ONE = event_id(ALICE.lane(), "0" * 32)
+
 
 async def test_an_add_decision_stores_the_memory_with_its_sources_and_the_raw_turns(redis_url: str) -> None:
     async with rig(redis_url, script(add_memory("Alice likes tea."))) as it, it.working():
@@ -112,9 +114,9 @@ async def test_a_flush_of_nothing_asks_nobody(redis_url: str) -> None:
 async def test_a_repeated_event_id_is_one_write(redis_url: str) -> None:
     async with rig(redis_url, script(add_memory("Alice likes tea."))) as it:
         for _ in range(2):
-            await it.jobs.enqueue_memory_write(ALICE, turns("I like tea."), event_id=event_id(ALICE.lane(), "0" * 32))
+            await it.jobs.enqueue_memory_write(ALICE, turns("I like tea."), event_id=ONE)
         async with it.working():
-            await it.event("evt_one")
+            await it.event(ONE)
             await eventually(lambda: _idle(it))
     assert it.store.writes == ["I like tea.", "Alice likes tea."]
 
