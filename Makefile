@@ -115,6 +115,7 @@ test-deploy: ## chart, rules, dashboards, images and the compose stack with kill
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
 	tests/deploy/run.sh $(ARGS)
+	@test -n "$(ARGS)" || $(MAKE) --no-print-directory test-cluster test-rolling
 
 .PHONY: dashboards
 dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)
