@@ -48,10 +48,11 @@ def sent_messages(prompt: Prompt) -> list[Json]:
 
 def template_messages(prompt: Prompt) -> list[Json]:
     """The messages as the engine's template receives them."""
-    return [_with_argument_objects(message) for message in sent_messages(prompt)]
+    return [with_argument_objects(message) for message in sent_messages(prompt)]
 
 
-def _with_argument_objects(message: Json) -> Json:
+def with_argument_objects(message: Json) -> Json:
+    """A message whose tool calls have their arguments as objects, not as JSON text."""
     calls = cast(list[dict[str, Any]], message.get("tool_calls") or [])
     if not calls:
         return message

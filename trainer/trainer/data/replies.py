@@ -1,0 +1,26 @@
+"""Replies as messages of a conversation: the one tool call that the loop's parser takes, or the text."""
+
+from __future__ import annotations
+
+import json
+
+from memloop.loops.parsing import FoundCall, find_call, listen
+from memloop.ports import Completion
+from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
+
+
+def reply_message(completion: Completion, *, with_tools: bool) -> ChatMessage:
+    """The assistant's message. A reply that should be a tool call and is none keeps its text."""
+    spoken = listen(completion)
+    call = find_call(completion) if with_tools else None
+    calls = None
+    if isinstance(call, FoundCall):
+        function = FunctionCall(name=call.name, arguments=json.dumps(call.arguments, ensure_ascii=False))
+        calls = (ToolCall(id="call_0", function=function),)
+    fields = {
+        "role": "assistant",
+        "content": "" if calls else spoken.text,
+        "tool_calls": calls,
+        "reasoning_content": spoken.reasoning or None,
+    }
+    return ChatMessage.model_validate(fields)

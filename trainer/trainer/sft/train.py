@@ -1,0 +1,159 @@
+"""Runs a recipe with TRL's ``SFTTrainer``: the loss on replies alone, LoRA or all weights, resumable."""
+
+# TRL, peft and datasets are of the trainer's own environment, and untyped in part.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from datasets import Dataset, Features, List, Value
+from peft import LoraConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import SFTConfig, SFTTrainer
+
+from trainer.data.parquet import read_parquet
+from trainer.sft.examples import Examples
+from trainer.sft.recipe import RecipeError, SftRecipe
+
+_CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class SftResult:
+    """What a run did. ``learned_tokens`` are those of one epoch; losses are means over the logged steps."""
+
+    steps: int
+    examples: int
+    too_long: int
+    learned_tokens: int
+    first_loss: float
+    last_loss: float
+    held_out_loss: float | None
+    model: str
+
+
+def fine_tune(recipe: SftRecipe) -> SftResult:
+    """Train, and save the whole checkpoint with its tokenizer under ``output``; goes on from the last saved step.
+
+    Raises RecipeError when there is nothing to learn, TemplateError, and OSError for a missing model or file.
+    """
+    with TemporaryDirectory(prefix="memloop-sft-") as cache:
+        return _fine_tune(recipe, Path(cache))
+
+
+def _fine_tune(recipe: SftRecipe, cache: Path) -> SftResult:
+    tokenizer: Any = AutoTokenizer.from_pretrained(recipe.model)
+    examples = Examples(tokenizer, max_tokens=recipe.max_tokens)
+    train = _dataset(recipe.train, examples, cache)
+    too_long = examples.too_long
+    held_out = _dataset(recipe.held_out, examples, cache) if recipe.held_out else None
+    trainer = SFTTrainer(
+        model=_model(recipe),
+        args=_arguments(recipe, evaluates=held_out is not None),
+        train_dataset=train,
+        eval_dataset=held_out,
+        processing_class=tokenizer,
+        peft_config=_lora(recipe),
+    )
+    trainer.train(resume_from_checkpoint=_has_checkpoint(recipe.output))
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    held_out_loss = trainer.evaluate()["eval_loss"] if held_out is not None else None
+    _save(trainer, tokenizer, recipe)
+    return SftResult(
+        steps=trainer.state.global_step,
+        examples=len(train),
+        too_long=too_long,
+        learned_tokens=sum(sum(mask) for mask in train["completion_mask"]),
+        first_loss=losses[0],
+        last_loss=losses[-1],
+        held_out_loss=held_out_loss,
+        model=str(recipe.output),
+    )
+
+
+def _dataset(files: Sequence[Path], examples: Examples, cache: Path) -> Any:
+    """The examples of the files, on the disk: memory does not grow with them. Raises RecipeError without any."""
+
+    def rows() -> Iterator[dict[str, list[int]]]:
+        for file in files:
+            for row in read_parquet(file):
+                for example in examples.of_row(row):
+                    yield {"input_ids": example.input_ids, "completion_mask": example.completion_mask}
+
+    if next(rows(), None) is None:
+        raise RecipeError(f"nothing to learn: {examples.too_long} examples are longer than max_tokens")
+    examples.too_long = 0
+    shape = Features({name: List(Value("int32")) for name in ("input_ids", "completion_mask")})
+    return Dataset.from_generator(rows, features=shape, cache_dir=str(cache))
+
+
+def _model(recipe: SftRecipe) -> Any:
+    dtype = torch.bfloat16 if recipe.precision == "bf16" else torch.float32
+    models: Any = AutoModelForCausalLM
+    return models.from_pretrained(recipe.model, dtype=dtype)
+
+
+def _lora(recipe: SftRecipe) -> Any:
+    lora = recipe.lora
+    if lora is None:
+        return None
+    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    return LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=targets,
+        task_type="CAUSAL_LM",
+    )
+
+
+def _arguments(recipe: SftRecipe, *, evaluates: bool) -> Any:
+    on_cpu = not torch.cuda.is_available()
+    return SFTConfig(
+        output_dir=str(recipe.output / _CHECKPOINTS),
+        learning_rate=recipe.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=recipe.warmup_share,  # below 1 it is a share of all steps
+        weight_decay=recipe.weight_decay,
+        num_train_epochs=recipe.epochs,
+        max_steps=recipe.steps or -1,
+        per_device_train_batch_size=recipe.per_device,
+        per_device_eval_batch_size=recipe.per_device,
+        gradient_accumulation_steps=recipe.batch // recipe.per_device,
+        gradient_checkpointing=recipe.checkpointing,
+        bf16=recipe.precision == "bf16" and not on_cpu,
+        use_cpu=on_cpu,
+        max_length=None,
+        packing=False,
+        completion_only_loss=True,
+        logging_steps=1,
+        save_steps=recipe.save_steps,
+        save_total_limit=2,
+        eval_strategy="no",
+        do_eval=evaluates,
+        seed=recipe.seed,
+        fsdp=recipe.fsdp,
+        report_to=recipe.report_to,
+    )
+
+
+def _has_checkpoint(output: Path) -> bool:
+    return any((output / _CHECKPOINTS).glob("checkpoint-*"))
+
+
+def _save(trainer: Any, tokenizer: Any, recipe: SftRecipe) -> None:
+    """Whole weights, adapters merged: what inference serves and RL starts from."""
+    if recipe.lora is not None:
+        merged = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
+        if trainer.is_world_process_zero():
+            merged.save_pretrained(recipe.output)
+    else:
+        trainer.save_model(str(recipe.output))
+    if trainer.is_world_process_zero():
+        tokenizer.save_pretrained(recipe.output)
