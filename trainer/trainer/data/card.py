@@ -14,6 +14,16 @@ from memloop.wire.chat import Json
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
+CONVERSATION_COLUMNS = {
+    "data_source": "where the conversation is from",
+    "messages": "the messages as the served loop showed and heard them",
+    "tools": "the tools of the calls, as JSON; null without any",
+    "enable_thinking": "whether the chat template lets the model think first",
+    "learned": "the places in `messages`, from 0, of the replies to learn",
+    "extra_info": "`index`, `id`, and the `kind` of turn",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """``made_by`` is the command with its options; ``files`` maps each split to its file and number of rows."""
@@ -63,3 +73,17 @@ class Card:
             f"## Columns\n\n| column | meaning |\n|---|---|\n{columns}\n\n"
             f"## How it was made\n\n```json\n{made}\n```\n"
         )
+
+
+def write_conversations_card(
+    folder: Path, name: str, made: Mapping[str, int], options: Mapping[str, object], *, license_: str
+) -> None:
+    """The card of conversations to imitate, one Parquet file for each split."""
+    Card(
+        name=name,
+        what="Conversations with replies to imitate, each reply after the prompt that the served loop sends.",
+        license=license_,
+        made_by=options,
+        files={split: (f"{split}.parquet", count) for split, count in made.items()},
+        columns=CONVERSATION_COLUMNS,
+    ).write(folder)

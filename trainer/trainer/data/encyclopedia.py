@@ -50,11 +50,16 @@ def write_encyclopedia(path: Path, count: int, *, seed: int) -> None:
         file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in encyclopedia(count, seed=seed))
 
 
+def made_up_name(number: int) -> str:
+    """A place's name, another for each number below 196,608."""
+    return _name(number, _PLACE_TAILS)
+
+
 def _row(id_: str, numbers: list[int], rng: random.Random, prose: Prose, chars: int) -> Json:
     """One question over five people and their five places."""
     attribute = rng.choice(_ATTRIBUTES)
     values = rng.sample(range(1000, 10_000), len(numbers))
-    places = [_name(number, _PLACE_TAILS) for number in numbers]
+    places = [made_up_name(number) for number in numbers]
     people = [_name(number, _NAME_TAILS) for number in numbers]
     told = [(place, f"The {attribute} of {place} is {value}.") for place, value in zip(places, values, strict=True)]
     told += [(person, f"{person} lives in {place}.") for person, place in zip(people, places, strict=True)]

@@ -1,0 +1,190 @@
+"""RULER's tasks from prose of our own: needles, chains of variables, frequent words (arXiv 2404.06654).
+
+    niah_single_1/2/3       one needle: a number for a word, in repeated noise / in prose; a UUID in prose
+    niah_multikey_1/2/3     one asked for among few others / among nothing but needles / the same with UUIDs
+    niah_multivalue         four values of one key           niah_multiquery   four keys
+    vt                      which variables hold a value, along a chain of assignments, among others' chains
+    fwe                     the three most frequent coded words
+
+``qa_1`` needs users' paragraphs: ``data synthesise`` makes its like. Needles stand at any place with equal chance.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from memloop.wire.chat import Json
+from trainer.data.encyclopedia import made_up_name
+from trainer.data.rows import reading_row
+from trainer.tiny.prose import book, plant
+
+Count = Callable[[str], int]
+"""Tokens of a text."""
+_NOISE = "The tide comes in and the tide goes out. A lamp is lit and a lamp is put out. Nothing else is told here. "
+_CODED = 400
+_TRIES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class RulerItem:
+    """One item in RULER's shape: all of ``outputs`` are to be named."""
+
+    task: str
+    input: str
+    context: str
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Needles:
+    """``asked`` keys of ``values`` values each, ``others`` keys that are not asked for; filler, and kind of value."""
+
+    keys: int = 1
+    values: int = 1
+    others: int = 0
+    prose: bool = True
+    uuids: bool = False
+    packed: bool = False
+
+
+_TASKS: Mapping[str, _Needles] = {
+    "niah_single_1": _Needles(prose=False),
+    "niah_single_2": _Needles(),
+    "niah_single_3": _Needles(uuids=True),
+    "niah_multikey_1": _Needles(others=3),
+    "niah_multikey_2": _Needles(packed=True),
+    "niah_multikey_3": _Needles(packed=True, uuids=True),
+    "niah_multivalue": _Needles(values=4),
+    "niah_multiquery": _Needles(keys=4),
+}
+TASKS = (*_TASKS, "vt", "fwe")
+
+
+def ruler_items(task: str, *, tokens: int, count: int, seed: int, tokens_of: Count) -> Iterator[RulerItem]:
+    """``count`` items of about ``tokens`` tokens, at most. Raises ValueError for an unknown task or too few tokens."""
+    if task not in TASKS:
+        raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(TASKS)}")
+    for index in range(count):
+        name = f"{seed} {task} {tokens} {index}"
+        yield _fitted(partial(_item, task, name), tokens, tokens_of)
+
+
+def as_ruler_rows(items: Sequence[RulerItem]) -> Iterator[Json]:
+    """The items as RULER's files have them."""
+    for index, item in enumerate(items):
+        yield {"index": index, "input": item.input, "context": item.context, "outputs": list(item.outputs)}
+
+
+def as_reading_rows(items: Sequence[RulerItem]) -> Iterator[Json]:
+    """The items as tasks for RL (``schemas.READING``).
+
+    Several outputs are one gold answer, joined by commas: a reward that takes any one of them would teach half answers.
+    """
+    for index, item in enumerate(items):
+        yield reading_row(
+            data_source=f"ruler/{item.task}",
+            index=index,
+            id_=f"{item.task}-{index}",
+            question=f"{item.input} Separate them with commas." if len(item.outputs) > 1 else item.input,
+            answers=[", ".join(item.outputs)],
+            context=item.context,
+            agent="memagent",
+        )
+
+
+def _fitted(make: Callable[[int], RulerItem], tokens: int, tokens_of: Count) -> RulerItem:
+    """The longest item that fits, to within a few percent: an item's length follows its characters."""
+    low, high, best = 0, 8 * tokens, None
+    for _ in range(_TRIES):
+        chars = (low + high) // 2
+        item = make(chars)
+        size = tokens_of(item.context)
+        if size <= tokens:
+            low, best = chars, item
+            if size >= 0.97 * tokens:
+                break
+        else:
+            high = chars
+    if best is None:
+        raise ValueError(f"an item of this task does not fit {tokens} tokens")
+    return best
+
+
+def _item(task: str, name: str, chars: int) -> RulerItem:
+    """The item whose filler has so many characters; the same needles whatever the length."""
+    rng = random.Random(name)
+    if task == "vt":
+        return _chains(rng, chars)
+    if task == "fwe":
+        return _frequent(rng, chars)
+    return _needles(task, _TASKS[task], rng, chars)
+
+
+def _needles(task: str, shape: _Needles, rng: random.Random, chars: int) -> RulerItem:
+    names = iter(rng.sample(range(100_000), 20_000))
+    asked = [f"{made_up_name(next(names))} lamp" for _ in range(shape.keys)]
+    held = {key: [_value(rng, shape) for _ in range(shape.values)] for key in asked}
+    sentences = [_needle(key, value) for key, values in held.items() for value in values]
+    others = chars // 60 if shape.packed else shape.others
+    sentences += [_needle(f"{made_up_name(next(names))} lamp", _value(rng, shape)) for _ in range(min(others, 19_000))]
+    rng.shuffle(sentences)
+    context = " ".join(sentences) if shape.packed else _planted(rng, chars, sentences, prose=shape.prose)
+    which = " and ".join(f"the {key}" for key in asked)
+    many = shape.keys * shape.values > 1
+    question = f"What {'are all the codes' if many else 'is the code'} of {which}?"
+    return RulerItem(task, question, context, tuple(value for values in held.values() for value in values))
+
+
+def _needle(key: str, value: str) -> str:
+    return f"The code of the {key} is {value}."
+
+
+def _value(rng: random.Random, shape: _Needles) -> str:
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4)) if shape.uuids else str(rng.randrange(10**6, 10**7))
+
+
+def _planted(rng: random.Random, chars: int, sentences: list[str], *, prose: bool) -> str:
+    text = book("train").slice(rng, chars) if prose else (_NOISE * (chars // len(_NOISE) + 1))[:chars]
+    while prose and len(text) < chars:
+        text += "\n\n" + book("train").slice(rng, chars - len(text))
+    return plant(rng, text, sentences)
+
+
+def _chains(rng: random.Random, chars: int, *, chains: int = 3, hops: int = 4) -> RulerItem:
+    """Chains of assignments in their order, mixed with one another; the first chain's value is asked for."""
+    names = iter(rng.sample(range(100_000), chains * (hops + 1)))
+    told: list[list[str]] = []
+    first: tuple[str, ...] = ()
+    values = rng.sample(range(10_000, 100_000), chains)
+    for value in values:
+        variables = [f"VAR_{made_up_name(next(names)).upper()}" for _ in range(hops + 1)]
+        first = first or tuple(variables)
+        links = zip(variables[1:], variables, strict=False)
+        told.append([f"{variables[0]} = {value}.", *(f"{new} = {old}." for new, old in links)])
+    sentences: list[str] = []
+    while any(told):
+        chain = rng.choice([each for each in told if each])
+        sentences.append(chain.pop(0))
+    context = _planted(rng, chars, sentences, prose=False)
+    return RulerItem("vt", f"Which variables hold the value {values[0]}? Name all of them.", context, first)
+
+
+def _frequent(rng: random.Random, chars: int) -> RulerItem:
+    """Coded words drawn by Zipf's law with exponent 2, as RULER's; the three most frequent are asked for."""
+    words = [made_up_name(number).lower() for number in rng.sample(range(100_000), _CODED)]
+    weights = [1 / (rank + 1) ** 2 for rank in range(_CODED)]
+    drawn = rng.choices(words, weights, k=max(12, chars // 9))
+    first, second, third = words[:3]
+    drawn += [first] * 6 + [second] * 4 + [third] * 2
+    counts = Counter(drawn).most_common(4)
+    while counts[2][1] == counts[3][1]:
+        drawn.append(counts[2][0])
+        counts = Counter(drawn).most_common(4)
+    rng.shuffle(drawn)
+    asked = "Which three coded words come most often?"
+    return RulerItem("fwe", asked, " ".join(drawn), tuple(word for word, _ in counts[:3]))
