@@ -34,7 +34,7 @@ _NO_DECISION = "The memory writer gave no usable decision"
 def test_a_killed_container_loses_and_doubles_no_acknowledged_write(stack: ComposeStack, service: str) -> None:
     run = uuid.uuid4().hex[:8]
     direct = Writer(stack, f"direct-{service}-{run}", infer=False, pause_s=0.1)
-    queued = Writer(stack, f"queued-{service}-{run}", infer=True, pause_s=2.0)
+    queued = Writer(stack, f"queued-{service}-{run}", infer=True, pause_s=3.0)
     read = _start_read(stack)
     with _writing(direct, queued):
         _until(lambda: len(direct.acknowledged) >= _WRITES_BEFORE and len(queued.acknowledged) >= 2, direct, queued)
