@@ -25,6 +25,21 @@ install_missing() {
     >"$scratch/apt.log" 2>&1 || { echo "Debian's packages could not be installed:" >&2; tail -5 "$scratch/apt.log" >&2; }
 }
 
+# Debian 12 has no Compose that knows our file; Debian 13's needs nothing that 12 lacks.
+fetch_compose() {
+  local beside=.venv-deploy/bin/docker-compose
+  docker compose version >/dev/null 2>&1 || [ -x $beside ] && return 0
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
+  mkdir -p "$scratch/lists/partial"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" >"$scratch/trixie.list"
+  local apt=(apt-get -qq -o "Dir::Etc::SourceList=$scratch/trixie.list" -o Dir::Etc::SourceParts=-
+    -o "Dir::State::Lists=$scratch/lists" -o APT::Sandbox::User=root)
+  { "${apt[@]}" update && (cd "$scratch" && "${apt[@]}" download docker-compose) \
+    && dpkg-deb -x "$scratch"/docker-compose_*.deb "$scratch/compose" \
+    && install -m 755 "$scratch/compose/usr/libexec/docker/cli-plugins/docker-compose" $beside; } >"$scratch/apt.log" 2>&1 \
+    || { echo "Debian 13's docker-compose could not be fetched; the tests derive a file for the older one" >&2; }
+}
+
 start_engine() {
   docker version >/dev/null 2>&1 && return 0
   [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null || return 0
@@ -47,5 +62,6 @@ end() {
 scratch=$(mktemp -d)
 trap end EXIT
 install_missing
+fetch_compose
 start_engine
 .venv-deploy/bin/pytest -c tests/deploy/pytest.ini --rootdir=. "$@"

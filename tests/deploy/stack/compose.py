@@ -20,15 +20,33 @@ from tests.deploy.stack.images import ROOT, TAG
 
 _START_S: Final = 600.0
 _POLL_S: Final = 1.0
+PROFILE: Final = "cpu"
 PORTS: Final = ("MEMLOOP_GATEWAY_PORT", "MEMLOOP_PROMETHEUS_PORT", "MEMLOOP_GRAFANA_PORT")
 
 
-def compose_command() -> list[str] | None:
-    """Docker's own compose, or the older program of that name; None without either."""
-    with contextlib.suppress(DockerError, FileNotFoundError):
-        run(["docker", "compose", "version"], timeout_s=20)
-        return ["docker", "compose"]
-    return ["docker-compose"] if shutil.which("docker-compose") else None
+@dataclass(frozen=True)
+class Compose:
+    """A program that runs compose files; ``reads_ours`` is whether it knows all that our file says."""
+
+    command: Sequence[str]
+    reads_ours: bool
+
+
+def find_compose() -> Compose | None:
+    """Docker's own compose, as a plug-in or beside this Python; else the older program of that name."""
+    beside = Path(sys.executable).with_name("docker-compose")
+    for command in (["docker", "compose"], [str(beside)]):
+        with contextlib.suppress(DockerError, FileNotFoundError):
+            run([*command, "version"], timeout_s=20)
+            return Compose(command, reads_ours=True)
+    return Compose(["docker-compose"], reads_ours=False) if shutil.which("docker-compose") else None
+
+
+def override(text: str, images: Mapping[str, str]) -> dict[str, Any]:
+    """What is laid over our file: an image for each service, and for one without a profile that nobody starts."""
+    known = yaml.safe_load(text)["services"]
+    left_out = {name: {"profiles": [*known[name].get("profiles", ()), "left-out"]} for name in known.keys() - images}
+    return {"services": {**{name: {"image": image} for name, image in images.items()}, **left_out}}
 
 
 def for_older_compose(text: str, *, profile: str, images: Mapping[str, str]) -> dict[str, Any]:
@@ -53,22 +71,18 @@ def _service(service: Mapping[str, Any], chosen: Mapping[str, Any], image: str) 
         for name, need in service.get("depends_on", {}).items()
         if name in chosen or need.get("required", True)
     }
-    mounts = [_absolute(one) for one in kept.get("volumes", ())]
-    return {**kept, "image": image, "depends_on": needs, "volumes": mounts}
-
-
-def _absolute(volume: str) -> str:
-    """Files of this tree are mounted from where it is, not from where the derived file is."""
-    return f"{ROOT}{volume[1:]}" if volume.startswith("./") else volume
+    return {**kept, "image": image, "depends_on": needs}
 
 
 @dataclass(frozen=True)
 class ComposeStack:
-    """One project of compose: its folder holds ``.env`` and the derived file."""
+    """One project of compose: its folder holds ``.env``; ``files`` are what compose reads."""
 
     folder: Path
     project: str
-    command: Sequence[str]
+    program: Compose
+    files: Sequence[Path]
+    services: Sequence[str]
     api_key: str
     ports: Mapping[str, int]
 
@@ -77,20 +91,16 @@ class ComposeStack:
         """The gateway's address."""
         return f"http://127.0.0.1:{self.ports['MEMLOOP_GATEWAY_PORT']}"
 
-    @property
-    def services(self) -> list[str]:
-        """Those of the derived file."""
-        return sorted(yaml.safe_load((self.folder / "docker-compose.yml").read_text())["services"])
-
     def compose(self, *arguments: str, timeout_s: float = _START_S) -> str:
         """A command of compose. Raises DockerError."""
-        place = ["--project-directory", str(self.folder), "--project-name", self.project]
-        files = ["--file", str(self.folder / "docker-compose.yml"), "--env-file", str(self.folder / ".env")]
-        return run([*self.command, *place, *files, *arguments], timeout_s=timeout_s)
+        place = ["--project-directory", str(ROOT), "--project-name", self.project]
+        files = [word for file in self.files for word in ("--file", str(file))]
+        given = [*place, *files, "--env-file", str(self.folder / ".env"), "--profile", PROFILE]
+        return run([*self.program.command, *given, *arguments], timeout_s=timeout_s)
 
     def up(self) -> None:
-        """What an operator does: start whatever does not run; then wait until all is healthy."""
-        self.compose("up", "--detach")
+        """What an operator does: start whatever does not run, and wait until all is healthy."""
+        self.compose("up", "--detach", *(["--wait"] if self.program.reads_ours else []))
         self.wait_healthy()
 
     def wait_healthy(self, *, timeout_s: float = _START_S) -> None:
@@ -130,15 +140,19 @@ class ComposeStack:
         self.compose("down", "--volumes", "--timeout", "10", timeout_s=300)
 
 
-def new_stack(folder: Path, images: Mapping[str, str], command: Sequence[str]) -> ComposeStack:
+def new_stack(folder: Path, images: Mapping[str, str], program: Compose) -> ComposeStack:
     """A project with a ``.env`` as the README makes it, on ports of its own. Nothing is started."""
-    key = run([sys.executable, str(ROOT / "deploy/make_env.py"), "--out", str(folder / ".env")], timeout_s=30).strip()
+    env = folder / ".env"
+    key = run([sys.executable, str(ROOT / "deploy/make_env.py"), "--out", str(env)], timeout_s=30).strip()
     ports = _free_ports()
-    with (folder / ".env").open("a") as file:
+    with env.open("a") as file:
         file.writelines(f"{name}={port}\n" for name, port in ports.items())
-    derived = for_older_compose((ROOT / "docker-compose.yml").read_text(), profile="cpu", images=images)
-    (folder / "docker-compose.yml").write_text(yaml.safe_dump(derived, sort_keys=False))
-    return ComposeStack(folder, f"memlooptest{os.getpid()}", command, key, ports)
+    ours, own = ROOT / "docker-compose.yml", folder / "docker-compose.test.yml"
+    made = override(ours.read_text(), images) if program.reads_ours else None
+    derived = made or for_older_compose(ours.read_text(), profile=PROFILE, images=images)
+    own.write_text(yaml.safe_dump(derived, sort_keys=False))
+    files = [ours, own] if program.reads_ours else [own]
+    return ComposeStack(folder, f"memlooptest{os.getpid()}", program, files, sorted(images), key, ports)
 
 
 def smoke(stack: ComposeStack, *, api_key: str | None = None) -> subprocess.CompletedProcess[str]:

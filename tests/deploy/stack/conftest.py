@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from tests.deploy.stack import docker as engine
-from tests.deploy.stack.compose import ComposeStack, compose_command, image_names, new_stack
+from tests.deploy.stack.compose import ComposeStack, find_compose, image_names, new_stack
 from tests.deploy.stack.images import STAND_INS, build, build_stand_in
 
 OURS = ("gateway", "memory-store", "inference-cpu")
@@ -41,11 +41,11 @@ def launcher(images: Mapping[str, str]) -> str:
 @pytest.fixture(scope="session")
 def stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
     """The whole stack with the profile cpu, up and healthy; removed at the end with its data."""
-    command = compose_command()
-    if command is None:
+    program = find_compose()
+    if program is None:
         pytest.skip("there is no docker compose (Debian: docker-compose)")
     names = {**image_names(SERVICES), **{name: images[name] for name in STAND_INS}}
-    found = new_stack(tmp_path_factory.mktemp("stack"), names, command)
+    found = new_stack(tmp_path_factory.mktemp("stack"), names, program)
     try:
         found.up()
         yield found
