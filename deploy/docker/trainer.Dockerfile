@@ -41,6 +41,7 @@ COPY --from=dependencies /opt/memloop /opt/memloop
 COPY --from=code /code /opt/memloop
 USER 10001:10001
 WORKDIR /home/memloop
+COPY trainer/recipes recipes
 VOLUME /runs
 ENV PATH=/opt/memloop/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 RAY_USAGE_STATS_ENABLED=0
 # No health check: a run ends, and its exit status says how.
