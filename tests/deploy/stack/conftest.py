@@ -39,6 +39,12 @@ def launcher(images: Mapping[str, str]) -> str:
 
 
 @pytest.fixture(scope="session")
+def trainer(images: Mapping[str, str]) -> str:
+    """The trainer's image."""
+    return build("trainer")
+
+
+@pytest.fixture(scope="session")
 def stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
     """The whole stack with the profile cpu, up and healthy; removed at the end with its data."""
     program = find_compose()

@@ -128,6 +128,14 @@ def test_the_launcher_leaves_the_engines_python_alone(launcher: str) -> None:
     assert docker("run", "--rm", launcher, "/opt/memloop/bin/python", "-c", code).startswith("/opt/memloop ")
 
 
+def test_the_trainers_image_holds_verl_and_ray_and_no_build_tool(trainer: str) -> None:
+    print(f"trainer: {size_bytes(trainer) / MB:.0f} MB")
+    code = "import os, ray, torch, trainer.__main__, verl; print(os.getuid(), sorted(os.listdir('recipes')) != [])"
+    assert python(trainer, code).splitlines()[-1] == "10001 True"
+    assert python(trainer, FIND_TOOLS) == "[]"
+    assert gaps(json.loads(python(trainer, TELL_PACKAGES))) == {"torchvision", "torchaudio", "triton"}
+
+
 def test_a_process_refuses_to_listen_openly_without_keys(images: Mapping[str, str]) -> None:
     with pytest.raises(DockerError, match="no keys are configured: refusing to listen"):
         docker("run", "--rm", "--network", "none", images["gateway"])
