@@ -89,7 +89,8 @@ $(TRAINER_READY): trainer/requirements.lock
 	@touch $@
 
 test-trainer: $(TRAINER_READY) ## the trainer's tests on real verl and Ray
-	$(TRAINER_VENV)/bin/python -m pytest -o addopts="--import-mode=importlib --strict-markers" tests/trainer_verl
+	OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python -m pytest -c /dev/null --rootdir=. --confcutdir=tests/trainer_verl \
+	  --import-mode=importlib -o asyncio_mode=auto -o timeout=600 tests/trainer_verl
 
 test-state-machine: $(READY) ## ten thousand random steps of the store beside its plain model
 	$(BIN)/pytest -m slow -s tests/memory_store/test_state_machine.py

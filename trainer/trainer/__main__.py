@@ -10,6 +10,7 @@ from typing import Final, cast
 CAPABILITIES: Final[Mapping[str, tuple[str, str]]] = {
     "data": ("trainer.data.command", "make data sets to train on"),
     "sft": ("trainer.sft.command", "fine-tune on conversations before RL"),
+    "export": ("trainer.rollout.export_command", "make a checkpoint of a run servable"),
     "tiny": ("trainer.tiny.__main__", "the tiny model: train it, evaluate it"),
     "tiny-rows": ("trainer.data.tiny_rows_command", "make the tiny world's data for reinforcement learning"),
     "train": ("trainer.rollout.train_command", "run a recipe of reinforcement learning"),

@@ -118,7 +118,11 @@ def _outputs(session: Session) -> list[AgentLoopOutput]:
                 "reward_extra_info": earned,
                 "min_global_steps": turn.reply.version,
                 "max_global_steps": turn.reply.version,
+                "kind": facts.kind,
+                "step": facts.step,
+                "nodes": session.nodes,
+                "final": turn is session.turns[-1],
             },
         )
-        for turn in session.turns
+        for turn, facts in zip(session.turns, session.facts, strict=True)
     ]

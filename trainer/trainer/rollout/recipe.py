@@ -58,7 +58,7 @@ def load_recipe(file: Path, overrides: Sequence[str] = ()) -> Composed:
     Raises RecipeError when the file is none, or names a key that verl's configuration has not.
     """
     try:
-        recipe = _Recipe.model_validate(OmegaConf.to_container(OmegaConf.load(file)))
+        recipe = _Recipe.model_validate(OmegaConf.to_container(_read(file)))
         given = _dotted(overrides)
         settings = LoopSettings.model_validate(recipe.memloop.model_dump() | given.pop("memloop", {}))
         config = _base(recipe)
@@ -67,6 +67,13 @@ def load_recipe(file: Path, overrides: Sequence[str] = ()) -> Composed:
     except (OSError, OmegaConfBaseException, HydraException, ValidationError, RecipeError) as error:
         raise RecipeError(f"{file}: {error}") from error
     return _completed(config, recipe.environment, settings)
+
+
+def _read(file: Path) -> DictConfig:
+    """The file, over the one that it extends."""
+    own = cast(DictConfig, OmegaConf.load(file))
+    parent: str | None = own.pop("extends", None)
+    return own if parent is None else cast(DictConfig, OmegaConf.merge(_read(file.parent / parent), own))
 
 
 def _base(recipe: _Recipe) -> DictConfig:

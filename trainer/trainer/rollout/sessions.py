@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from memloop.loops.memagent import read_document
 from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
-from memloop.loops.results import ReadResult
 from memloop.ports import Splitter
 from memloop.profiles import Profile
-from memloop.scoring.strict import strict_score
 from trainer.decisions import told_by
 from trainer.memories import HeldMemories
+from trainer.objectives.answer_reward import answer_reward
 from trainer.rollout.recording import RecordingModel, Turn
 from trainer.rollout.settings import LoopName, LoopSettings
 from trainer.rollout.tasks import DecideTask, ReadTask
+from trainer.rollout.turn_facts import TurnFacts, facts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Session:
     """What a run did and what it earned. ``nodes`` are its reading passes (1 for the memory writer)."""
 
     turns: tuple[Turn, ...]
+    facts: tuple[TurnFacts, ...]
     reward: float
     nodes: int = 1
 
@@ -62,7 +63,9 @@ class LoopRunner:
                 max_rereads=self.settings.max_rereads,
                 report=model.report,
             )
-        return Session(tuple(model.turns), _answer_reward(result, task), nodes=1 + result.rereads)
+        facts = facts_of(model.turns, question=task.question, golds=task.golds, empty_memory=self.profile.empty_memory)
+        reward = answer_reward(result.raw_answer, task.golds, score=self.settings.reward)
+        return Session(tuple(model.turns), tuple(facts), reward, nodes=1 + result.rereads)
 
     async def _decide(self, task: DecideTask, model: RecordingModel) -> Session:
         result = await decide(
@@ -73,8 +76,5 @@ class LoopRunner:
             max_turns=self.settings.max_searches,
             report=model.report,
         )
-        return Session(tuple(model.turns), float(told_by(result.decision) == task.gold))
-
-
-def _answer_reward(result: ReadResult, task: ReadTask) -> float:
-    return strict_score(result.raw_answer, task.golds)
+        reward = float(told_by(result.decision) == task.gold)
+        return Session(tuple(model.turns), tuple(facts_of(model.turns)), reward)

@@ -13,14 +13,20 @@ from __future__ import annotations
 from typing import Any, cast
 
 import ray
+import torch
+import transfer_queue as tq
 from omegaconf import OmegaConf
+from tensordict import TensorDict
+from torch import Tensor
 from transfer_queue import KVBatchMeta
 from verl.plugin.platform import get_platform
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils.metric import reduce_metrics
 from verl.utils.py_functional import rename_dict
+from verl.workers.utils.padding import response_to_nested
 
+from trainer.rollout.advantages import Rows, advantages_of
 from trainer.rollout.settings import LoopSettings
 
 NAME = "memloop"
@@ -49,6 +55,22 @@ class LoopTrainer(PPOTrainerSync):
     def _get_required_batch_multiple(self, dp_size: int) -> int:
         return dp_size * self.settings.updates
 
+    def _compute_advantage(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
+        """By our objectives, which see one reward for each rollout; verl's would see one for each row."""
+        fields = ["response_mask", "rm_scores", "extra_fields"]
+        part = batch.partition_id or "train"
+        data: Any = tq.kv_batch_get(keys=batch.keys, partition_id=part, select_fields=fields)
+        nested = data["response_mask"]
+        facts = data.pop("extra_fields").tolist()
+        padded = data.to_padded_tensor()
+        mask = padded["response_mask"]
+        rows = Rows(batch.keys, facts, padded["rm_scores"].sum(-1), mask.float())
+        real = torch.tensor([not tag.get("is_padding", False) for tag in batch.tags])
+        metrics.update(_told(rows, real))
+        advantages = response_to_nested(advantages_of(rows, self.settings), nested)
+        output = TensorDict({"advantages": advantages, "returns": advantages.clone()}, batch_size=len(batch))
+        return tq.kv_batch_put(keys=batch.keys, partition_id=part, fields=output)
+
     def _update_actor(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
         actor = self.config.actor_rollout_ref.actor
         rows = len(batch) // self.settings.updates
@@ -70,3 +92,19 @@ class LoopTrainer(PPOTrainerSync):
         told["perf/mfu/actor"] = told.pop("actor/mfu")
         metrics.update(reduce_metrics(told))
         return batch
+
+
+def _told(rows: Rows, real: Tensor) -> dict[str, float]:
+    """Metrics per rollout (verl's are per row, so that long documents weigh more)."""
+    rollouts = rows.rollouts()
+    kept = torch.zeros(len(rollouts.rewards), dtype=torch.bool)
+    kept[rollouts.sessions[real]] = True
+    groups = rollouts.groups[kept]
+    rewards = rollouts.rewards[kept]
+    live = sum(bool(rewards[groups == group].std(correction=0) > 0) for group in groups.unique())
+    return {
+        "memloop/rollouts": float(kept.sum()),
+        "memloop/rows": float(real.sum()),
+        "memloop/reward": float(rewards.mean()),
+        "memloop/live_groups": live / max(1, len(groups.unique())),
+    }

@@ -1,0 +1,62 @@
+"""The rows of a batch to the objectives of :mod:`trainer.objectives`, and their advantages back."""
+
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trainer.objectives.amortised import amortised_advantages
+from trainer.objectives.grpo import grpo_advantages
+from trainer.objectives.rea_grpo import rea_grpo_advantages
+from trainer.objectives.rollouts import Rollouts
+from trainer.rollout.settings import LoopSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A batch as verl holds it. ``keys`` are ``PROMPT_SESSION_TURN``, ``mask`` (rows, tokens), ``rewards`` (rows,).
+
+    ``facts`` are what the agent loop said of each row: ``final``, ``kind``, ``step``, ``nodes``.
+    """
+
+    keys: Sequence[str]
+    facts: Sequence[Mapping[str, Any]]
+    rewards: Tensor
+    mask: Tensor
+
+    def rollouts(self) -> Rollouts:
+        """The sessions. One reward each, however many turns they have."""
+        sessions = [key.rsplit("_", 1)[0] for key in self.keys]
+        prompts = [session.rsplit("_", 1)[0] for session in sessions]
+        return Rollouts.from_rows(session_ids=sessions, group_ids=prompts, rewards=self.rewards, mask=self.mask)
+
+
+def advantages_of(rows: Rows, settings: LoopSettings) -> Tensor:
+    """Advantages (rows, tokens) by the recipe's objective."""
+    rollouts, facts = rows.rollouts(), rows.facts
+    match settings.objective:
+        case "grpo":
+            return grpo_advantages(rollouts, normalise_by_std=settings.normalise_by_std)
+        case "amortised":
+            final = torch.tensor([bool(each.get("final")) for each in facts])
+            return amortised_advantages(rollouts, final=final, train_final=settings.train_final)
+        case "rea-grpo":
+            return rea_grpo_advantages(
+                rollouts,
+                nodes=_per_rollout(rollouts, [int(each.get("nodes", 1)) for each in facts]),
+                steps=[each.get("step") for each in facts],
+                kinds=[each.get("kind", "") for each in facts],
+            )
+
+
+def _per_rollout(rollouts: Rollouts, of_rows: Sequence[int]) -> Tensor:
+    """A number that all rows of a rollout share, (rollouts,)."""
+    numbers = torch.zeros(len(rollouts.rewards), dtype=torch.long)
+    numbers[rollouts.sessions] = torch.tensor(of_rows)
+    return numbers

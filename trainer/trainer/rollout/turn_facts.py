@@ -1,0 +1,58 @@
+"""What each turn of a session was, for objectives that reward single turns (ReA-GRPO)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memloop.loops.steps import ChunkRead, Integrated, Judged
+from trainer.objectives.step_rewards import REPEATED, judge_step, memory_step
+from trainer.rollout.recording import Turn
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFacts:
+    """``kind`` is the step's name; ``step`` its reward, None for a turn that only the outcome is about."""
+
+    kind: str
+    step: float | None = None
+
+
+def facts_of(
+    turns: Sequence[Turn], *, question: str = "", golds: Sequence[str] = (), empty_memory: str = ""
+) -> list[TurnFacts]:
+    """The facts of each turn of a session, in order. The memory writer's turns have no step reward."""
+    teller = _Teller(question, golds, empty_memory)
+    return [TurnFacts(type(turn.step).__name__, teller.step_of(turn)) for turn in turns]
+
+
+class _Teller:
+    """Follows the memories of a session: the root's, and that of the pass that is being read."""
+
+    def __init__(self, question: str, golds: Sequence[str], empty_memory: str) -> None:
+        self._golds, self._empty = golds, empty_memory
+        self._asked = [question]
+        self._root = self._current = empty_memory
+        self._pass = 1
+
+    def step_of(self, turn: Turn) -> float | None:
+        match turn.step:
+            case ChunkRead(pass_number=number, memory=memory):
+                return self._read(number, memory)
+            case Integrated(memory=memory):
+                before, self._root = self._root, memory
+                return memory_step(before, memory, self._golds)
+            case Judged(verdict=verdict, query=query):
+                reward = REPEATED if verdict == "repeated" else judge_step(query, self._asked)
+                self._asked += [query] if query is not None else []
+                return reward
+            case _:
+                return None
+
+    def _read(self, number: int, memory: str) -> float:
+        if number != self._pass:
+            self._pass, self._current = number, self._empty
+        before, self._current = self._current, memory
+        if number == 1:
+            self._root = memory
+        return memory_step(before, memory, self._golds)
