@@ -58,9 +58,11 @@ def test_a_runbook_belongs_to_an_alert() -> None:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "README"])
-def test_a_runbook_names_settings_and_files_that_exist(name: str) -> None:
+def test_a_runbook_names_settings_services_and_files_that_exist(name: str) -> None:
     text = (ROOT / f"docs/runbooks/{name}.md").read_text()
     assert set(re.findall(r"MEMLOOP_[A-Z_]+", text)) <= settings()
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    assert set(re.findall(r"docker compose .*?\b([a-z-]+) (?:sh|python|redis-cli) ", text)) <= set(services)
     links = set(re.findall(r"\]\(([^)#]+)", text))
     assert {link for link in links if not (ROOT / "docs/runbooks" / link).exists()} == set()
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import time
@@ -56,6 +57,19 @@ def local_stack(root: Path, folder: Path, **settings: str) -> Iterator[int]:
     with _process(command, folder / "stack.log", environment | settings, cwd=root):
         _until_answers(f"http://127.0.0.1:{port}/readyz", folder / "stack.log")
         yield port
+
+
+@contextmanager
+def suspended(module: str, port: int) -> Iterator[None]:
+    """The process of ours that runs this module on this port hangs meanwhile."""
+    wanted = f"MEMLOOP_PORT={port}".encode()
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    (pid,) = [pid for pid in pids if _command(pid).endswith(f"python -m {module}") and wanted in _environment(pid)]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager
@@ -121,6 +135,21 @@ def _until_answers(url: str, log: Path) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.5)
     raise AssertionError(f"{url} did not answer within {START_S:g} s:\n{log.read_text()[-3000:]}")
+
+
+def _command(pid: int) -> str:
+    return _of(pid, "cmdline").replace(b"\0", b" ").decode().strip()
+
+
+def _environment(pid: int) -> list[bytes]:
+    return _of(pid, "environ").split(b"\0")
+
+
+def _of(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
 
 
 def _listens(port: int) -> bool:

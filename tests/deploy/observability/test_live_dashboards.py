@@ -5,11 +5,12 @@ import shutil
 import time
 import urllib.error
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from live_load import Load
-from live_stack import JOBS, Prometheus, local_stack, prometheus, trainer_exporter
+from live_stack import JOBS, Prometheus, local_stack, prometheus, suspended, trainer_exporter
 
 from deploy.observability.expressions import dashboard_expressions, recording_rules, runbook_queries
 
@@ -17,9 +18,26 @@ WINDOW = "30s"
 DEADLINE_S = 120.0
 
 
+@dataclass(frozen=True)
+class Watched:
+    """The stack under load, and the Prometheus that scrapes it."""
+
+    prometheus: Prometheus
+    store_port: int
+
+    def eventually(self, expr: str) -> bool:
+        """Whether the expression has a number above zero within the deadline."""
+        deadline = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline:
+            if any(value > 0 for value in self.prometheus.values(expr)):
+                return True
+            time.sleep(1)
+        return False
+
+
 @pytest.fixture(scope="module")
-def watched(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus that scrapes the stack under load."""
+def live(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    """Everything real, the tiny model's vLLM included."""
     if shutil.which("prometheus") is None:
         pytest.skip("there is no prometheus on the PATH (Debian: apt-get install prometheus)")
     if not (root / ".venv/bin/memloop").exists():
@@ -34,8 +52,13 @@ def watched(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pr
         targets = {job: first + offset for job, offset in JOBS.items()} | {"trainer": trainer}
         load = Load(f"http://127.0.0.1:{first}", webhook="http://127.0.0.1:9/nobody")
         with prometheus(root, folder, targets) as server, load.running():
-            yield server
+            yield Watched(server, targets["memory-store"])
     assert {status for path, status in load.statuses if path == "/v1/long-read"} >= {200, 202}, load.statuses
+
+
+@pytest.fixture(scope="module")
+def watched(live: Watched) -> Prometheus:
+    return live.prometheus
 
 
 def test_every_expression_returns_a_number(watched: Prometheus, root: Path) -> None:
@@ -65,6 +88,28 @@ def test_every_rule_is_evaluated_without_an_error(watched: Prometheus) -> None:
 def test_every_process_is_scraped(watched: Prometheus) -> None:
     targets = watched.get("targets")["activeTargets"]
     assert {target["labels"]["job"]: target["health"] for target in targets} == dict.fromkeys([*JOBS, "trainer"], "up")
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        'upstream_errors_total{job="gateway"}',
+        'longread_ended_total{outcome=~"failed|refused"}',
+        'longread_webhooks_total{outcome="failed"}',
+    ],
+)
+def test_what_fails_under_the_load_is_counted(live: Watched, failed: str) -> None:
+    assert live.eventually(f"sum({failed})")
+
+
+def test_a_store_that_hangs_raises_its_alert(live: Watched) -> None:
+    """Chats go on, without their memory."""
+    failed = "sum(memory_recall_failed_total)"
+    (before,) = live.prometheus.values(failed)
+    with suspended("memory_store.main", live.store_port):
+        assert live.eventually(f"{failed} > {before}")
+        assert live.eventually('ALERTS{alertname="RecallFailing"}')
+    assert live.eventually('sum(rate(gateway_request_seconds_count{route="/v1/chat/completions",code="200"}[30s]))')
 
 
 def _has_number(server: Prometheus, expr: str) -> bool:
