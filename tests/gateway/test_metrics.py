@@ -1,5 +1,6 @@
 """Every metric that the reference names is served by the process that feeds it, and is fed."""
 
+import math
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -148,6 +149,18 @@ async def test_every_queue_has_its_gauges_on_the_worker(stack: Stack) -> None:
         return all(f'{gauge}{{queue="{queue}"}}' in samples for gauge in gauges for queue in queues)
 
     await eventually(shown)
+
+
+async def test_what_only_workers_know_is_no_number_on_the_api(stack: Stack) -> None:
+    """A zero of the API's would say that Redis is not durable."""
+
+    async def durable() -> bool:
+        return (await stack.samples(stack.worker_url))["jobs_redis_durable"] in {0.0, 1.0}
+
+    await eventually(durable)
+    api = await stack.samples(stack.gateway.url)
+    unknown = ("jobs_redis_durable", "jobs_redis_used_bytes", "jobs_redis_limit_bytes", "job_dead_letters")
+    assert all(math.isnan(api[name]) for name in unknown)
 
 
 async def test_no_label_holds_a_user(stack: Stack) -> None:

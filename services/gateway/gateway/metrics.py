@@ -1,5 +1,6 @@
 """Every metric of the gateway and its worker, made in this one place. No label holds a user's id or text."""
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal, get_args
@@ -186,6 +187,8 @@ class Metrics:
 
     def _begin_at_zero(self) -> None:
         """A series that first appears with its first event hides that event from ``rate``."""
+        for unknown in (self.job_dead_letters, self.redis_used_bytes, self.redis_limit_bytes, self.redis_durable):
+            unknown.set(math.nan)  # until a worker has looked; the API never does
         for counter, values in (
             (self.memory_action, get_args(Action)),
             (self.memory_tool_parse, ("native", "fallback", "failed")),

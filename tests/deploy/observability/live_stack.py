@@ -64,7 +64,7 @@ def suspended(module: str, port: int) -> Iterator[None]:
     """The process of ours that runs this module on this port hangs meanwhile."""
     wanted = f"MEMLOOP_PORT={port}".encode()
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    (pid,) = [pid for pid in pids if _command(pid).endswith(f"python -m {module}") and wanted in _environment(pid)]
+    (pid,) = [pid for pid in pids if _runs(pid, module) and wanted in _of(pid, "environ").split(b"\0")]
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -137,12 +137,10 @@ def _until_answers(url: str, log: Path) -> None:
     raise AssertionError(f"{url} did not answer within {START_S:g} s:\n{log.read_text()[-3000:]}")
 
 
-def _command(pid: int) -> str:
-    return _of(pid, "cmdline").replace(b"\0", b" ").decode().strip()
-
-
-def _environment(pid: int) -> list[bytes]:
-    return _of(pid, "environ").split(b"\0")
+def _runs(pid: int, module: str) -> bool:
+    """Whether it is Python with this module, not the guard that started it."""
+    words = _of(pid, "cmdline").decode(errors="replace").split("\0")[:-1]
+    return words[1:] == ["-m", module]
 
 
 def _of(pid: int, name: str) -> bytes:

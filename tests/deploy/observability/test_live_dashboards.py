@@ -16,6 +16,20 @@ from deploy.observability.expressions import dashboard_expressions, recording_ru
 
 WINDOW = "30s"
 DEADLINE_S = 120.0
+QUIET = (
+    "ProcessDown",
+    "WorkerAbsent",
+    "RedisUnreachable",
+    "VectorsUnreachable",
+    "StoreUnreachable",
+    "EngineUnreachable",
+    "EngineDown",
+    "CircuitOpen",
+    "RedisMemoryNearLimit",
+    "RedisNotDurable",
+    "StoreFlushFailing",
+)
+"""What neither a slow machine nor the load's own failures may raise."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +116,17 @@ def test_what_fails_under_the_load_is_counted(live: Watched, failed: str) -> Non
     assert live.eventually(f"sum({failed})")
 
 
+def test_a_stack_that_is_well_raises_none_of_these_alerts(live: Watched) -> None:
+    raised = f'ALERTS{{alertname=~"{"|".join(QUIET)}"}}'
+    assert live.eventually(f"absent({raised}) and on() min(dependency_up) > 0"), live.prometheus.get(
+        "query", query=raised
+    )
+
+
 def test_a_store_that_hangs_raises_its_alert(live: Watched) -> None:
     """Chats go on, without their memory."""
     failed = "sum(memory_recall_failed_total)"
+    assert live.eventually("count(memory_recall_failed_total)")
     (before,) = live.prometheus.values(failed)
     with suspended("memory_store.main", live.store_port):
         assert live.eventually(f"{failed} > {before}")
