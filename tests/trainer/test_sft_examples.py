@@ -22,7 +22,7 @@ from trainer.sft.recipe import RecipeError, load_sft_recipe
 from trainer.tiny.chat_format import render_prompt, tool_call_text
 
 MODEL = Path("services/inference/models/memloop-tiny")
-RECIPES = sorted(Path("trainer/recipes").glob("sft-*.yaml"))
+RECIPES = sorted(Path("trainer/recipes/sft").glob("*.yaml"))
 
 
 @pytest.fixture(scope="module")
