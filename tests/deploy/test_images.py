@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-from compose_spec.models import ComposeSpecification
+from compose_spec.models import ComposeSpecification, Service
+
+from tests.deploy.stack.compose import find_compose
 
 DOCKERFILES = sorted(
     str(path.relative_to(Path(__file__).parents[2]))
@@ -47,8 +49,23 @@ def test_hadolint_has_no_complaint(root: Path, dockerfile: str) -> None:
 
 def test_the_compose_file_follows_the_specification(root: Path) -> None:
     file = yaml.safe_load((root / "docker-compose.yml").read_text())
-    ComposeSpecification.model_validate(file)  # raises on what the specification does not know
+    ComposeSpecification.model_validate(file)  # types and forms; a key that it does not know it lets pass
+    known = {field.alias or name for name, field in Service.model_fields.items()}
     assert set(file["services"]) == PROCESSES
+    assert {name: set(service) - known for name, service in file["services"].items() if set(service) - known} == {}
+
+
+@pytest.mark.parametrize("profile", ["cpu", "gpu", "external"])
+def test_compose_itself_reads_the_file_as_the_profile_means_it(root: Path, tmp_path: Path, profile: str) -> None:
+    compose = find_compose()
+    if compose is None or not compose.reads_ours:
+        pytest.skip("there is no Compose 2 here")
+    made(root, tmp_path / ".env", "--profile", profile, "--engine-url", "https://e.example/v1")
+    given = ["--project-directory", str(root), "--env-file", str(tmp_path / ".env"), "--profile", profile]
+    done = subprocess.run([*compose.command, *given, "config", "--services"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    engine = {"cpu": {"inference-cpu"}, "gpu": {"inference"}, "external": set[str]()}[profile]
+    assert set(done.stdout.split()) == PROCESSES - {"inference", "inference-cpu"} | engine
 
 
 def test_ports_are_published_on_loopback_only(services: dict[str, dict[str, Any]]) -> None:
