@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memloop.loops.steps import ChunkRead, Integrated, Judged
 from trainer.objectives.step_rewards import REPEATED, judge_step, memory_step
 from trainer.rollout.recording import Turn
+
+_MARK = re.compile(r"</?confirmed>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class _Teller:
                 return self._read(number, memory)
             case Integrated(memory=memory):
                 before, self._root = self._root, memory
-                return memory_step(before, memory, self._golds)
+                return self._gain(before, memory)
             case Judged(verdict=verdict, query=query):
                 reward = REPEATED if verdict == "repeated" else judge_step(query, self._asked)
                 self._asked += [query] if query is not None else []
@@ -55,4 +58,8 @@ class _Teller:
         before, self._current = self._current, memory
         if number == 1:
             self._root = memory
-        return memory_step(before, memory, self._golds)
+        return self._gain(before, memory)
+
+    def _gain(self, before: str, after: str) -> float:
+        """Without the marks, whose letters would stick to the words beside them."""
+        return memory_step(_MARK.sub(" ", before), _MARK.sub(" ", after), self._golds)

@@ -1,0 +1,182 @@
+"""Real verl on real Ray: two GRPO steps of each loop on the CPU, then export, then vLLM serves what was trained.
+
+One run trains all three loops, two batches of each in a row, so that Ray starts once.
+"""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from memloop.chunking import TokenizerSplitter
+from memloop.clients.engine import EngineClient
+from memloop.loops.memagent import read_document
+from memloop.profiles import load_profile
+from memloop.wire.errors import DependencyError
+from tests.dialogues.scripted import DOCUMENT, QUESTION, TINY
+from trainer.data import schemas
+from trainer.data.parquet import write_parquet
+from trainer.data.rows import AgentName
+from trainer.data.tiny_rows import tiny_rows
+from trainer.tiny.prose import book
+
+LOOPS: tuple[AgentName, ...] = ("memagent", "memreread", "memreader")
+PROMPTS, ROLLOUTS, STEPS = 4, 4, 6
+SERVING = Path(".venv/bin/python")
+"""The workspace's environment: the engine lives there."""
+RUN_TIMEOUT_S, SERVE_TIMEOUT_S = 900, 600
+pytestmark = pytest.mark.timeout(1800)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the run's metrics (``metrics.jsonl``) and its checkpoint."""
+    folder = tmp_path_factory.mktemp("run")
+    _write_rows(folder / "rows.parquet")
+    overrides = {
+        "data.train_files": folder / "rows.parquet",
+        "data.val_files": folder / "rows.parquet",
+        "data.shuffle": "false",
+        "data.train_batch_size": PROMPTS,
+        "actor_rollout_ref.actor.ppo_mini_batch_size": PROMPTS,
+        "actor_rollout_ref.actor.optim.lr": 1e-3,
+        "actor_rollout_ref.rollout.n": ROLLOUTS,
+        "algorithm.rollout_correction.bypass_mode": "false",
+        "memloop.updates": 2,
+        "trainer.total_training_steps": STEPS,
+        "trainer.val_before_train": "false",
+        "trainer.test_freq": -1,
+        "trainer.save_freq": STEPS,
+        "trainer.default_local_dir": folder / "checkpoints",
+        "trainer.logger": "[file,tensorboard]",
+    }
+    environment = {"VERL_FILE_LOGGER_PATH": str(folder / "metrics.jsonl"), "TENSORBOARD_DIR": str(folder / "board")}
+    command = ["train", "--recipe", "trainer/recipes/tiny-memagent-cpu.yaml"]
+    _trainer([*command, *(f"{key}={value}" for key, value in overrides.items())], environment, RUN_TIMEOUT_S)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(trained: Path) -> Path:
+    """The last checkpoint as Hugging Face files."""
+    checkpoint = trained / "checkpoints" / f"global_step_{STEPS}"
+    out = trained / "exported"
+    command = ["export", "--checkpoint", str(checkpoint), "--base", str(TINY), "--profile", "tiny", "--out", str(out)]
+    _trainer(command, {}, 300)
+    return out
+
+
+def test_every_loop_makes_two_steps_with_gradients(trained: Path) -> None:
+    steps = _metrics(trained)
+    assert len(steps) == STEPS
+    assert all(step["memloop/rollouts"] == PROMPTS * ROLLOUTS for step in steps)
+    for number, loop in enumerate(LOOPS):
+        of_loop = steps[2 * number : 2 * number + 2]
+        assert all(step["actor/grad_norm"] > 0 for step in of_loop), (loop, of_loop)
+
+
+def test_weights_reach_the_rollout_after_every_step(trained: Path, exported: Path) -> None:
+    """The rollout's log-probabilities stay the trainer's, while the policy moves much further than they differ."""
+    steps = _metrics(trained)
+    assert all(step["training/off_policy/trajectory_staleness/max"] == 0 for step in steps)
+    assert max(step["training/rollout_probs_diff_max"] for step in steps) < 1e-3
+    before, after = load_file(TINY / "model.safetensors"), load_file(exported / "model.safetensors")
+    moved = max(float((after[name].float() - before[name].float()).abs().max()) for name in before)
+    assert moved > 1e-3
+
+
+def test_the_run_writes_tensorboard_files(trained: Path) -> None:
+    assert list((trained / "board").rglob("events.out.tfevents.*"))
+
+
+def test_an_export_keeps_tokenizer_and_template_and_says_what_it_is(exported: Path) -> None:
+    for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "config.json"):
+        assert (exported / name).read_bytes() == (TINY / name).read_bytes()
+    record = json.loads((exported / "export.json").read_text("utf-8"))
+    assert (record["step"], record["dtype"]) == (STEPS, "bfloat16")
+    assert record["profile_hash"] == load_profile("tiny").content_hash
+    assert {weight.dtype for weight in load_file(exported / "model.safetensors").values()} == {torch.bfloat16}
+
+
+async def test_vllm_serves_the_exported_checkpoint_to_the_loop(exported: Path) -> None:
+    profile = load_profile("tiny")
+    chunks = TokenizerSplitter((exported / "tokenizer.json").read_bytes()).split(DOCUMENT, chunk_tokens=256)
+    with _serving(exported) as url:
+        async with EngineClient(url, model="memloop-tiny") as engine:
+            await _until_up(engine)
+            result = await read_document(QUESTION, chunks, model=engine, profile=profile)
+    assert result.usage.llm_calls == len(chunks) + 1
+    assert result.boxed
+
+
+def _write_rows(file: Path) -> None:
+    rng, profile, prose = random.Random(0), load_profile("tiny"), book("train")
+    rows = [
+        row for loop in LOOPS for row in islice(tiny_rows(rng, loop, profile, prose, chunks=2), STEPS // 3 * PROMPTS)
+    ]
+    write_parquet(rows, file, schemas.WRITING)
+
+
+def _metrics(trained: Path) -> list[dict[str, Any]]:
+    lines = (trained / "metrics.jsonl").read_text("utf-8").splitlines()
+    return [entry["data"] for entry in map(json.loads, lines) if "actor/grad_norm" in entry["data"]]
+
+
+def _trainer(arguments: list[str], environment: dict[str, str], timeout_s: float) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "trainer", *arguments],
+        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+@contextmanager
+def _serving(checkpoint: Path) -> Generator[str]:
+    assert SERVING.exists(), "`make setup` first: the engine lives in the workspace's environment"
+    port, engine_port = _free_port(), _free_port()
+    environment = {
+        "MEMLOOP_MODEL": "memloop-tiny",
+        "MEMLOOP_MODEL_PATH": str(checkpoint),
+        "MEMLOOP_PORT": str(port),
+        "MEMLOOP_ENGINE_PORT": str(engine_port),
+        "VLLM_NO_USAGE_STATS": "1",
+    }
+    launcher = subprocess.Popen([SERVING, "-m", "inference.main"], env={**os.environ, **environment})
+    try:
+        yield f"http://127.0.0.1:{engine_port}/v1"
+    finally:
+        launcher.terminate()
+        launcher.wait(60)
+
+
+async def _until_up(engine: EngineClient) -> None:
+    deadline = time.monotonic() + SERVE_TIMEOUT_S
+    while True:
+        try:
+            return await engine.check()
+        except DependencyError:
+            assert time.monotonic() < deadline
+            time.sleep(1)  # noqa: ASYNC251 -- nothing else runs here
+
+
+def _free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
