@@ -266,3 +266,13 @@ async def test_without_redis_every_call_is_an_outage() -> None:
             await queue.take("one", block_ms=10)
         with pytest.raises(DependencyError):
             await submit(queue, "a")
+
+
+async def test_jobs_that_are_gone_leave_a_long_index(queue: LaneQueue, redis: Redis) -> None:
+    old = [f"old{number}" for number in range(100)]
+    await submit(queue, *old)
+    await redis.delete(*(part(redis).job(job_id) for job_id in old))
+    await submit(queue, *(f"new{number}" for number in range(40)))
+    left = await command(redis, "ZRANGE", index(queue), "0", "-1")
+    assert len(left) < 112
+    assert sum(id_.startswith(b"new") for id_ in left) == 40

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -326,3 +326,16 @@ async def test_a_redis_that_restarts_in_the_middle_loses_no_job() -> None:
 )
 def test_what_counts_as_an_outage(error: Exception, outage: bool) -> None:
     assert is_outage(error) is outage
+
+
+async def test_a_ticket_that_a_stopping_worker_gets_goes_to_another_at_once(queue: LaneQueue) -> None:
+    patient = replace(QUICK, lease_s=30, idle_s=30, poll_s=1.0)
+    handler, stop = Handler(), asyncio.Event()
+    stopping = asyncio.create_task(Runner(queue, handler, patient, consumer="one").run(stop))
+    await asyncio.sleep(0.3)  # it waits for tickets by now
+    stop.set()
+    await submit(queue, "job")
+    await stopping
+    assert handler.runs == {}
+    async with running(queue, handler, options=patient, consumer="two"):
+        await eventually(lambda: handler.runs == {"job": 1}, timeout_s=3)

@@ -1,0 +1,97 @@
+"""What is particular to a Redis Cluster, on a real one of six processes; ``make test-cluster`` runs the suites too."""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+
+import pytest
+from redis.asyncio import Redis
+
+from gateway.handling import Ending, Hold
+from gateway.jobs import Jobs
+from gateway.lanes import Lease
+from gateway.redis_state import redis_state
+from gateway.runner import Runner, RunnerOptions
+from memloop.service.redis_link import TAGS, primaries
+from memloop.wire.errors import MemloopError
+from memloop.wire.memory import Namespace
+from tests.fakes.redis_cluster import RedisClusterServers
+from tests.gateway.redis_view import connected, keys
+from tests.gateway.rig import eventually, turns
+
+OPTIONS = RunnerOptions(concurrency=4, lease_s=5, idle_s=5, attempts=3, poll_s=0.2)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RedisClusterServers]:
+    servers = RedisClusterServers.start()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture
+async def redis(cluster: RedisClusterServers) -> AsyncIterator[Redis]:
+    cluster.flush()
+    async with connected(cluster.url) as client:
+        yield client
+
+
+class Handler:
+    """Ends each job at once, and counts."""
+
+    def __init__(self) -> None:
+        self.runs: Counter[str] = Counter()
+
+    async def run(self, lease: Lease, hold: Hold) -> Ending:
+        del hold
+        self.runs[lease.job_id] += 1
+        return Ending("completed", "{}")
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+        raise AssertionError(lease.job_id)
+
+    async def cancelled(self, lease: Lease) -> Ending:
+        raise AssertionError(lease.job_id)
+
+
+async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_once(
+    redis: Redis, cluster: RedisClusterServers
+) -> None:
+    jobs, handler, stop = Jobs(redis), Handler(), asyncio.Event()
+    users = [Namespace(tenant="t", user_id=f"user{number}") for number in range(60)]
+    ids = [await jobs.enqueue_memory_write(user, turns("I like tea.")) for user in users]
+    assert {key.split("}")[0].split("{")[1] for key in await keys(redis, "*:job:*")} == set(TAGS)
+    assert all(int(cluster.ask(number, "DBSIZE")) > 0 for number in cluster.primaries())
+    assert (await jobs.memory.depth()).jobs == len(ids)
+    async with asyncio.TaskGroup() as group:
+        for name in ("one", "two"):
+            group.create_task(Runner(jobs.memory, handler, OPTIONS, consumer=name).run(stop))
+        await eventually(lambda: len(handler.runs) == len(ids), timeout_s=30)
+        stop.set()
+    assert handler.runs == Counter(ids)
+
+
+async def test_the_reply_of_a_cancelled_command_reaches_nobody_else(redis: Redis) -> None:
+    for number in range(40):
+        await redis.set(f"key{number}", number)
+
+    async def ask(number: int) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(random.uniform(0.0001, 0.004)):
+                assert int(await redis.get(f"key{number}") or -1) == number
+
+    ends_at = time.monotonic() + 1.0
+    while time.monotonic() < ends_at:
+        await asyncio.gather(*(ask(number) for number in range(40)))
+    assert [int(await redis.get(f"key{number}") or -1) for number in range(40)] == list(range(40))
+
+
+async def test_every_primary_is_found_and_asked_how_full_it_is(redis: Redis, cluster: RedisClusterServers) -> None:
+    addresses = await primaries(cluster.url)
+    assert [address.port for address in addresses] == [cluster.servers[number].port for number in (0, 1, 2)]
+    state = await redis_state(redis)
+    assert state.used_bytes > 0
+    assert state.durable is False
