@@ -101,7 +101,7 @@ test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read
 .PHONY: test-cluster test-rolling
 CLUSTER_TESTS := $(addprefix tests/gateway/test_,$(addsuffix .py,lanes runner service_tiers rate_limits idempotency keys audit \
   checkpoints files reads read_options webhooks dead_letters long_read_routes long_read_background memory_routes memory_writes \
-  concurrent_writes direct_writes erase_leaves_nothing jobs_on_real_store publishing chat_write stored_texts worker_kill)) \
+  concurrent_writes direct_writes erase_leaves_nothing jobs_on_real_store publishing chat_write stored_texts traces worker_kill)) \
   tests/memory_store/test_buffers_and_fencing.py
 test-cluster: $(READY) ## queues, limits, keys, files, reads and buffers on a real Redis Cluster of six processes, and a primary's death
 	$(BIN)/pytest -m "not slow" --redis-cluster $(CLUSTER_TESTS)

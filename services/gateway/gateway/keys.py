@@ -177,3 +177,23 @@ def idempotency_of(digest: str) -> str:
 def mcp_call(digest: str) -> str:
     """Which read a call of an MCP session runs."""
     return f"memloop:mcp:{digest}"
+
+
+def trace_switch(tenant: str) -> str:
+    """Whether the tenant's traces are kept; all names of a tenant's traces have its own tag."""
+    return f"memloop:traces:{{{tenant}}}:on"
+
+
+def traces_of(tenant: str) -> str:
+    """The sorted set of the tenant's traces by time."""
+    return f"memloop:traces:{{{tenant}}}:all"
+
+
+def traces_of_user(tenant: str, user_id: str) -> str:
+    """The sorted set of the traces of a user's writes by time."""
+    return f"memloop:traces:{{{tenant}}}:of:{user_id}"
+
+
+def trace_body(tenant: str, trace_id: str) -> str:
+    """The hash of a trace."""
+    return f"memloop:traces:{{{tenant}}}:trace:{trace_id}"

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
+from gateway.keys import trace_body, trace_switch, traces_of, traces_of_user
 from gateway.lua import Script, redis_errors, text
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import TraceSettings
@@ -17,36 +18,28 @@ from memloop.wire.traces import TraceSettings
 _NOBODY: Final = ""
 
 _KEEP = """
--- KEYS: switch, index, body, the user's index; ARGV: id, ms, trace, agent, run, keep ms, cap, body prefix, user or ''
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+-- KEYS: switch, index, body, the user's index; ARGV: id, ms, trace, agent, run, keep ms, cap, user or ''
+-- 'off', or 'kept' and the ids that are over the cap: their bodies are the caller's to delete
+if redis.call('EXISTS', KEYS[1]) == 0 then return {'off'} end
 redis.call('HSET', KEYS[3], 'trace', ARGV[3], 'agent_id', ARGV[4], 'run_id', ARGV[5])
 redis.call('PEXPIRE', KEYS[3], ARGV[6])
 redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
-if ARGV[9] ~= '' then
+if ARGV[8] ~= '' then
   redis.call('ZADD', KEYS[4], ARGV[2], ARGV[1])
   redis.call('PEXPIRE', KEYS[4], ARGV[6])
 end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[2] - ARGV[6])) do
   redis.call('ZREM', KEYS[2], id)
 end
-local over = redis.call('ZCARD', KEYS[2]) - ARGV[7]
+local told, over = {'kept'}, redis.call('ZCARD', KEYS[2]) - ARGV[7]
 if over > 0 then
   for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, over - 1)) do
-    redis.call('DEL', ARGV[8] .. id)
     redis.call('ZREM', KEYS[2], id)
+    table.insert(told, id)
   end
 end
-return 1
-"""
-
-_FORGET_ALL = """
--- KEYS: switch, index; ARGV: body prefix
-redis.call('DEL', KEYS[1])
-local ids = redis.call('ZRANGE', KEYS[2], 0, -1)
-for _, id in ipairs(ids) do redis.call('DEL', ARGV[1] .. id) end
-redis.call('DEL', KEYS[2])
-return #ids
+return told
 """
 
 
@@ -58,51 +51,59 @@ class TraceRecords:
         self._keep_ms = int(keep_s * 1000)
         self._most = most
         self._keep = Script(redis, _KEEP)
-        self._forget_all = Script(redis, _FORGET_ALL)
 
     async def enabled(self, tenant: str) -> bool:
         """Whether the tenant's traces are to be kept."""
         with redis_errors():
-            return bool(await self._redis.exists(_switch(tenant)))
+            return bool(await self._redis.exists(trace_switch(tenant)))
 
     async def enable(self, tenant: str) -> None:
         """Keep traces from now on."""
         with redis_errors():
-            await self._redis.set(_switch(tenant), "1")
+            await self._redis.set(trace_switch(tenant), "1")
 
     async def disable(self, tenant: str) -> int:
         """Keep none any more, and delete those that are kept; how many."""
-        return await self._forget_all.number([_switch(tenant), _index(tenant)], [_body(tenant, "")])
+        with redis_errors():
+            await self._redis.delete(trace_switch(tenant))  # first: from now on none is added
+            found: Any = await self._redis.zrange(traces_of(tenant), 0, -1)  # pyright: ignore[reportUnknownMemberType]
+            bodies = [trace_body(tenant, text(id_)) for id_ in cast(list[object], found)]
+            await self._redis.delete(traces_of(tenant), *bodies)
+        return len(bodies)
 
     async def settings(self, tenant: str) -> TraceSettings:
         """The switch as it stands, and how many traces are kept."""
-        kept = len(await self._ids(_index(tenant)))
+        kept = len(await self._ids(traces_of(tenant)))
         return TraceSettings(tenant=tenant, enabled=await self.enabled(tenant), kept=kept, keep_s=self._keep_ms // 1000)
 
     async def keep(self, trace_id: str, trace: str, *, tenant: str, namespace: Namespace | None) -> bool:
         """Keep a trace (JSON) in the place of one with its id; False when the tenant's switch is off by now."""
         user = namespace.user_id if namespace else _NOBODY
         agent, run = (namespace.agent_id or "", namespace.run_id or "") if namespace else ("", "")
-        keys = [_switch(tenant), _index(tenant), _body(tenant, trace_id), _of_user(tenant, user)]
+        keys = [trace_switch(tenant), traces_of(tenant), trace_body(tenant, trace_id), traces_of_user(tenant, user)]
         now_ms = int(time.time() * 1000)
-        args = [trace_id, now_ms, trace, agent, run, self._keep_ms, self._most, _body(tenant, ""), user]
-        return await self._keep.number(keys, args) == 1
+        args = [trace_id, now_ms, trace, agent, run, self._keep_ms, self._most, user]
+        outcome, *over = await self._keep.rows(keys, args)
+        if over:
+            with redis_errors():
+                await self._redis.delete(*(trace_body(tenant, id_) for id_ in over))
+        return outcome == "kept"
 
     async def all(self, tenant: str) -> AsyncGenerator[str]:
         """The tenant's traces, oldest first, each as JSON."""
-        for id_ in await self._ids(_index(tenant)):
+        for id_ in await self._ids(traces_of(tenant)):
             with redis_errors():
-                raw = await self._redis.hget(_body(tenant, id_), "trace")
+                raw = await self._redis.hget(trace_body(tenant, id_), "trace")
             if raw is not None:
                 yield text(raw)
 
     async def forget(self, namespace: Namespace) -> int:
         """Delete the traces of the namespace's writes; how many."""
-        tenant, of_user = namespace.tenant, _of_user(namespace.tenant, namespace.user_id)
+        tenant, of_user = namespace.tenant, traces_of_user(namespace.tenant, namespace.user_id)
         gone = 0
         for id_ in await self._ids(of_user):
             with redis_errors():
-                found = await self._redis.hmget(_body(tenant, id_), ["agent_id", "run_id"])
+                found = await self._redis.hmget(trace_body(tenant, id_), ["agent_id", "run_id"])
             agent, run = ("" if value is None else text(value) for value in found)
             if namespace.agent_id in (None, agent) and namespace.run_id in (None, run):
                 gone += await self.forget_one(tenant, id_)
@@ -113,27 +114,11 @@ class TraceRecords:
     async def forget_one(self, tenant: str, trace_id: str) -> int:
         """Delete one trace, if it is there; how many."""
         with redis_errors():
-            await self._redis.zrem(_index(tenant), trace_id)
-            return int(await self._redis.delete(_body(tenant, trace_id)))
+            await self._redis.zrem(traces_of(tenant), trace_id)
+            return int(await self._redis.delete(trace_body(tenant, trace_id)))
 
     async def _ids(self, index: str) -> list[str]:
         oldest = int(time.time() * 1000) - self._keep_ms
         with redis_errors():
             found: Any = await self._redis.zrangebyscore(index, oldest, "+inf")  # pyright: ignore[reportUnknownMemberType]
         return [text(id_) for id_ in cast(list[object], found)]
-
-
-def _switch(tenant: str) -> str:
-    return f"memloop:traces:{{{tenant}}}:on"
-
-
-def _index(tenant: str) -> str:
-    return f"memloop:traces:{{{tenant}}}:all"
-
-
-def _of_user(tenant: str, user_id: str) -> str:
-    return f"memloop:traces:{{{tenant}}}:of:{user_id}"
-
-
-def _body(tenant: str, trace_id: str) -> str:
-    return f"memloop:traces:{{{tenant}}}:trace:{trace_id}"
