@@ -17,9 +17,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from memloop.ports import Completion, Prompt
-from memloop.wire.chat import ChatMessage
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Usage
+from trainer.chat_template import template_messages
 
 
 class TransformersModel:
@@ -72,7 +72,7 @@ class TransformersModel:
 
     def _inputs(self, prompt: Prompt) -> Any:
         return self._tokenizer.apply_chat_template(
-            [_message(message) for message in prompt.messages],
+            template_messages(prompt),
             tools=list(prompt.tools) or None,
             enable_thinking=prompt.thinking,
             add_generation_prompt=True,
@@ -83,10 +83,6 @@ class TransformersModel:
     def _ends(self) -> set[int]:
         ends: int | list[int] = self._model.generation_config.eos_token_id
         return set(ends) if isinstance(ends, list) else {ends}
-
-
-def _message(message: ChatMessage) -> dict[str, Any]:
-    return message.model_dump(mode="json", exclude_none=True)
 
 
 def _decoding(prompt: Prompt) -> dict[str, Any]:
