@@ -1,5 +1,7 @@
 """A real Redis Cluster of six processes on the loopback: three primaries, each with a replica."""
 
+import random
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,12 +9,13 @@ from typing import Any, cast
 
 from redis import Redis
 
-from tests.fakes.redis_server import NoRedisServer, RedisServer, free_port
+from tests.fakes.redis_server import NoRedisServer, RedisServer
 
 SLOTS = 16384
 _PRIMARIES = 3
 _NODE_TIMEOUT_MS = 1000
 _BUS_OFFSET = 10_000
+_PORTS = (10_500, 22_500)
 _TIMEOUT_S = 30.0
 _POLL_S = 0.05
 
@@ -108,7 +111,17 @@ class RedisClusterServers:
 
 
 def _port() -> int:
-    """A free port that leaves one for the cluster's bus, 10,000 above."""
-    while (port := free_port()) + _BUS_OFFSET > 65_535:
-        pass
-    return port
+    """A free port that leaves one for the cluster's bus, 10,000 above: both below those that clients get."""
+    while True:
+        port = random.randrange(*_PORTS)
+        if _is_free(port) and _is_free(port + _BUS_OFFSET):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
