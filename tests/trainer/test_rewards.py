@@ -84,6 +84,12 @@ def test_gold_may_accept_more_than_one_action() -> None:
     )
 
 
+def test_the_gold_of_a_row_is_its_action_and_then_its_memories() -> None:
+    assert Gold.told(["add", "a", "b"]) == Gold(("add",), ("a", "b"))
+    with pytest.raises(ValueError, match="without gold"):
+        Gold.told([])
+
+
 def test_rambling_costs_up_to_its_weight() -> None:
     long = result(BufferTurns("later"), "buffer", output_tokens=150)
     reward = memreader_reward(long, Gold(("buffer",)), weights=Weights(free_tokens=100))

@@ -26,8 +26,15 @@ from memloop.wire.memory import Action, DecisionRecord
 class Gold:
     """What a perfect writer does: any of ``actions``, and for an add these memories."""
 
-    actions: tuple[Action, ...]
+    actions: tuple[str, ...]
     memories: tuple[str, ...] = ()
+
+    @classmethod
+    def told(cls, words: Sequence[str]) -> Gold:
+        """Of a row's ground truth: the action, then the memories. Raises ValueError without words."""
+        if not words:
+            raise ValueError("a decision without gold has no reward")
+        return cls((words[0],), tuple(words[1:]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from memloop.loops.decisions import DecisionResult
 from memloop.loops.memagent import read_document
 from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
@@ -13,6 +14,7 @@ from memloop.profiles import Profile
 from trainer.decisions import told_by
 from trainer.memories import HeldMemories
 from trainer.objectives.answer_reward import answer_reward
+from trainer.objectives.memreader_reward import Gold, memreader_reward
 from trainer.rollout.recording import RecordingModel, Turn
 from trainer.rollout.settings import LoopName, LoopSettings
 from trainer.rollout.tasks import DecideTask, ReadTask
@@ -76,5 +78,9 @@ class LoopRunner:
             max_turns=self.settings.max_searches,
             report=model.report,
         )
-        reward = float(told_by(result.decision) == task.gold)
-        return Session(tuple(model.turns), tuple(facts_of(model.turns)), reward)
+        return Session(tuple(model.turns), tuple(facts_of(model.turns)), self._decision_reward(result, task.gold))
+
+    def _decision_reward(self, result: DecisionResult, gold: tuple[str, ...]) -> float:
+        if self.settings.decisions == "exact":
+            return float(told_by(result.decision) == gold)
+        return memreader_reward(result, Gold.told(gold)).total

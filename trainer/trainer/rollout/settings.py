@@ -16,13 +16,15 @@ class LoopSettings(BaseModel):
 
     ``profile`` is a built-in one or a folder, the one that the trained model will be served with. ``updates`` is the
     number of optimizer steps for each batch of rollouts, however many turns these have. ``objective`` is one of
-    :mod:`trainer.objectives`; ``normalise_by_std`` is for grpo, ``train_final`` for amortised.
+    :mod:`trainer.objectives`; ``reward`` judges answers, ``decisions`` the memory writer's: as right or wrong, or in
+    parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo, ``train_final`` for amortised.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     profile: str = "default"
     reward: AnswerScore = "strict"
+    decisions: Literal["exact", "graded"] = "exact"
     objective: Literal["grpo", "amortised", "rea-grpo"] = "grpo"
     normalise_by_std: bool = False
     train_final: bool = True
