@@ -146,7 +146,7 @@ async def test_a_deadline_in_the_middle_of_a_call_stops_the_call_and_answers_fro
                 await asyncio.sleep(30)
             return await ScriptedModel([f"reply {self.calls}"]).complete(prompt)
 
-    record, _ = await read(redis_url, job(deadline_s=0.2), Slow(), started_at=time.time())
+    record, _ = await read(redis_url, job(deadline_s=1.0), Slow(), started_at=time.time())
     assert (record.status, record.memory, record.output_text) == ("incomplete", "reply 1", "reply 3")
 
 
