@@ -21,6 +21,8 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
     "log_level": ({"MEMLOOP_LOG_LEVEL": "loud"}, "MEMLOOP_LOG_LEVEL: Input should be"),
     "max_body_bytes": ({"MEMLOOP_MAX_BODY_BYTES": "0"}, "MEMLOOP_MAX_BODY_BYTES: Input should be greater than 0"),
     "write_timeout_s": ({"MEMLOOP_WRITE_TIMEOUT_S": "0"}, "MEMLOOP_WRITE_TIMEOUT_S: Input should be greater than 0"),
+    "drain_s": ({"MEMLOOP_DRAIN_S": "-1"}, "MEMLOOP_DRAIN_S: Input should be greater than or equal to 0"),
+    "stop_grace_s": ({"MEMLOOP_STOP_GRACE_S": "0"}, "MEMLOOP_STOP_GRACE_S: Input should be greater than or equal to 1"),
     "model": ({"MEMLOOP_MODEL": "nope"}, "MEMLOOP_MODEL=nope is no folder, no hub id, and none of"),
     "model_path": ({"MEMLOOP_MODEL_PATH": "/nowhere"}, "/nowhere is no checkpoint"),
     "models_file": ({"MEMLOOP_MODELS_FILE": "/nowhere.toml"}, "/nowhere.toml: "),
