@@ -12,7 +12,7 @@ from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, Gateway, running_gateway
 
 pytestmark = pytest.mark.engine
-_CLIENTS = 6
+_CLIENTS = 16  # as many as run at once: a step of the engine then takes long enough to leave in its middle
 _TOKENS_EACH = 1800
 _GONE_WITHIN_S = 2.0
 
