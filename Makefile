@@ -53,10 +53,17 @@ $(SGLANG): requirements/sglang.lock | $(READY)
 # Most tests wait for a process: three side by side keep two cores busy. One thread each, or torch's would fight over them.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-loadscope-reorder
 
-test: $(READY) $(SGLANG) ## all checks and all tests, the real engine included
+TWO_AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
+
+# The trainer's tests train on one core; the others wait more than they work.
+test: ## all checks and all tests, the real engine and real verl included
+	$(TWO_AT_ONCE) setup setup-trainer
 	$(MAKE) --no-print-directory lint
+	$(TWO_AT_ONCE) test-workspace test-trainer
+
+.PHONY: test-workspace
+test-workspace: $(READY) $(SGLANG)
 	$(PYTEST) -m "not slow"
-	$(MAKE) --no-print-directory test-trainer
 
 check: $(READY) $(SGLANG) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
 
