@@ -55,11 +55,11 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-load
 
 TWO_AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 
-# The trainer's tests train on one core; the others wait more than they work.
+# What watches no clock runs beside each other; the workspace's tests have the machine for themselves.
 test: ## all checks and all tests, the real engine and real verl included
 	$(TWO_AT_ONCE) setup setup-trainer
-	$(MAKE) --no-print-directory lint
-	$(TWO_AT_ONCE) test-workspace test-trainer
+	$(TWO_AT_ONCE) lint test-trainer
+	$(MAKE) --no-print-directory test-workspace
 
 .PHONY: test-workspace
 test-workspace: $(READY) $(SGLANG)
