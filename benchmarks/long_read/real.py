@@ -20,6 +20,7 @@ from benchmarks.long_read_strategies.engine import MODEL
 AT_ONCE: Final = 32
 _SAMPLE_S: Final = 0.2
 _STOPS: Final = 5
+_CONFIRM: Final = 5
 _RUNNING: Final = "vllm:num_requests_running"
 _WAITING: Final = "vllm:num_requests_waiting"
 _BUSY_S: Final = "vllm:e2e_request_latency_seconds_sum"
@@ -101,8 +102,8 @@ class Reader:
         await _until(lambda: self.client.progress(read_id), lambda done: done >= 3)
         began = now_s()
         await self.client.cancel(read_id)
-        await _until(lambda: self.gauges.value(_RUNNING), lambda running: running == 0, confirm=_STOPS)
-        return now_s() - began - _STOPS * _SAMPLE_S / 4
+        await _until(lambda: self.gauges.value(_RUNNING), lambda running: running == 0, confirm=_CONFIRM)
+        return now_s() - began - _CONFIRM * _SAMPLE_S / 4
 
     async def _begin(self, mark: str) -> str:
         reading = self.reading
@@ -131,7 +132,7 @@ async def measured(engine_url: str, *, tokens: int, seed: int) -> dict[str, obje
     async with reader_on(engine_url, reading) as reader:
         alone = await reader.alone()
         many = await reader.many()
-        stops = [await reader.stop_s() for _ in range(5)]
+        stops = [await reader.stop_s() for _ in range(_STOPS)]
     return {**alone, "right": alone["answer"] == made.answer, **many, "stop_s_worst": round(max(stops), 2)}
 
 
