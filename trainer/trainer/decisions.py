@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from memloop.loops.decisions import AddMemories, BufferTurns, Decision, IgnoreTurns
+from memloop.loops.decisions import AddMemories, Decision
 
 
 def told_by(decision: Decision) -> tuple[str, ...]:
     """Its kind, and what it stores."""
-    match decision:
-        case AddMemories(drafts=drafts):
-            return ("add", *(draft.value for draft in drafts))
-        case BufferTurns():
-            return ("buffer",)
-        case IgnoreTurns():
-            return ("ignore",)
-        case _:
-            return ("invalid",)
+    stored = decision.drafts if isinstance(decision, AddMemories) else ()
+    return (decision.action, *(draft.value for draft in stored))

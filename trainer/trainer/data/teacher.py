@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, InvalidOutput
+from memloop.loops.decisions import BufferTurns, DecisionResult, InvalidOutput
 from memloop.loops.journal import Journaled, dump_completion, load_completion
 from memloop.loops.memreader import decide
 from memloop.ports import ChatModel, Completion, Prompt, Recalled
@@ -168,6 +168,5 @@ def _source(turn: Turn, names: list[str]) -> Source:
 
 
 def _new(result: DecisionResult, name: str, at: datetime | None) -> tuple[Recalled, ...]:
-    drafts = result.decision.drafts if isinstance(result.decision, AddMemories) else ()
     when = at or datetime.min.replace(tzinfo=UTC)
-    return tuple(Recalled(f"{name}/{number}", draft.value, when) for number, draft in enumerate(drafts))
+    return tuple(Recalled(f"{name}/{number}", draft.value, when) for number, draft in enumerate(result.drafts))

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memloop.loops.decisions import AddMemories, BufferTurns, Decision, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.decisions import DecisionResult, InvalidOutput
 from memloop.scoring.lenient import token_f1
-from memloop.wire.memory import Action, DecisionRecord
+from memloop.wire.memory import DecisionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ _DEFAULT = Weights()
 
 def memreader_reward(result: DecisionResult, gold: Gold, *, weights: Weights = _DEFAULT) -> MemReaderReward:
     """The reward of one run of the loop, −``weights.overlong`` to 1."""
-    drafts = [draft.value for draft in result.decision.drafts] if isinstance(result.decision, AddMemories) else []
+    drafts = [draft.value for draft in result.drafts]
     valid = not isinstance(result.decision, InvalidOutput)
-    action = float(_action(result.decision) in gold.actions)
+    action = float(result.decision.action in gold.actions)
     extraction = extraction_f1(drafts, gold.memories)
     form = format_share(result.records)
     overlong = _overlong(result, weights.free_tokens)
@@ -100,15 +100,3 @@ def format_share(records: Sequence[DecisionRecord]) -> float:
 def _overlong(result: DecisionResult, free_tokens: int) -> float:
     mean = result.usage.output_tokens / max(result.usage.llm_calls, 1)
     return min(max(mean / free_tokens - 1.0, 0.0), 1.0)
-
-
-def _action(decision: Decision) -> Action:
-    match decision:
-        case AddMemories():
-            return "add"
-        case BufferTurns():
-            return "buffer"
-        case IgnoreTurns():
-            return "ignore"
-        case InvalidOutput():
-            return "invalid"

@@ -1,15 +1,16 @@
 """What the memory writer may decide. The loop only decides; its host applies the decision."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from memloop.wire.memory import DecisionRecord, MemoryDraft, Usage
+from memloop.wire.memory import Action, DecisionRecord, MemoryDraft, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class AddMemories:
     """Store these, at least one."""
 
+    action: ClassVar[Action] = "add"
     drafts: tuple[MemoryDraft, ...]
     summary: str
 
@@ -18,6 +19,7 @@ class AddMemories:
 class BufferTurns:
     """Keep the turns and present them again with the next ones."""
 
+    action: ClassVar[Action] = "buffer"
     reason: str
 
 
@@ -25,6 +27,7 @@ class BufferTurns:
 class IgnoreTurns:
     """Nothing is worth keeping."""
 
+    action: ClassVar[Action] = "ignore"
     reason: str
 
 
@@ -32,6 +35,7 @@ class IgnoreTurns:
 class InvalidOutput:
     """The model gave no valid call, and a repair turn did not help. ``raw`` is its last reply, for debugging."""
 
+    action: ClassVar[Action] = "invalid"
     problem: str
     raw: str
 
@@ -46,3 +50,8 @@ class DecisionResult:
     decision: Decision
     records: tuple[DecisionRecord, ...]
     usage: Usage
+
+    @property
+    def drafts(self) -> tuple[MemoryDraft, ...]:
+        """What the decision stores."""
+        return self.decision.drafts if isinstance(self.decision, AddMemories) else ()

@@ -15,7 +15,7 @@ from memloop.loops.tools import InvalidArguments, check_drafts
 from memloop.ports import ChatModel, Completion, Report, discard
 from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
-from memloop.wire.memory import Action, DecisionRecord, Source, Usage
+from memloop.wire.memory import DecisionRecord, Source, Usage
 
 _NOTHING = "nothing worth keeping"
 
@@ -57,7 +57,7 @@ def _understood(completion: Completion) -> _Understood:
     found = find_memory_list(completion)
     decision = _decision(found, raw=spoken.text)
     record = DecisionRecord(
-        action=_action(decision),
+        action=decision.action,
         reason=_reason(decision),
         reasoning=spoken.reasoning,
         parse_path=found.path if isinstance(found, FoundList) else "failed",
@@ -82,16 +82,6 @@ def _repair(rejected: InvalidOutput) -> tuple[ChatMessage, ...]:
     """The reply as the model sees it again, and what was wrong with it."""
     text = f"Not usable: {neutralise(rejected.problem)}. Nothing was stored. Reply with the JSON object alone."
     return rejected_reply(rejected.raw), ChatMessage(role="user", content=text)
-
-
-def _action(decision: Decision) -> Action:
-    match decision:
-        case AddMemories():
-            return "add"
-        case InvalidOutput():
-            return "invalid"
-        case _:
-            return "ignore"
 
 
 def _reason(decision: Decision) -> str:

@@ -10,11 +10,11 @@ import orjson
 from gateway.traces.capture import Heard
 from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import NewRedactor, redacted
-from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns
+from memloop.loops.decisions import DecisionResult, InvalidOutput
 from memloop.loops.results import ReadResult
 from memloop.ports import total
 from memloop.wire.errors import DependencyError
-from memloop.wire.memory import Action, Namespace, Source
+from memloop.wire.memory import Namespace, Source
 from memloop.wire.traces import Trace, TracedAnswer
 
 _LOG = logging.getLogger(__name__)
@@ -50,10 +50,8 @@ class TraceKeeper:
         served: "Served",
     ) -> None:
         """Keep a decision, unless it was no usable one."""
-        action = _action(result)
-        if action is None:
+        if isinstance(result.decision, InvalidOutput):
             return
-        drafts = result.decision.drafts if isinstance(result.decision, AddMemories) else ()
         trace = Trace(
             id=trace_id,
             kind="memory_write",
@@ -65,8 +63,8 @@ class TraceKeeper:
             usage=result.usage,
             turns=tuple(turns),
             found=tuple(heard.found.values()),
-            action=action,
-            memories=tuple(draft.value for draft in drafts),
+            action=result.decision.action,
+            memories=tuple(draft.value for draft in result.drafts),
             decisions=result.records,
         )
         await self._keep(heard, trace, tenant=of.tenant, namespace=of)
@@ -122,15 +120,3 @@ async def _outcome(keeping: Awaitable[bool]) -> str:
     except DependencyError as error:
         _LOG.warning("a trace was lost: %s", error.message)
         return "lost"
-
-
-def _action(result: DecisionResult) -> Action | None:
-    match result.decision:
-        case AddMemories():
-            return "add"
-        case BufferTurns():
-            return "buffer"
-        case IgnoreTurns():
-            return "ignore"
-        case _:
-            return None
