@@ -3,6 +3,7 @@
 With ``--redis-cluster`` it is a real cluster of six processes.
 """
 
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "ByFi
     from tests.side_by_side import ByFile
 
     return ByFile(config, log)
+
+
+def pytest_configure() -> None:
+    """A shell starts what it puts in the background with Ctrl-C ignored, and so would every process of the tests."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
