@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 
 import orjson
 
@@ -90,18 +91,33 @@ async def _ways(engine: EngineClient, profile: Profile, options: argparse.Namesp
 async def _lengths(engine: EngineClient, profile: Profile, options: argparse.Namespace, ends_at: float) -> list[Cells]:
     """Rows of growing length, each with as many reads as are likely to end within the budget."""
     rows: list[Cells] = []
-    for way in (PLAIN, PARALLEL):
-        reads, seconds_per_token = options.reads, 0.0
-        for tokens in LENGTHS:
-            if seconds_per_token:
-                left_s = ends_at - time.monotonic()
-                reads = min(reads, int(left_s / (_SAFETY * seconds_per_token * tokens)))
-            if reads < _LEAST_READS:
-                break
-            began = time.monotonic()
-            rows.append(await _length(engine, profile, way, tokens, reads, options.seed))
-            seconds_per_token = (time.monotonic() - began) / (reads * tokens)
+    paces = {way.name: _Pace(options.reads) for way in (PLAIN, PARALLEL)}
+    for tokens in LENGTHS:
+        for way in (PLAIN, PARALLEL):
+            pace = paces[way.name]
+            reads = pace.reads_until(ends_at, tokens)
+            if reads >= _LEAST_READS:
+                began = time.monotonic()
+                rows.append(await _length(engine, profile, way, tokens, reads, options.seed))
+                pace.took(time.monotonic() - began, reads, tokens)
     return rows
+
+
+@dataclass
+class _Pace:
+    """How many documents a way of reading has time for, by the time that its last row took."""
+
+    reads: int
+    seconds_per_token: float = 0.0
+
+    def reads_until(self, ends_at: float, tokens: int) -> int:
+        if self.seconds_per_token:
+            left_s = ends_at - time.monotonic()
+            self.reads = min(self.reads, int(left_s / (_SAFETY * self.seconds_per_token * tokens)))
+        return self.reads
+
+    def took(self, seconds: float, reads: int, tokens: int) -> None:
+        self.seconds_per_token = seconds / (reads * tokens)
 
 
 async def _length(engine: EngineClient, profile: Profile, way: Way, tokens: int, reads: int, seed: int) -> Cells:
