@@ -1,0 +1,83 @@
+"""A run as the estimate sees it: sizes and numbers, no framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from memloop.profiles import Profile
+from trainer.estimate.shapes import ModelShape
+
+LoopName: TypeAlias = Literal["memagent", "memreread", "memreader"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """How the trainer lies on the GPUs.
+
+    ``tensor`` and ``pipeline`` cut the model (Megatron; 1 and 1 for FSDP); ``replicas`` of what is cut share the
+    optimizer's states, under FSDP (``whole`` False) weights and gradients too. ``weight_bytes`` of a weight that the
+    optimizer changes; ``offloaded`` leaves the GPU while rollouts are made.
+    """
+
+    tensor: int
+    pipeline: int
+    replicas: int
+    whole: bool
+    weight_bytes: int
+    offloaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """Passes over the rows: ``micro_tokens`` at once on a GPU; with ``recompute`` the backward pass runs each layer
+    again; ``reference`` and ``old`` are passes for their log-probabilities; ``adapter_rank`` 0 trains all weights.
+    """
+
+    micro_tokens: int
+    recompute: bool
+    reference: bool
+    old: bool
+    adapter_rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The rollout engine: GPUs of a replica, its share of their memory, the longest row, the most rows at once."""
+
+    tensor: int
+    memory_share: float
+    row_tokens: int
+    most_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What a rollout does."""
+
+    name: LoopName
+    profile: Profile
+    max_rereads: int
+    max_searches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """``prompts`` of a batch, ``group`` rollouts of each; ``steps`` None: as many as ``epochs`` over the data have."""
+
+    shape: ModelShape
+    gpus: int
+    sharding: Sharding
+    updates: Updates
+    engine: Engine
+    loop: Loop
+    prompts: int
+    group: int
+    epochs: int
+    steps: int | None = None
+
+    @property
+    def trained(self) -> int:
+        """Parameters that the optimizer changes."""
+        rank = self.updates.adapter_rank
+        return self.shape.adapter_parameters(rank) if rank else self.shape.parameters
