@@ -1,0 +1,154 @@
+"""Checkpoints in object storage: a folder for each step, and a mark for each that is whole.
+
+    global_step_40/actor/model_world_size_8_rank_0.pt     the files as they lie on the disk
+    finished/40.json                                      their names and sizes, written when all of them are there
+
+A step without its mark is an upload that never ended, and is never resumed from. The mark goes first when a step is
+deleted or written again.
+"""
+
+# One overload of obstore.list is partly unknown to pyright.
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import ObjectStore, from_url
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+if TYPE_CHECKING:  # they exist for checkers alone
+    from obstore.store import ClientConfig, RetryConfig
+
+_PART_BYTES: Final = 16 << 20
+"""S3 takes at most 10,000 parts: files of up to 156 GiB."""
+_BLOCK_BYTES: Final = 8 << 20
+_MARKS: Final = "finished"
+_TIMES: Final[ClientConfig] = {"timeout": "120s", "connect_timeout": "5s"}
+_RETRIES: Final[RetryConfig] = {"max_retries": 10, "retry_timeout": timedelta(minutes=5)}
+"""A run that has gone on for hours waits for its storage."""
+
+
+class StoreError(RuntimeError):
+    """The storage cannot be used, or holds something else than what was put there."""
+
+
+class _Mark(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    files: dict[str, int]
+
+
+def step_folder(step: int) -> str:
+    """As verl names it."""
+    return f"global_step_{step}"
+
+
+def files_of(folder: Path) -> dict[str, int]:
+    """Name below the folder to size in bytes; of a folder that is not there, none."""
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+
+
+class CheckpointStore:
+    """The checkpoints of one run under one URL. Methods raise StoreError."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    @classmethod
+    def at(cls, url: str) -> CheckpointStore:
+        """``s3://bucket/prefix``, ``gs://…``, ``az://…`` or ``file:///folder`` (made when it is missing).
+
+        Credentials come from the providers' own variables. Raises ValueError when the URL means nothing.
+        """
+        try:
+            if url.startswith("file:"):
+                return cls(from_url(url, mkdir=True))
+            return cls(from_url(url, client_options=_TIMES, retry_config=_RETRIES))
+        except (BaseError, ValueError, OSError) as error:
+            raise ValueError(f"memloop.checkpoints={url}: {error}") from error
+
+    def finished(self) -> list[int]:
+        """The steps that are whole, oldest first."""
+        try:
+            marks = [meta["path"] for page in obstore.list(self._store, _MARKS) for meta in page]
+        except (BaseError, OSError) as error:
+            raise StoreError(f"the checkpoints cannot be listed: {error}") from error
+        return sorted(int(Path(mark).stem) for mark in marks if Path(mark).stem.isdigit())
+
+    def contents(self, step: int) -> dict[str, int]:
+        """The files of a finished step, with their sizes."""
+        try:
+            return _Mark.model_validate_json(bytes(obstore.get(self._store, _mark(step)).bytes())).files
+        except (BaseError, OSError, ValidationError) as error:
+            raise StoreError(f"step {step} has no readable mark: {error}") from error
+
+    def begin(self, step: int) -> None:
+        """From now on the step is not finished."""
+        self._remove([_mark(step)])
+
+    def put(self, step: int, folder: Path, names: Iterable[str]) -> None:
+        """Write files of the step's folder."""
+        for name in names:
+            try:
+                obstore.put(self._store, f"{step_folder(step)}/{name}", folder / name, chunk_size=_PART_BYTES)
+            except (BaseError, OSError) as error:
+                raise StoreError(f"{name} of step {step} could not be stored: {error}") from error
+
+    def finish(self, step: int, files: Mapping[str, int]) -> None:
+        """Mark the step as whole. Raises StoreError, and marks nothing, when a file is missing or of another size."""
+        prefix = step_folder(step)
+        try:
+            held = {meta["path"]: meta["size"] for page in obstore.list(self._store, prefix) for meta in page}
+            wrong = [name for name, size in files.items() if held.get(f"{prefix}/{name}") != size]
+            if wrong or not files:
+                raise StoreError(f"step {step} is not whole in the storage: {', '.join(wrong) or 'no files'}")
+            obstore.put(self._store, _mark(step), _Mark(files=dict(files)).model_dump_json().encode())
+        except (BaseError, OSError) as error:
+            raise StoreError(f"step {step} could not be marked: {error}") from error
+
+    def fetch(self, step: int, folder: Path) -> int:
+        """Write the step's files into its folder, those that are not there in the right size; how many."""
+        there = files_of(folder)
+        missing = [name for name, size in self.contents(step).items() if there.get(name) != size]
+        for name in missing:
+            self._fetch(f"{step_folder(step)}/{name}", folder / name)
+        return len(missing)
+
+    def keep_newest(self, count: int) -> None:
+        """Delete all finished steps but the newest ones; the mark goes first."""
+        for step in self.finished()[:-count]:
+            self.begin(step)
+            try:
+                for page in obstore.list(self._store, step_folder(step)):
+                    self._remove([meta["path"] for meta in page])
+            except (BaseError, OSError) as error:
+                raise StoreError(f"step {step} could not be deleted: {error}") from error
+
+    def _fetch(self, path: str, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_name(f"{file.name}.part")
+        try:
+            with part.open("wb") as opened:
+                for block in obstore.get(self._store, path).stream(min_chunk_size=_BLOCK_BYTES):
+                    opened.write(block)
+            part.replace(file)
+        except (BaseError, OSError) as error:
+            raise StoreError(f"{path} could not be fetched: {error}") from error
+
+    def _remove(self, paths: list[str]) -> None:
+        """Harmless where nothing is."""
+        try:
+            obstore.delete(self._store, paths)
+        except FileNotFoundError:
+            return
+        except (BaseError, OSError) as error:
+            raise StoreError(f"{', '.join(paths)} could not be deleted: {error}") from error
+
+
+def _mark(step: int) -> str:
+    return f"{_MARKS}/{step}.json"
