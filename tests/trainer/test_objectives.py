@@ -10,7 +10,14 @@ import torch
 from torch import Tensor
 
 from trainer.objectives.amortised import amortised_advantages, amortised_mask
-from trainer.objectives.dapo import Clip, informative, overlong_penalty, policy_loss, without_truncated
+from trainer.objectives.dapo import (
+    Clip,
+    informative,
+    less_overlong,
+    overlong_penalty,
+    policy_loss,
+    without_truncated,
+)
 from trainer.objectives.grpo import grpo_advantages
 from trainer.objectives.rea_grpo import outcome_advantages, rea_grpo_advantages, step_advantages
 from trainer.objectives.rollouts import Rollouts
@@ -123,9 +130,15 @@ def test_the_gradient_raises_what_was_good_and_stops_at_the_clip() -> None:
 
 def test_a_reply_near_its_limit_loses_reward_in_a_line() -> None:
     lengths = torch.tensor([10.0, 80.0, 90.0, 100.0, 130.0])
-    close(overlong_penalty(lengths, limit=100, cache=20), [0.0, 0.0, -0.5, -1.0, -1.0])
-    with pytest.raises(ValueError, match="cache"):
-        overlong_penalty(lengths, limit=100, cache=0)
+    limits = torch.full((5,), 100.0)
+    close(overlong_penalty(lengths, limits=limits, share=0.2), [0.0, 0.0, -0.5, -1.0, -1.0])
+    with pytest.raises(ValueError, match="share"):
+        overlong_penalty(lengths, limits=limits, share=0.0)
+
+
+def test_a_rollout_loses_the_mean_of_its_replies_penalties() -> None:
+    penalties = torch.tensor([0.0, -1.0, -0.5, 0.0, -0.25])
+    close(less_overlong(batch(LONG_AND_SHORT), penalties).rewards, [0.5, 0.0, 0.25])
 
 
 def test_a_reply_that_was_cut_off_is_left_out_of_the_loss() -> None:

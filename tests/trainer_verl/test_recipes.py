@@ -1,4 +1,4 @@
-"""Recipes: every one composes against verl's own configuration, and verl finds it possible."""
+"""Recipes: every one composes against verl's own configuration, verl finds it possible, and it fits its GPU."""
 
 import subprocess
 import sys
@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from trainer.estimate.memory import memory_of
+from trainer.rollout.consistency import contradictions
 from trainer.rollout.recipe import RecipeError, load_recipe
+from trainer.rollout.sizes import run_of
+from trainer.rollout.train import join_cluster
 
 RECIPES = sorted(Path("trainer/recipes").glob("*.yaml"))
+ON_GPUS = [recipe for recipe in RECIPES if not recipe.stem.endswith("-cpu")]
 TINY = Path("trainer/recipes/tiny-memagent-cpu.yaml")
+SEVEN_B = Path("trainer/recipes/memagent-7b.yaml")
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
@@ -19,10 +25,55 @@ def test_a_recipe_composes_against_verls_schema(recipe: Path) -> None:
     assert config.actor_rollout_ref.model.path
 
 
-@pytest.mark.parametrize("recipe", [TINY], ids=lambda path: path.stem)
-def test_verl_accepts_a_recipe_as_it_does_before_a_run(recipe: Path) -> None:
-    command = [sys.executable, "-m", "trainer", "train", "--recipe", str(recipe), "--check"]
-    subprocess.run(command, check=True, capture_output=True, timeout=240)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_fits_its_profile_and_its_rows(recipe: Path) -> None:
+    composed = load_recipe(recipe)
+    config = composed.config
+    assert contradictions(composed) == []
+    assert composed.settings.profile_hash == composed.settings.loaded().content_hash
+    assert config.data.train_batch_size % composed.settings.updates == 0
+
+
+@pytest.mark.parametrize("recipe", ON_GPUS, ids=lambda path: path.stem)
+def test_a_recipe_fits_the_gpus_that_it_names(recipe: Path) -> None:
+    composed = load_recipe(recipe)
+    assert memory_of(run_of(composed), composed.assumptions).fits
+
+
+def test_verl_accepts_every_recipe_as_it_does_before_a_run() -> None:
+    check_all = "import sys; from trainer.rollout.train_command import main\n"
+    check_all += "for file in sys.argv[1:]: main(['--check', '--recipe', file])"  # one process: verl takes long to load
+    files = map(str, [*ON_GPUS, TINY])
+    done = subprocess.run([sys.executable, "-c", check_all, *files], capture_output=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ("data.max_prompt_length=6000", "prompts of default"),
+        ("data.max_response_length=512", "replies of default"),
+        ("actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192", "a row has up to 9216"),
+        ("actor_rollout_ref.rollout.max_model_len=8192", "a row has up to 9216"),
+        ("actor_rollout_ref.rollout.n=1", "teaches nothing"),
+        ("actor_rollout_ref.rollout.tensor_model_parallel_size=3", "do not divide into engines"),
+        ("memloop.updates=5000", "updates=5000"),
+        ("actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent", "the loop tool_agent"),
+    ],
+)
+def test_numbers_that_contradict_each_other_are_told(override: str, reason: str) -> None:
+    assert any(reason in told for told in contradictions(load_recipe(SEVEN_B, [override])))
+
+
+def test_a_profile_of_another_content_than_the_recipe_names_is_refused() -> None:
+    with pytest.raises(RecipeError, match="the run is for 0123"):
+        load_recipe(TINY, ["memloop.profile_hash='0123'"])
+
+
+def test_a_cluster_that_is_there_is_not_told_what_a_ray_of_its_own_would_be() -> None:
+    config = load_recipe(TINY).config
+    join_cluster(config)
+    assert set(config.ray_kwargs.ray_init) == {"runtime_env"}
 
 
 def test_overrides_change_verls_settings_and_ours() -> None:
@@ -50,6 +101,25 @@ def test_a_recipe_takes_over_what_the_one_that_it_extends_says(tmp_path: Path) -
     (tmp_path / "own.yaml").write_text("extends: base.yaml\nverl: {data: {seed: 2}}", "utf-8")
     data = load_recipe(tmp_path / "own.yaml").config.data
     assert (data.train_batch_size, data.seed) == (5, 2)
+
+
+def test_of_several_that_it_extends_a_later_one_goes_over_an_earlier_one(tmp_path: Path) -> None:
+    (tmp_path / "first.yaml").write_text("verl: {data: {train_batch_size: 5, seed: 1}}", "utf-8")
+    (tmp_path / "second.yaml").write_text("verl: {data: {seed: 2}}", "utf-8")
+    (tmp_path / "own.yaml").write_text("extends: [first.yaml, second.yaml]\nverl: {}", "utf-8")
+    data = load_recipe(tmp_path / "own.yaml").config.data
+    assert (data.train_batch_size, data.seed) == (5, 2)
+
+
+def test_overrides_change_what_the_estimate_assumes_and_the_environment() -> None:
+    composed = load_recipe(SEVEN_B, ["estimate.gpu=h200", "environment.WANDB_MODE=online"])
+    assert (composed.assumptions.gpu, composed.environment["WANDB_MODE"]) == ("h200", "online")
+
+
+def test_a_run_that_keeps_its_checkpoints_has_verl_call_us(tmp_path: Path) -> None:
+    config = load_recipe(TINY, [f"memloop.checkpoints={tmp_path.as_uri()}"]).config
+    assert config.trainer.checkpoint_callback_class == "trainer.rollout.kept.Kept"
+    assert load_recipe(TINY).config.trainer.checkpoint_callback_class is None
 
 
 def test_a_file_that_is_no_recipe_is_named(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Final, cast
 CAPABILITIES: Final[Mapping[str, tuple[str, str]]] = {
     "data": ("trainer.data.command", "make data sets to train on"),
     "sft": ("trainer.sft.command", "fine-tune on conversations before RL"),
+    "estimate": ("trainer.rollout.estimate_command", "estimate GPU memory and hours of a recipe"),
     "export": ("trainer.rollout.export_command", "make a checkpoint of a run servable"),
     "tiny": ("trainer.tiny.__main__", "the tiny model: train it, evaluate it"),
     "tiny-rows": ("trainer.data.tiny_rows_command", "make the tiny world's data for reinforcement learning"),

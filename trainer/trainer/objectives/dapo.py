@@ -5,15 +5,16 @@
     l_t   = max(−A_t r_t, −A_t clip(r_t, 1 − ε_low, 1 + ε_high))                    clip-higher: ε_high > ε_low
     l_t   = min(l_t, −A_t c)   where A_t < 0                                        dual clip, c = 3
 
-Overlong replies: a soft penalty grows over the last ``cache`` tokens before the limit, and what the limit cut off can
-be left out of the loss, for its reward says nothing about the words it holds.
+Overlong replies: a soft penalty grows over the last share of the limit, and what the limit cut off can be left out of
+the loss, for its reward says nothing about the words it holds. A rollout has many replies: what its reward loses is the
+mean of their penalties, so that a long document is not punished for its turns.
 """
 
 # torch's own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -42,15 +43,21 @@ def policy_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, ma
     return (loss * mask).sum() / mask.sum().clamp(min=1)
 
 
-def overlong_penalty(lengths: Tensor, *, limit: int, cache: int) -> Tensor:
-    """What is added to a reward for the reply's length in tokens (same shape as ``lengths``).
+def overlong_penalty(lengths: Tensor, *, limits: Tensor, share: float) -> Tensor:
+    """The penalty for each reply's length in tokens; ``limits`` are those of the replies (same shape as ``lengths``).
 
-    0 up to ``limit − cache``, then falling in a line to −1 at ``limit`` and beyond. Raises ValueError unless
-    ``0 < cache <= limit``.
+    0 up to ``(1 − share) · limit``, then falling in a line to −1 at the limit and beyond. DAPO's share is a fifth.
+    Raises ValueError unless ``0 < share <= 1``.
     """
-    if not 0 < cache <= limit:
-        raise ValueError("the cache must be above 0 and at most the limit")
-    return -((lengths - (limit - cache)) / cache).clamp(0.0, 1.0)
+    if not 0 < share <= 1:
+        raise ValueError("the share must be above 0 and at most 1")
+    return -((lengths - (1 - share) * limits) / (share * limits)).clamp(0.0, 1.0)
+
+
+def less_overlong(rollouts: Rollouts, penalties: Tensor) -> Rollouts:
+    """The rollouts, the reward of each less by the mean of its replies' penalties (rows,)."""
+    total = torch.zeros_like(rollouts.rewards).index_add_(0, rollouts.sessions, penalties.to(rollouts.rewards.dtype))
+    return replace(rollouts, rewards=rollouts.rewards + total / rollouts.turns.clamp(min=1))
 
 
 def without_truncated(mask: Tensor, truncated: Tensor) -> Tensor:

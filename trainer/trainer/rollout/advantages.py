@@ -1,4 +1,4 @@
-"""The rows of a batch to the objectives of :mod:`trainer.objectives`, and their advantages back."""
+"""The rows of a batch to the objectives of :mod:`trainer.objectives`; their advantages and what is trained on, back."""
 
 # torch's own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false
@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trainer.objectives.amortised import amortised_advantages
+from trainer.objectives.amortised import amortised_advantages, amortised_mask
+from trainer.objectives.dapo import less_overlong, overlong_penalty, without_truncated
 from trainer.objectives.grpo import grpo_advantages
 from trainer.objectives.rea_grpo import rea_grpo_advantages
 from trainer.objectives.rollouts import Rollouts
@@ -22,7 +23,8 @@ from trainer.rollout.settings import LoopSettings
 class Rows:
     """A batch as verl holds it. ``keys`` are ``PROMPT_SESSION_TURN``, ``mask`` (rows, tokens), ``rewards`` (rows,).
 
-    ``facts`` are what the agent loop said of each row: ``final``, ``kind``, ``step``, ``nodes``.
+    ``facts`` are what the agent loop said of each row: ``final``, ``kind``, ``step``, ``nodes``, the reply's ``limit``,
+    and whether it was ``truncated`` there.
     """
 
     keys: Sequence[str]
@@ -36,16 +38,42 @@ class Rows:
         prompts = [session.rsplit("_", 1)[0] for session in sessions]
         return Rollouts.from_rows(session_ids=sessions, group_ids=prompts, rewards=self.rewards, mask=self.mask)
 
+    @property
+    def final(self) -> Tensor:
+        """The answer's turns (rows,)."""
+        return torch.tensor([bool(each.get("final")) for each in self.facts])
+
+    @property
+    def truncated(self) -> Tensor:
+        """The replies that hit their limit (rows,)."""
+        return torch.tensor([bool(each.get("truncated")) for each in self.facts])
+
+    @property
+    def limits(self) -> Tensor:
+        """The limits of the replies (rows,); a row that verl added to fill a batch has none: 1."""
+        return torch.tensor([int(each.get("limit", 1)) for each in self.facts])
+
+
+def trained_mask(rows: Rows, settings: LoopSettings) -> Tensor:
+    """The tokens that the loss is about (rows, tokens): without turns or replies that the recipe leaves out."""
+    mask = rows.mask
+    if settings.objective == "amortised":
+        mask = amortised_mask(mask, final=rows.final, train_final=settings.train_final)
+    return without_truncated(mask, rows.truncated) if settings.drop_truncated else mask
+
 
 def advantages_of(rows: Rows, settings: LoopSettings) -> Tensor:
     """Advantages (rows, tokens) by the recipe's objective."""
     rollouts, facts = rows.rollouts(), rows.facts
+    if settings.overlong_share:
+        lengths = rows.mask.sum(-1)
+        penalties = overlong_penalty(lengths, limits=rows.limits, share=settings.overlong_share)
+        rollouts = less_overlong(rollouts, penalties * (lengths > 0))
     match settings.objective:
         case "grpo":
             return grpo_advantages(rollouts, normalise_by_std=settings.normalise_by_std)
         case "amortised":
-            final = torch.tensor([bool(each.get("final")) for each in facts])
-            return amortised_advantages(rollouts, final=final, train_final=settings.train_final)
+            return amortised_advantages(rollouts, final=rows.final, train_final=settings.train_final)
         case "rea-grpo":
             return rea_grpo_advantages(
                 rollouts,

@@ -4,6 +4,7 @@ base: ppo_trainer            which of verl's configurations it stands on
 groups: {model_engine: dp}   which of verl's configuration groups to take (Hydra's)
 environment: {...}           environment variables of all processes
 memloop: {...}               our own settings (LoopSettings)
+estimate: {...}              what its memory and hours are estimated with (Assumptions); a run does not look at it
 verl: {...}                  what differs; a key that is not there is an error, unless it begins with + (as Hydra's)
 """
 
@@ -12,7 +13,9 @@ verl: {...}                  what differs; a key that is not there is an error, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -23,10 +26,15 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from memloop.profiles import ProfileError
+from trainer.estimate.assumptions import Assumptions
 from trainer.rollout.settings import LoopSettings
 
 PLUGIN = "trainer.rollout.plugin"
+_KEPT = "trainer.rollout.kept.Kept"
 _ADD = "+"
+_OURS = ("environment", "memloop", "estimate")
+"""Sections of a recipe that are not verl's; overrides name them first."""
 _AGENT_LOOPS = Path(__file__).parent / "agent_loops.yaml"
 
 
@@ -41,7 +49,13 @@ class _Recipe(BaseModel):
     groups: dict[str, str] = Field(default_factory=dict[str, str])
     environment: dict[str, str] = Field(default_factory=dict[str, str])
     memloop: LoopSettings = LoopSettings()
+    estimate: Assumptions = Assumptions()
     verl: dict[str, Any]
+
+    def changed(self, sections: Mapping[str, Mapping[str, Any]]) -> _Recipe:
+        """With values over those of its own sections. Raises pydantic's ValidationError."""
+        own = self.model_dump()
+        return _Recipe.model_validate(own | {name: own[name] | dict(values) for name, values in sections.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,8 @@ class Composed:
 
     config: DictConfig
     environment: dict[str, str]
+    settings: LoopSettings
+    assumptions: Assumptions
 
 
 def load_recipe(file: Path, overrides: Sequence[str] = ()) -> Composed:
@@ -60,27 +76,33 @@ def load_recipe(file: Path, overrides: Sequence[str] = ()) -> Composed:
     try:
         recipe = _Recipe.model_validate(OmegaConf.to_container(_read(file)))
         given = _dotted(overrides)
-        settings = LoopSettings.model_validate(recipe.memloop.model_dump() | given.pop("memloop", {}))
+        recipe = recipe.changed({name: given.pop(name) for name in _OURS if name in given})
         config = _base(recipe)
         _put(config, recipe.verl)
         _put(config, given)
-    except (OSError, OmegaConfBaseException, HydraException, ValidationError, RecipeError) as error:
+        return _completed(config, recipe.environment, recipe.memloop.pinned(), recipe.estimate)
+    except (OSError, OmegaConfBaseException, HydraException, ValidationError, ProfileError, RecipeError) as error:
         raise RecipeError(f"{file}: {error}") from error
-    return _completed(config, recipe.environment, settings)
 
 
 def _read(file: Path) -> DictConfig:
-    """The file, over the one that it extends."""
+    """The file, over those that it extends; of these a later one goes over an earlier one."""
     own = cast(DictConfig, OmegaConf.load(file))
-    parent: str | None = own.pop("extends", None)
-    return own if parent is None else cast(DictConfig, OmegaConf.merge(_read(file.parent / parent), own))
+    named: Any = own.pop("extends", None) or []
+    parents = [named] if isinstance(named, str) else list(named)
+    return cast(DictConfig, OmegaConf.merge(*(_read(file.parent / str(parent)) for parent in parents), own))
 
 
 def _base(recipe: _Recipe) -> DictConfig:
     """Verl's own configuration; it refuses keys that it has not."""
-    groups = [f"{name}={choice}" for name, choice in recipe.groups.items()]
+    return deepcopy(_composed(recipe.base, tuple(f"{name}={choice}" for name, choice in recipe.groups.items())))
+
+
+@cache
+def _composed(base: str, groups: tuple[str, ...]) -> DictConfig:
+    """Takes half a second, and many recipes stand on one."""
     with initialize_config_dir(str(_verl() / "trainer" / "config"), version_base=None):
-        return compose(recipe.base, overrides=groups)
+        return compose(base, overrides=list(groups))
 
 
 def _put(config: DictConfig, changes: Mapping[str, Any], *, where: str = "") -> None:
@@ -118,10 +140,14 @@ def _verl() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _completed(config: DictConfig, environment: dict[str, str], settings: LoopSettings) -> Composed:
+def _completed(
+    config: DictConfig, environment: dict[str, str], settings: LoopSettings, assumed: Assumptions
+) -> Composed:
     everywhere = {"VERL_USE_EXTERNAL_MODULES": PLUGIN, **environment}
     with open_dict(config):
         config.memloop = settings.model_dump()
+        if settings.checkpoints:
+            config.trainer.checkpoint_callback_class = _KEPT
         config.actor_rollout_ref.rollout.agent.agent_loop_config_path = str(_AGENT_LOOPS)
         config.ray_kwargs.ray_init.runtime_env.env_vars = everywhere
-    return Composed(config, everywhere)
+    return Composed(config, everywhere, settings, assumed)

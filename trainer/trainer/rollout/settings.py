@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from memloop.profiles import Profile, ProfileError, load_profile
 from trainer.objectives.answer_reward import AnswerScore
 
 LoopName: TypeAlias = Literal["memagent", "memreread", "memreader"]
@@ -14,15 +15,23 @@ LoopName: TypeAlias = Literal["memagent", "memreread", "memreader"]
 class LoopSettings(BaseModel):
     """Read once in every process that runs loops or updates.
 
-    ``profile`` is a built-in one or a folder, the one that the trained model will be served with. ``updates`` is the
-    number of optimizer steps for each batch of rollouts, however many turns these have. ``objective`` is one of
+    ``profile`` is a built-in one or a folder, the one that the trained model will be served with; ``profile_hash`` is
+    its content's, filled in where a recipe does not say it, so that no process trains on other prompts. ``updates`` is
+    the number of optimizer steps for each batch of rollouts, however many turns these have. ``objective`` is one of
     :mod:`trainer.objectives`; ``reward`` judges answers, ``decisions`` the memory writer's: as right or wrong, or in
     parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo, ``train_final`` for amortised.
+
+    Replies that are too long (:mod:`trainer.objectives.dapo`): ``overlong_share`` of a reply's limit is where a penalty
+    grows, 0 for none; ``drop_truncated`` leaves the tokens of replies that were cut out of the loss.
+
+    ``checkpoints`` is where finished ones are kept beside the disk, and fetched from: ``s3://bucket/prefix`` (by the
+    ``AWS_*`` variables), ``gs://``, ``az://``, ``file:///folder``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     profile: str = "default"
+    profile_hash: str | None = None
     reward: AnswerScore = "strict"
     decisions: Literal["exact", "graded"] = "exact"
     objective: Literal["grpo", "amortised", "rea-grpo"] = "grpo"
@@ -31,3 +40,26 @@ class LoopSettings(BaseModel):
     max_rereads: int = Field(default=2, ge=0, le=8)
     max_searches: int = Field(default=4, ge=0, le=16)
     updates: int = Field(default=1, ge=1)
+    overlong_share: float = Field(default=0.0, ge=0, le=1)
+    drop_truncated: bool = False
+    checkpoints: str | None = None
+
+    def loaded(self) -> Profile:
+        """The profile. Raises ProfileError when there is none, or one of another content than the recipe's."""
+        profile = load_profile(self.profile)
+        if self.profile_hash not in (None, profile.content_hash):
+            raise ProfileError(
+                f"the profile {self.profile} has the content {profile.content_hash}, "
+                f"and the run is for {self.profile_hash}"
+            )
+        return profile
+
+    def pinned(self) -> Self:
+        """With the profile's hash. Raises ProfileError as ``loaded``."""
+        return self.model_copy(update={"profile_hash": self.loaded().content_hash})
+
+    @model_validator(mode="after")
+    def _right_stays_right(self) -> Self:
+        if self.objective == "rea-grpo" and self.overlong_share:
+            raise ValueError("rea-grpo tells right from wrong by the reward, which overlong_share would change")
+        return self

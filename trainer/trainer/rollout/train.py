@@ -1,33 +1,56 @@
-"""Runs a recipe on verl: on a Ray of this machine, or on the cluster that ``RAY_ADDRESS`` names."""
+"""Runs a recipe on verl: on a Ray of this machine, or on the cluster that ``RAY_ADDRESS`` names.
 
-# verl is untyped in large part.
+``ray job submit`` sets that variable for the job.
+"""
+
+# omegaconf and verl are untyped in large part.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
 import os
 
+from omegaconf import DictConfig, open_dict
+
+from trainer.rollout.consistency import contradictions
 from trainer.rollout.recipe import Composed
+
+_OF_A_NEW_RAY = ("num_cpus", "num_gpus", "include_dashboard", "object_store_memory")
+"""What Ray takes when it is started, and refuses when it is there."""
 
 
 def train(recipe: Composed) -> None:
-    """Train to the end. Goes on from the last checkpoint in ``trainer.default_local_dir``, if there is one.
+    """Train to the end. Goes on from the last checkpoint in ``trainer.default_local_dir``, if there is one, or from
+    the newest in ``memloop.checkpoints``.
 
     Raises RayTaskError when a process fails.
     """
     os.environ.update(recipe.environment)  # before verl is imported: it chooses its platform then
     from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
 
+    if os.environ.get("RAY_ADDRESS"):
+        join_cluster(recipe.config)
     run_ppo(recipe.config, task_runner_class=TaskRunnerV1)
 
 
-def check(recipe: Composed) -> None:
-    """Have verl check the configuration as it does before a run; needs no accelerator.
+def join_cluster(config: DictConfig) -> None:
+    """Leave to a cluster that is there what the recipe says of a Ray of its own."""
+    with open_dict(config):
+        for name in _OF_A_NEW_RAY:
+            config.ray_kwargs.ray_init.pop(name, None)
 
-    Raises AssertionError or ValueError when verl finds it impossible.
+
+def check(recipe: Composed) -> None:
+    """Look for contradictions, and have verl check the configuration as it does before a run; needs no accelerator.
+
+    Raises AssertionError or ValueError with what is wrong.
     """
+    if reasons := contradictions(recipe):
+        raise ValueError("; ".join(reasons))
     os.environ.update(recipe.environment)
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
-    from verl.utils.config import validate_config
+    from verl.utils.config import omega_conf_to_dataclass, validate_config
 
     config = recipe.config
     validate_config(config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
+    for part in (config.actor_rollout_ref.rollout, config.algorithm):
+        omega_conf_to_dataclass(part)

@@ -1,0 +1,82 @@
+"""What verl does not look at: whether a recipe's numbers fit its prompt profile, its rows and one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from memloop.profiles import Profile
+from memloop.profiles.fit import CHAT_TEMPLATE_TOKENS, slot_tokens
+from memloop.profiles.profile import PromptName
+from trainer.rollout.recipe import Composed
+from trainer.rollout.settings import LoopName
+
+_PROMPTS: Final[dict[LoopName, tuple[PromptName, ...]]] = {
+    "memagent": ("read", "answer"),
+    "memreread": ("read", "answer", "judge", "integrate"),
+    "memreader": ("memory",),
+}
+_CHARACTERS_PER_TOKEN: Final = 3
+"""Fewer than any tokenizer has in our templates' words, so that templates are counted too long."""
+
+
+def contradictions(recipe: Composed) -> list[str]:
+    """Every reason why the recipe cannot be right. Rows of a data set may name other loops than the recipe's."""
+    return [*_profile(recipe), *_rows(recipe.config), *_groups(recipe)]
+
+
+def longest_prompt(profile: Profile, loop: LoopName) -> int:
+    """Tokens of the loop's longest prompt with full slots; conversations and lists of queries are counted empty."""
+    return max(_filled(profile, name) for name in _PROMPTS[loop])
+
+
+def longest_reply(profile: Profile, loop: LoopName) -> int:
+    """Tokens that the loop lets a reply have."""
+    return max(profile.prompts[name].sampling.max_tokens for name in _PROMPTS[loop])
+
+
+def _filled(profile: Profile, name: PromptName) -> int:
+    spec = profile.prompts[name]
+    words = len(spec.template) + len(spec.system or "")
+    slots = sum(slot_tokens(profile, slot) for slot in spec.slots)
+    return slots + words // _CHARACTERS_PER_TOKEN + CHAT_TEMPLATE_TOKENS
+
+
+def _profile(recipe: Composed) -> Iterator[str]:
+    profile, data = recipe.settings.loaded(), recipe.config.data
+    loop = recipe.config.actor_rollout_ref.rollout.agent.default_agent_loop
+    if loop not in _PROMPTS:
+        yield f"the loop {loop} is none of {', '.join(_PROMPTS)}"
+        return
+    prompt, reply = longest_prompt(profile, loop), longest_reply(profile, loop)
+    if data.max_prompt_length < prompt:
+        yield f"data.max_prompt_length={data.max_prompt_length}, but prompts of {profile.ref} have up to {prompt}"
+    if data.max_response_length < reply:
+        yield f"data.max_response_length={data.max_response_length}, but replies of {profile.ref} have up to {reply}"
+
+
+def _rows(config: Any) -> Iterator[str]:
+    row = config.data.max_prompt_length + config.data.max_response_length
+    parts = config.actor_rollout_ref
+    for name, most in (
+        ("actor.ppo_max_token_len_per_gpu", parts.actor.ppo_max_token_len_per_gpu),
+        ("ref.log_prob_max_token_len_per_gpu", parts.ref.log_prob_max_token_len_per_gpu),
+        ("rollout.log_prob_max_token_len_per_gpu", parts.rollout.log_prob_max_token_len_per_gpu),
+        ("rollout.max_model_len", parts.rollout.max_model_len),
+    ):
+        if most is not None and most < row:
+            yield f"{name}={most}, but a row has up to {row} tokens"
+
+
+def _groups(recipe: Composed) -> Iterator[str]:
+    config = recipe.config
+    rollout, gpus = config.actor_rollout_ref.rollout, config.trainer.nnodes * config.trainer.n_gpus_per_node
+    if rollout.n < 2:
+        yield "actor_rollout_ref.rollout.n=1: a group of one teaches nothing"
+    if config.data.train_batch_size * rollout.n < recipe.settings.updates:
+        rollouts = f"{config.data.train_batch_size} × {rollout.n} rollouts"
+        yield f"memloop.updates={recipe.settings.updates}, but a batch has {rollouts}"
+    if gpus % rollout.tensor_model_parallel_size:
+        yield f"{gpus} GPUs do not divide into engines of {rollout.tensor_model_parallel_size}"
+    if recipe.settings.checkpoints and config.actor_rollout_ref.actor.checkpoint.async_save:
+        yield "memloop.checkpoints needs whole files: actor.checkpoint.async_save=false"
