@@ -34,6 +34,7 @@ from trainer.tiny.prose import book
 
 LOOPS: tuple[AgentName, ...] = ("memagent", "memreread", "memreader")
 PROMPTS, ROLLOUTS, STEPS = 4, 4, 6
+KL = 0.5  # large, so that its part of the loss is seen
 SERVING = Path(".venv/bin/python")
 """The workspace's environment: the engine lives there."""
 RUN_TIMEOUT_S, SERVE_TIMEOUT_S = 900, 600
@@ -52,6 +53,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "data.train_batch_size": PROMPTS,
         "actor_rollout_ref.actor.ppo_mini_batch_size": PROMPTS,
         "actor_rollout_ref.actor.optim.lr": 1e-3,
+        "actor_rollout_ref.actor.use_kl_loss": "true",
+        "actor_rollout_ref.actor.kl_loss_coef": KL,
         "actor_rollout_ref.rollout.n": ROLLOUTS,
         "algorithm.rollout_correction.bypass_mode": "false",
         "memloop.updates": 2,
@@ -95,6 +98,14 @@ def test_weights_reach_the_rollout_after_every_step(trained: Path, exported: Pat
     before, after = load_file(TINY / "model.safetensors"), load_file(exported / "model.safetensors")
     moved = max(float((after[name].float() - before[name].float()).abs().max()) for name in before)
     assert moved > 1e-3
+
+
+def test_the_loss_holds_the_distance_to_the_reference_policy(trained: Path) -> None:
+    """It is none before the first optimizer step, and what follows is made of both parts."""
+    for step in _metrics(trained):
+        assert step["actor/kl_coef"] == KL
+        assert step["actor/kl_loss"] > 0
+        assert step["actor/loss"] == pytest.approx(step["actor/pg_loss"] + KL * step["actor/kl_loss"], abs=1e-6)
 
 
 def test_the_run_writes_tensorboard_files(trained: Path) -> None:

@@ -14,7 +14,6 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetr
 from verl.workers.rollout.replica import TokenOutput
 
 from memloop.chunking import TokenizerSplitter
-from memloop.profiles import load_profile
 from trainer.chat_template import ChatTemplate
 from trainer.rollout.recording import Generated, RecordingModel
 from trainer.rollout.sessions import LoopRunner, Session
@@ -99,7 +98,7 @@ class MemReaderLoop(LoopAgent):
 def _runner(settings_yaml: str, tokenizer: Any) -> LoopRunner:
     settings = LoopSettings.model_validate(OmegaConf.to_container(OmegaConf.create(settings_yaml)))
     splitter = TokenizerSplitter(tokenizer.backend_tokenizer.to_str())
-    return LoopRunner(load_profile(settings.profile), splitter, settings)
+    return LoopRunner(settings.loaded(), splitter, settings)
 
 
 def _outputs(session: Session) -> list[AgentLoopOutput]:
@@ -122,6 +121,8 @@ def _outputs(session: Session) -> list[AgentLoopOutput]:
                 "step": facts.step,
                 "nodes": session.nodes,
                 "final": turn is session.turns[-1],
+                "limit": turn.prompt.sampling.max_tokens,
+                "truncated": turn.reply.truncated,
             },
         )
         for turn, facts in zip(session.turns, session.facts, strict=True)

@@ -10,6 +10,7 @@ of a batch are filled up to a multiple (with rows that carry no loss) and cut in
 # pyright: reportUnknownParameterType=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import ray
@@ -26,7 +27,8 @@ from verl.utils.metric import reduce_metrics
 from verl.utils.py_functional import rename_dict
 from verl.workers.utils.padding import response_to_nested
 
-from trainer.rollout.advantages import Rows, advantages_of
+from trainer.rollout.advantages import Rows, advantages_of, trained_mask
+from trainer.rollout.kept import fetch_newest, refuse_others
 from trainer.rollout.settings import LoopSettings
 
 NAME = "memloop"
@@ -55,6 +57,15 @@ class LoopTrainer(PPOTrainerSync):
     def _get_required_batch_multiple(self, dp_size: int) -> int:
         return dp_size * self.settings.updates
 
+    def _load_checkpoint(self) -> None:
+        """From the disk, where a newer checkpoint in the object storage is brought first."""
+        url, resume = self.settings.checkpoints, self.config.trainer.resume_mode
+        if url and resume == "auto":
+            fetch_newest(url, Path(self.config.trainer.default_local_dir).absolute())
+        elif url and resume == "disable":
+            refuse_others(url)
+        super()._load_checkpoint()
+
     def _compute_advantage(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
         """By our objectives, which see one reward for each rollout; verl's would see one for each row."""
         fields = ["response_mask", "rm_scores", "extra_fields"]
@@ -68,7 +79,9 @@ class LoopTrainer(PPOTrainerSync):
         real = torch.tensor([not tag.get("is_padding", False) for tag in batch.tags])
         metrics.update(_told(rows, real))
         advantages = response_to_nested(advantages_of(rows, self.settings), nested)
-        output = TensorDict({"advantages": advantages, "returns": advantages.clone()}, batch_size=len(batch))
+        trained = response_to_nested(trained_mask(rows, self.settings).to(padded["response_mask"].dtype), nested)
+        masks = {"response_mask": trained, "loss_mask": trained.clone()}  # one for the loss, one for its mean
+        output = TensorDict({"advantages": advantages, "returns": advantages.clone(), **masks}, batch_size=len(batch))
         return tq.kv_batch_put(keys=batch.keys, partition_id=part, fields=output)
 
     def _update_actor(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
@@ -106,5 +119,6 @@ def _told(rows: Rows, real: Tensor) -> dict[str, float]:
         "memloop/rollouts": float(kept.sum()),
         "memloop/rows": float(real.sum()),
         "memloop/reward": float(rewards.mean()),
+        "memloop/truncated": float(rows.truncated[real].float().mean()),
         "memloop/live_groups": live / max(1, len(groups.unique())),
     }
