@@ -83,7 +83,7 @@ test-slow: $(READY) ## the tests that take minutes, the whole demo among them
 	$(BIN)/pytest -m slow
 
 # verl's pins differ from serving's: the trainer's reinforcement learning has an environment of its own.
-.PHONY: setup-trainer test-trainer
+.PHONY: setup-trainer test-trainer test-ray-job
 setup-trainer: $(TRAINER_READY) ## create the trainer's environment (verl and Ray, no CUDA package)
 
 $(TRAINER_READY): trainer/requirements.lock
@@ -95,9 +95,13 @@ $(TRAINER_READY): trainer/requirements.lock
 	  > $(TRAINER_VENV)/lib/python3.11/site-packages/workspace.pth
 	@touch $@
 
+TRAINER_PYTEST := OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python -m pytest -c /dev/null --rootdir=. \
+  --confcutdir=tests/trainer_verl --import-mode=importlib -o asyncio_mode=auto -o timeout=600 -o markers=slow
 test-trainer: $(TRAINER_READY) ## the trainer's tests on real verl and Ray
-	OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python -m pytest -c /dev/null --rootdir=. --confcutdir=tests/trainer_verl \
-	  --import-mode=importlib -o asyncio_mode=auto -o timeout=600 tests/trainer_verl
+	$(TRAINER_PYTEST) -m "not slow" tests/trainer_verl
+
+test-ray-job: $(TRAINER_READY) ## two jobs of a recipe on a Ray cluster of this machine, the second on the first's checkpoint
+	$(TRAINER_PYTEST) -s tests/trainer_verl/test_ray_job.py
 
 test-state-machine: $(READY) ## ten thousand random steps of the store beside its plain model
 	$(BIN)/pytest -m slow -s tests/memory_store/test_state_machine.py
