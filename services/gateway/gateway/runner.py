@@ -116,11 +116,14 @@ class Runner:
                 await self._start(ticket, stop, group)
 
     async def _reclaim(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
-        if not self._slots.locked():
-            idle_ms = int(self._options.idle_s * 1000)
-            for ticket in await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1):
-                await self._start(ticket, stop, group)
-        await _pause(stop, min(self._options.idle_s / 3, self._options.poll_s))
+        """A dead worker's tickets one by one while there are any and room for them; else a look now and then."""
+        idle_ms = int(self._options.idle_s * 1000)
+        full = self._slots.locked()
+        stale = [] if full else await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1)
+        for ticket in stale:
+            await self._start(ticket, stop, group)
+        if not stale:
+            await _pause(stop, self._options.idle_s / 10)
 
     async def _promote(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
         del group
