@@ -20,6 +20,7 @@ from benchmarks.long_read_strategies.engine import MODEL
 AT_ONCE: Final = 32
 _SAMPLE_S: Final = 0.2
 _STOPS: Final = 5
+_IDLE_S: Final = 20.0
 _CONFIRM: Final = 5
 _RUNNING: Final = "vllm:num_requests_running"
 _WAITING: Final = "vllm:num_requests_waiting"
@@ -65,7 +66,8 @@ class Reader:
         return await self.client.finished(await self._begin(mark))
 
     async def alone(self) -> dict[str, object]:
-        """One read: its wall time beyond the engine's own, and the worker's processor time."""
+        """One read: its wall time beyond the engine's own, and the worker's processor time, whole and beyond idling."""
+        idle = await self._idle_cpu_per_s()
         busy, cpu = await self.gauges.value(_BUSY_S), self.stack.cpu_s["worker"]
         done = await self.read()
         busy, cpu = await self.gauges.value(_BUSY_S) - busy, self.stack.cpu_s["worker"] - cpu
@@ -77,7 +79,15 @@ class Reader:
             "overhead_pct": round(100 * (done.seconds / busy - 1), 2),
             "engine_ms_per_call": round(1000 * busy / (done.chunks + 1), 1),
             "cpu_ms_per_chunk": round(1000 * cpu / done.chunks, 2),
+            "cpu_ms_per_chunk_beyond_idle": round(1000 * (cpu - idle * done.seconds) / done.chunks, 2),
+            "worker_idle_cpu_ms_per_s": round(1000 * idle, 2),
         }
+
+    async def _idle_cpu_per_s(self) -> float:
+        """What the worker uses while it waits for work: queues looked at, signs of life, metrics."""
+        began = self.stack.cpu_s["worker"]
+        await asyncio.sleep(_IDLE_S)
+        return (self.stack.cpu_s["worker"] - began) / _IDLE_S
 
     async def many(self) -> dict[str, object]:
         """``AT_ONCE`` reads side by side: the requests that the engine runs, and holds, while all of them read."""
