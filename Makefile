@@ -185,6 +185,10 @@ evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMA
 	$(BIN)/python -m benchmarks.memory evaluate --format $(FORMAT) --data $(DATA) \
 	  $(ENGINE_URL:%=--engine-url %) $(MODEL:%=--model %) $(ARGS)
 
+.PHONY: bench-training
+bench-training: $(READY) $(TRAINER_READY) ## what GRPO adds to a model that is trained little, and how far that reaches; ARGS="--steps 8"
+	$(BIN)/python -m benchmarks.training $(ARGS)
+
 .PHONY: bench-synthesis
 bench-synthesis: $(READY) ## seconds and peak memory of making 1,000 and 10,000 items of 200 documents; ITEMS="…"
 	$(BIN)/python -m trainer data bench --items $(or $(ITEMS),1000 10000)

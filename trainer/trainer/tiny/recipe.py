@@ -24,12 +24,16 @@ from trainer.tiny.prose import book
 from trainer.tiny.tokenizer import VOCABULARY, build_tokenizer, prompt_lines
 from trainer.tiny.train import Budget, Progress, Run
 
-BudgetName = Literal["cpu", "gpu", "smoke"]
+BudgetName = Literal["cpu", "gpu", "early", "smoke"]
 
 BUDGETS: dict[BudgetName, Budget] = {
     "cpu": Budget(steps=8_000, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=1000),
     # Not run yet: no accelerator was at hand when this was written.
     "gpu": Budget(steps=20_000, batch_tokens=32_768, shape=Shape(VOCABULARY, hidden=192, layers=6, intermediate=512)),
+    # Stopped while sections are still short: what reinforcement learning on whole documents starts from.
+    "early": Budget(
+        steps=2_400, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=800, eval_rows=600, stop_at=800
+    ),
     "smoke": Budget(steps=20, batch_tokens=2048, shape=Shape(VOCABULARY), eval_every=20, warmup=5, eval_rows=40),
 }
 
@@ -50,7 +54,7 @@ def make(out: Path, *, budget: BudgetName, seed: int, device: str, compiled: boo
         profile=profile.ref,
         parameters=sum(parameter.numel() for parameter in run.network.parameters()),
         chunk_tokens=profile.budget.chunk_tokens,
-        steps=plan.steps,
+        steps=plan.last,
         batch_tokens=plan.batch_tokens,
     )
     for report in run.reports():

@@ -22,7 +22,10 @@ from trainer.tiny.wiring import wire
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much to train. Steps, not seconds, so that a seed gives the same model."""
+    """How much to train. Steps, not seconds, so that a seed gives the same model.
+
+    Curriculum and learning rate are those of ``steps``; ``stop_at`` ends the run before their end.
+    """
 
     steps: int
     batch_tokens: int
@@ -33,6 +36,12 @@ class Budget:
     decay_from: float = 0.5
     eval_every: int = 400
     eval_rows: int = 1500
+    stop_at: int | None = None
+
+    @property
+    def last(self) -> int:
+        """The step that ends the run."""
+        return self.stop_at or self.steps
 
 
 class Optimizers:
@@ -124,14 +133,14 @@ class Run:
         """Train through the budget, pausing at every report."""
         losses: list[float] = []
         tokens, started = 0, time.perf_counter()
-        for number in range(self._budget.steps):
+        for number in range(self._budget.last):
             batch = self._feed.next(mix_at(number / self._budget.steps)).to(self._device)
             loss = loss_of(self.network, batch)
             loss.backward()
             self._optimizers.step(number)
             tokens += batch.ids.numel()
             losses.append(float(loss.detach()))
-            if (number + 1) % self._budget.eval_every == 0 or number + 1 == self._budget.steps:
+            if (number + 1) % self._budget.eval_every == 0 or number + 1 == self._budget.last:
                 exact = exact_turns(self.network, self._eval_rows, device=self._device)
                 seconds = round(time.perf_counter() - started)
                 yield Progress(number + 1, seconds, tokens, round(sum(losses) / len(losses), 4), exact)

@@ -1,0 +1,120 @@
+"""``python -m benchmarks.training``: does GRPO raise held-out answers, and do they last at any length?
+
+The tiny model is trained under supervision for two minutes, then by GRPO on verl with the served loop; both read
+held-out documents at multiples of the training length. The last line is one JSON object; ``--keep`` writes the result
+and the plots, which later runs name as ``kept``. Needs the trainer's environment (``make setup-trainer``).
+"""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import orjson
+
+from benchmarks.long_read_strategies.results import show
+from benchmarks.training import policies, results
+from benchmarks.training.comparing import Gain, Share, drop, paired_gain
+from benchmarks.training.plot import save_curves, save_lengths
+from benchmarks.training.reading import Scores, documents_of, read_all
+from benchmarks.training.results import Curve, Found, Row
+from memloop.profiles import load_profile
+from trainer.tiny.documents import TRAINED_CHUNKS
+
+BEFORE, AFTER = "before", "after"
+_MOST, _FEWEST = 256, 4
+_CORES = 2
+
+Strict = dict[tuple[str, int], list[bool]]
+"""Strict answers by policy and length: of all seeds, one after the other."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Train, read, print tables and the last line."""
+    options = _parser().parse_args(arguments)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder: Path = options.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        start = options.start or policies.supervised(folder)
+        runs = {seed: policies.reinforced(start, folder, steps=options.steps, seed=seed) for seed in options.seeds}
+        rows, strict = _read(start, {seed: run.exported for seed, run in runs.items()}, options)
+    curves = [Curve(seed=seed, held_out=[(at, round(100 * x, 2)) for at, x in run.curve]) for seed, run in runs.items()]
+    found = Found(steps=options.steps, curves=curves, rows=rows, headline=_headline(strict, options.times))
+    show("held-out documents by length", [dict(row) for row in rows])
+    if options.keep:
+        results.keep(found)
+        save_curves(curves, results.FOLDER / "training_curve.svg")
+        save_lengths(rows, results.FOLDER / "training_lengths.svg")
+    last = {"benchmark": "training", "steps": options.steps, **found["headline"], "kept": results.kept_headline()}
+    print(orjson.dumps(last).decode())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchmarks.training")
+    parser.add_argument("--start", type=Path, help="a checkpoint to start from; else one is trained")
+    parser.add_argument("--folder", type=Path, help="where checkpoints stay; a run that was cut goes on from there")
+    parser.add_argument("--steps", type=int, default=8, help="of GRPO, 128 rollouts each")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="a run and a set of documents each")
+    parser.add_argument("--times", type=int, nargs="+", default=[1, 400], help="lengths, in training lengths")
+    parser.add_argument("--calls", type=int, default=13_000, help="calls for each row: fewer documents when longer")
+    parser.add_argument("--keep", action="store_true", help="write benchmarks/results/")
+    return parser
+
+
+def _read(start: Path, trained: dict[int, Path], options: argparse.Namespace) -> tuple[list[Row], Strict]:
+    """Every policy on every length; both of a seed read the same documents, side by side."""
+    rows, strict = list[Row](), Strict()
+    with ProcessPoolExecutor(_CORES, mp_context=get_context("spawn")) as cores:
+        for seed, after in trained.items():
+            for times in options.times:
+                count = max(_FEWEST, min(_MOST, options.calls // (times * TRAINED_CHUNKS + 1)))
+                read = partial(_read_row, times=times, count=count, seed=seed)
+                for policy, scores in zip((BEFORE, AFTER), cores.map(read, (start, after)), strict=True):
+                    rows.append(_row(policy, seed, times, scores))
+                    strict.setdefault((policy, times), []).extend(each.strict for each in scores)
+    return rows, strict
+
+
+def _read_row(checkpoint: Path, *, times: int, count: int, seed: int) -> list[Scores]:
+    return read_all(checkpoint, documents_of(times=times, count=count, seed=seed))
+
+
+def _row(policy: str, seed: int, times: int, scores: Sequence[Scores]) -> Row:
+    share = Share.of([each.strict for each in scores])
+    return Row(
+        policy=policy,
+        seed=seed,
+        times=times,
+        document_tokens=times * TRAINED_CHUNKS * load_profile("tiny").budget.chunk_tokens,
+        documents=share.count,
+        strict=share.percent,
+        low=share.low,
+        high=share.high,
+        lenient=Share.of([each.lenient for each in scores]).percent,
+    )
+
+
+def _headline(strict: Strict, times: Sequence[int]) -> dict[str, object]:
+    """The figures of the last line; those of lengths that were not read are left out."""
+    found: dict[str, object] = {}
+    if 1 in times:
+        gain = paired_gain(strict[BEFORE, 1], strict[AFTER, 1])
+        found |= {"grpo_gain_points": gain.points, "grpo_gain_ci": _interval(gain)}
+        found |= {"em_1x": Share.of(strict[AFTER, 1]).percent, "em_1x_before": Share.of(strict[BEFORE, 1]).percent}
+    for far in (each for each in times if each > 1):
+        found[f"em_{far}x"] = Share.of(strict[AFTER, far]).percent
+        if 1 in times:
+            lost = drop(strict[AFTER, 1], strict[AFTER, far])
+            found |= {f"drop_1x_to_{far}x_points": lost.points, f"drop_1x_to_{far}x_ci": _interval(lost)}
+    return found
+
+
+def _interval(gain: Gain) -> list[float]:
+    return [gain.low, gain.high]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Makes the two policies that are compared: the tiny model stopped early, and the same after GRPO on verl."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+RECIPE = Path("trainer/recipes/tiny-memagent-early-cpu.yaml")
+TRAINER = Path(".venv-trainer/bin/python")
+"""The environment of verl and Ray; supervised training runs in this process's own."""
+_HELD_OUT = 128
+_REWARD = "val-core/memloop/tiny/memagent/acc/mean@1"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A GRPO run: its last checkpoint in Hugging Face form, and the share of right held-out answers by step."""
+
+    exported: Path
+    curve: tuple[tuple[int, float], ...]
+
+
+def supervised(folder: Path) -> Path:
+    """The checkpoint that the run starts from, trained in about two minutes."""
+    out = folder / "early"
+    _run([sys.executable, "-m", "trainer.tiny", "train", "--budget", "early", "--device", "cpu", "--out", str(out)])
+    return out
+
+
+def reinforced(start: Path, folder: Path, *, steps: int, seed: int) -> Run:
+    """The start after so many steps of GRPO on documents of the training length.
+
+    Raises CalledProcessError when a command fails; its output is in ``commands.log`` beside the folder's results.
+    """
+    out, log = folder / f"grpo-{seed}", folder / f"grpo-{seed}.jsonl"
+    rows = folder / f"rows-{seed}"
+    _trainer("tiny-rows", "--loop", "memagent", "--out", rows, "--held-out", _HELD_OUT, "--seed", seed)
+    overrides: dict[str, object] = {
+        "actor_rollout_ref.model.path": start,
+        "data.train_files": rows / "memagent-train.parquet",
+        "data.val_files": rows / "memagent-held_out.parquet",
+        "data.seed": seed,
+        "trainer.total_training_steps": steps,
+        "trainer.save_freq": steps,
+        "trainer.default_local_dir": out,
+        "trainer.logger": "[console,file]",
+    }
+    changes = [f"{key}={value}" for key, value in overrides.items()]
+    _trainer("train", "--recipe", RECIPE, *changes, environment={"VERL_FILE_LOGGER_PATH": str(log)})
+    exported = folder / f"exported-{seed}"
+    checkpoint = out / f"global_step_{steps}"
+    _trainer("export", "--checkpoint", checkpoint, "--base", start, "--profile", "tiny", "--out", exported)
+    return Run(exported, learning_curve(log))
+
+
+def learning_curve(log: Path) -> tuple[tuple[int, float], ...]:
+    """Step and share of right held-out answers, greedy, of the steps at which verl validated."""
+    steps = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    return tuple((int(each["step"]), float(each["data"][_REWARD])) for each in steps if _REWARD in each["data"])
+
+
+def _trainer(command: str, *arguments: object, environment: Mapping[str, str] | None = None) -> None:
+    _run([str(TRAINER), "-m", "trainer", command, *map(str, arguments)], environment)
+
+
+def _run(command: list[str], environment: Mapping[str, str] | None = None) -> None:
+    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})})

@@ -1,0 +1,70 @@
+"""Reads the tiny world's documents with a checkpoint, in this process: the served loop, many documents side by side."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from memloop.loops.memagent import read_document
+from memloop.profiles import Profile, load_profile
+from memloop.scoring.lenient import exact_match
+from memloop.scoring.strict import strict_score
+from trainer.rollout.cpu.chat import BatchedModel
+from trainer.rollout.cpu.engine import Size
+from trainer.tiny.documents import TRAINED_CHUNKS, Document, random_document
+
+AT_ONCE = 64
+_DISTRACTORS = (0.0, 0.5, 1.0)
+"""Distractors per chunk, as in training: each document has one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Answers of one document: in a box as training asks, and in any form."""
+
+    strict: bool
+    lenient: bool
+
+
+def documents_of(*, times: int, count: int, seed: int) -> list[Document]:
+    """Held-out documents of ``times`` the training length, the fact in a chunk at random."""
+    rng, chunk_tokens = random.Random(f"{seed} {times}"), load_profile("tiny").budget.chunk_tokens
+    return [
+        random_document(
+            rng,
+            chunks=times * TRAINED_CHUNKS,
+            chunk_tokens=chunk_tokens,
+            hops=1,
+            distractors_per_chunk=_DISTRACTORS[number % len(_DISTRACTORS)],
+        )
+        for number in range(count)
+    ]
+
+
+def read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
+    """The scores of each document, read by the checkpoint in the folder on one core."""
+    torch.set_num_threads(1)
+    return asyncio.run(_read_all(checkpoint, documents))
+
+
+async def _read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
+    profile, gate = load_profile("tiny"), asyncio.Semaphore(AT_ONCE)
+    model = BatchedModel.load(checkpoint, Size(rows=AT_ONCE, length=profile.budget.window_tokens))
+
+    async def scored(document: Document) -> Scores:
+        async with gate:
+            return await _read(model, profile, document)
+
+    try:
+        return list(await asyncio.gather(*map(scored, documents)))
+    finally:
+        model.close()
+
+
+async def _read(model: BatchedModel, profile: Profile, document: Document) -> Scores:
+    result = await read_document(document.question, document.chunks, model=model, profile=profile)
+    golds = (document.answer,)
+    return Scores(bool(strict_score(result.raw_answer, golds)), bool(exact_match(result.answer, golds)))

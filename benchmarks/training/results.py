@@ -1,0 +1,57 @@
+"""What runs found, kept with date and machine: the curve of each run, and scores by length before and after."""
+
+import datetime as dt
+from pathlib import Path
+from typing import TypedDict
+
+import orjson
+
+from benchmarks.long_read_strategies.results import FOLDER, machine
+
+KEPT = FOLDER / "training.json"
+
+
+class Row(TypedDict):
+    """A policy's scores on documents of ``times`` the training length, in percent; intervals of the strict ones."""
+
+    policy: str
+    seed: int
+    times: int
+    document_tokens: int
+    documents: int
+    strict: float
+    low: float
+    high: float
+    lenient: float
+
+
+class Curve(TypedDict):
+    """A run: step, and the percentage of right held-out answers."""
+
+    seed: int
+    held_out: list[tuple[int, float]]
+
+
+class Found(TypedDict):
+    """One run of the benchmark. ``headline`` is what its last line said."""
+
+    steps: int
+    curves: list[Curve]
+    rows: list[Row]
+    headline: dict[str, object]
+
+
+def keep(found: Found, path: Path = KEPT) -> None:
+    """Write the file."""
+    today = dt.datetime.now(dt.UTC).date().isoformat()
+    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    path.write_bytes(orjson.dumps({"date": today, "machine": machine(), **found}, option=options))
+
+
+def kept_headline(path: Path = KEPT) -> dict[str, object]:
+    """The figures of the longer run that was kept, with its date and machine; empty when there is none."""
+    if not path.exists():
+        return {}
+    run = orjson.loads(path.read_bytes())
+    source = {"file": f"benchmarks/results/{path.name}", "date": run["date"], "machine": run["machine"]}
+    return {**source, "steps": run["steps"], **run["headline"]}

@@ -1,0 +1,63 @@
+"""The arithmetic under ``make bench-training``, by hand, and one read by the shipped model."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from benchmarks.training.comparing import Share, drop, paired_gain
+from benchmarks.training.policies import learning_curve
+from benchmarks.training.reading import documents_of, read_all
+
+TINY = Path("services/inference/models/memloop-tiny")
+
+
+def test_a_paired_gain_is_the_mean_of_the_differences() -> None:
+    """Two of four get better, none worse: mean 1/2, deviation sqrt(1/3), half an interval 1.96 * sqrt(1/3) / 2."""
+    gain = paired_gain([False, False, True, False], [True, True, True, False])
+    assert gain.points == 50
+    assert (gain.low, gain.high) == pytest.approx((50 - 56.58, 50 + 56.58), abs=0.01)
+    assert not gain.is_sure
+
+
+def test_a_gain_on_many_documents_is_sure() -> None:
+    assert paired_gain([False] * 50 + [True] * 50, [True] * 40 + [False] * 10 + [True] * 50).is_sure
+
+
+def test_a_gain_that_is_as_often_a_loss_is_none() -> None:
+    assert paired_gain([True, False], [False, True]).points == 0
+
+
+def test_a_gain_needs_the_same_documents() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        paired_gain([True], [True, False])
+
+
+def test_nothing_is_lost_where_all_is_right_but_the_interval_says_how_few_were_read() -> None:
+    """Wilson's upper bound of 0 wrong in 10 is 27.75 %, and Newcombe's interval has it on both sides."""
+    lost = drop([True] * 10, [True] * 10)
+    assert (lost.points, lost.low, lost.high) == (0, -27.75, 27.75)
+
+
+def test_a_share_without_documents_is_unknown() -> None:
+    share = Share.of([])
+    assert (share.percent, share.low, share.high) == (0, 0, 100)
+
+
+def test_the_learning_curve_has_the_steps_that_were_validated(tmp_path: Path) -> None:
+    validated = {"val-core/memloop/tiny/memagent/acc/mean@1": 0.75}
+    steps: list[dict[str, object]] = [{"step": 0, "data": validated}, {"step": 1, "data": {"memloop/reward": 0.5}}]
+    log = tmp_path / "run.jsonl"
+    log.write_bytes(b"".join(orjson.dumps(step) + b"\n" for step in steps))
+    assert learning_curve(log) == ((0, 0.75),)
+
+
+def test_the_shipped_model_reads_documents_side_by_side_in_this_process() -> None:
+    scores = read_all(TINY, documents_of(times=1, count=4, seed=0))
+    assert all(each.strict and each.lenient for each in scores)
+
+
+def test_documents_of_a_seed_are_the_same_and_differ_between_lengths() -> None:
+    first, again = (documents_of(times=2, count=2, seed=5) for _ in range(2))
+    assert [document.question for document in first] == [document.question for document in again]
+    assert len(list(first[0].chunks)) == 8

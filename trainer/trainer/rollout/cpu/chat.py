@@ -1,0 +1,51 @@
+"""A checkpoint as a ChatModel in this process: many reads side by side share the CPU engine's batch."""
+
+# transformers is untyped in part; what crosses to our own code is typed.
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from transformers import AutoTokenizer
+
+from memloop.ports import Completion, Prompt
+from memloop.wire.memory import Usage
+from trainer.chat_template import ChatTemplate
+from trainer.rollout.cpu.engine import CpuEngine, Size
+from trainer.rollout.cpu.sampling import Decoding
+
+
+class BatchedModel:
+    """Decodes as each prompt says, greedily at temperature 0.
+
+    :class:`trainer.transformers_model.TransformersModel` runs on any device, one generation at a time.
+    """
+
+    def __init__(self, engine: CpuEngine, template: ChatTemplate) -> None:
+        self._engine = engine
+        self._template = template
+
+    @classmethod
+    def load(cls, folder: Path, size: Size, *, seed: int = 0) -> Self:
+        """From a folder in Hugging Face form. Raises OSError when it is none."""
+        tokenizers: Any = AutoTokenizer
+        return cls(CpuEngine(folder, size, seed=seed), ChatTemplate(tokenizers.from_pretrained(folder)))
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The reply. Raises ValueError when prompt and reply do not fit a row of the engine."""
+        sampling, prompt_ids = prompt.sampling, self._template.render(prompt)
+        reply = await self._engine.generate(
+            prompt_ids,
+            max_tokens=sampling.max_tokens,
+            decoding=Decoding(temperature=sampling.temperature, top_p=sampling.top_p),
+        )
+        return Completion(
+            content=self._template.decode(reply.made),
+            finish_reason="stop" if reply.ended else "length",
+            usage=Usage(input_tokens=len(prompt_ids), output_tokens=len(reply.made), llm_calls=1),
+        )
+
+    def close(self) -> None:
+        """Stop after the token that is being made."""
+        self._engine.close()
