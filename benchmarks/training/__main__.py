@@ -41,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         start = options.start or policies.supervised(folder)
         runs = {seed: policies.reinforced(start, folder, steps=options.steps, seed=seed) for seed in options.seeds}
         rows, strict = _read(start, {seed: run.exported for seed, run in runs.items()}, options)
-    curves = [Curve(seed=seed, held_out=[(at, round(100 * x, 2)) for at, x in run.curve]) for seed, run in runs.items()]
+    curves = [
+        Curve(seed=seed, held_out=_percent(run.held_out), sampled=_percent(run.sampled)) for seed, run in runs.items()
+    ]
     found = Found(steps=options.steps, curves=curves, rows=rows, headline=_headline(strict, options.times))
     show("held-out documents by length", [dict(row) for row in rows])
     if options.keep:
@@ -110,6 +112,10 @@ def _headline(strict: Strict, times: Sequence[int]) -> dict[str, object]:
             lost = drop(strict[AFTER, 1], strict[AFTER, far])
             found |= {f"drop_1x_to_{far}x_points": lost.points, f"drop_1x_to_{far}x_ci": _interval(lost)}
     return found
+
+
+def _percent(curve: policies.Curve) -> list[tuple[int, float]]:
+    return [(step, round(100 * share, 2)) for step, share in curve]
 
 
 def _interval(gain: Gain) -> list[float]:

@@ -13,15 +13,23 @@ RECIPE = Path("trainer/recipes/tiny-memagent-early-cpu.yaml")
 TRAINER = Path(".venv-trainer/bin/python")
 """The environment of verl and Ray; supervised training runs in this process's own."""
 _HELD_OUT = 128
-_REWARD = "val-core/memloop/tiny/memagent/acc/mean@1"
+_HELD_OUT_SHARE = "val-core/memloop/tiny/memagent/acc/mean@1"
+_SAMPLED_SHARE = "memloop/reward"
+
+Curve = tuple[tuple[int, float], ...]
+"""Step, and a share from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A GRPO run: its last checkpoint in Hugging Face form, and the share of right held-out answers by step."""
+    """A GRPO run: its last checkpoint in Hugging Face form, and shares of right answers by step.
+
+    ``held_out`` are greedy answers to held-out questions, where verl validated; ``sampled`` the rollouts' own.
+    """
 
     exported: Path
-    curve: tuple[tuple[int, float], ...]
+    held_out: Curve
+    sampled: Curve
 
 
 def supervised(folder: Path) -> Path:
@@ -54,13 +62,13 @@ def reinforced(start: Path, folder: Path, *, steps: int, seed: int) -> Run:
     exported = folder / f"exported-{seed}"
     checkpoint = out / f"global_step_{steps}"
     _trainer("export", "--checkpoint", checkpoint, "--base", start, "--profile", "tiny", "--out", exported)
-    return Run(exported, learning_curve(log))
+    return Run(exported, held_out=curve_of(log, _HELD_OUT_SHARE), sampled=curve_of(log, _SAMPLED_SHARE))
 
 
-def learning_curve(log: Path) -> tuple[tuple[int, float], ...]:
-    """Step and share of right held-out answers, greedy, of the steps at which verl validated."""
+def curve_of(log: Path, figure: str) -> Curve:
+    """A figure of verl's own log, at the steps that have it."""
     steps = [orjson.loads(line) for line in log.read_bytes().splitlines()]
-    return tuple((int(each["step"]), float(each["data"][_REWARD])) for each in steps if _REWARD in each["data"])
+    return tuple((int(each["step"]), float(each["data"][figure])) for each in steps if figure in each["data"])
 
 
 def _trainer(command: str, *arguments: object, environment: Mapping[str, str] | None = None) -> None:

@@ -26,10 +26,11 @@ class Row(TypedDict):
 
 
 class Curve(TypedDict):
-    """A run: step, and the percentage of right held-out answers."""
+    """A run: step, and the percentage of right answers to held-out questions, and of the rollouts it learned from."""
 
     seed: int
     held_out: list[tuple[int, float]]
+    sampled: list[tuple[int, float]]
 
 
 class Found(TypedDict):

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from benchmarks.training.comparing import Share, drop, paired_gain
-from benchmarks.training.policies import learning_curve
+from benchmarks.training.policies import curve_of
 from benchmarks.training.reading import documents_of, read_all
 
 TINY = Path("services/inference/models/memloop-tiny")
@@ -44,12 +44,11 @@ def test_a_share_without_documents_is_unknown() -> None:
     assert (share.percent, share.low, share.high) == (0, 0, 100)
 
 
-def test_the_learning_curve_has_the_steps_that_were_validated(tmp_path: Path) -> None:
-    validated = {"val-core/memloop/tiny/memagent/acc/mean@1": 0.75}
-    steps: list[dict[str, object]] = [{"step": 0, "data": validated}, {"step": 1, "data": {"memloop/reward": 0.5}}]
+def test_a_curve_has_the_steps_that_tell_its_figure(tmp_path: Path) -> None:
+    steps: list[dict[str, object]] = [{"step": 0, "data": {"acc": 0.75}}, {"step": 1, "data": {"memloop/reward": 0.5}}]
     log = tmp_path / "run.jsonl"
     log.write_bytes(b"".join(orjson.dumps(step) + b"\n" for step in steps))
-    assert learning_curve(log) == ((0, 0.75),)
+    assert curve_of(log, "acc") == ((0, 0.75),)
 
 
 def test_the_shipped_model_reads_documents_side_by_side_in_this_process() -> None:
