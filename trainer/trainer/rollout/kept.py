@@ -52,6 +52,17 @@ def keep_step(url: str, step: int, folder: str, *, newest: int | None) -> None:
         store.keep_newest(newest)
 
 
+def prepare(url: str, folder: Path, *, resume_mode: str) -> None:
+    """Before a run looks for its checkpoint: by ``auto`` the newest is brought here; ``resume_path`` names one itself.
+
+    Raises StoreError, also when the run starts anew (``disable``) and the place holds another run's checkpoints.
+    """
+    if resume_mode == "auto":
+        fetch_newest(url, folder)
+    elif resume_mode == "disable":
+        _refuse_others(url)
+
+
 def fetch_newest(url: str, folder: Path) -> int | None:
     """Bring the newest finished step onto all machines, unless a newer one lies here. The step, or None.
 
@@ -67,8 +78,7 @@ def fetch_newest(url: str, folder: Path) -> int | None:
     return steps[-1]
 
 
-def refuse_others(url: str) -> None:
-    """Raises StoreError when the place holds the checkpoints of another run: this one starts anew."""
+def _refuse_others(url: str) -> None:
     steps = CheckpointStore.at(url).finished()
     if steps:
         raise StoreError(f"{url} holds step {steps[-1]} of an earlier run: resume it, or name another place")

@@ -28,7 +28,6 @@ from verl.utils.py_functional import rename_dict
 from verl.workers.utils.padding import response_to_nested
 
 from trainer.rollout.advantages import Rows, advantages_of, trained_mask
-from trainer.rollout.kept import fetch_newest, refuse_others
 from trainer.rollout.settings import LoopSettings
 
 NAME = "memloop"
@@ -59,11 +58,11 @@ class LoopTrainer(PPOTrainerSync):
 
     def _load_checkpoint(self) -> None:
         """From the disk, where a newer checkpoint in the object storage is brought first."""
-        url, resume = self.settings.checkpoints, self.config.trainer.resume_mode
-        if url and resume == "auto":
-            fetch_newest(url, Path(self.config.trainer.default_local_dir).absolute())
-        elif url and resume == "disable":
-            refuse_others(url)
+        if url := self.settings.checkpoints:
+            from trainer.rollout.kept import prepare  # no other run needs the storage's library
+
+            folder = Path(self.config.trainer.default_local_dir).absolute()
+            prepare(url, folder, resume_mode=self.config.trainer.resume_mode)
         super()._load_checkpoint()
 
     def _compute_advantage(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
