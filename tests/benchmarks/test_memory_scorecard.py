@@ -8,7 +8,7 @@ import pytest
 from benchmarks.memory.quality.records import Answered, Graded, Ingested, Recalled, Row, Tokens
 from benchmarks.memory.quality.scorecard import Card, last_line, markdown, save_plot
 from benchmarks.memory.quality.scores import Prices, point_score, recall_score, row_score
-from benchmarks.running.intervals import wilson
+from memloop.scoring.intervals import wilson
 
 GOLDEN = Path(__file__).parent / "golden" / "memory_scorecard.md"
 

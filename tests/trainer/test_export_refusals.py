@@ -6,7 +6,8 @@ import pytest
 
 from memloop.profiles import load_profile
 from tests.dialogues.scripted import TINY
-from trainer.rollout.export import ExportError, export_checkpoint
+from trainer.rollout.export import export_checkpoint
+from trainer.rollout.export_record import ExportError
 
 PROFILE = load_profile("tiny")
 

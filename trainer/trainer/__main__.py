@@ -11,6 +11,7 @@ CAPABILITIES: Final[Mapping[str, tuple[str, str]]] = {
     "data": ("trainer.data.command", "make data sets to train on"),
     "sft": ("trainer.sft.command", "fine-tune on conversations before RL"),
     "estimate": ("trainer.rollout.estimate_command", "estimate GPU memory and hours of a recipe"),
+    "gate": ("trainer.gate.command", "measure a checkpoint beside the one that serves, and let it serve"),
     "export": ("trainer.rollout.export_command", "make a checkpoint of a run servable"),
     "tiny": ("trainer.tiny.__main__", "the tiny model: train it, evaluate it"),
     "tiny-rows": ("trainer.data.tiny_rows_command", "make the tiny world's data for reinforcement learning"),

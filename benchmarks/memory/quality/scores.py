@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from benchmarks.gateway.load import percentile
 from benchmarks.memory.quality.records import NO_TOKENS, Answered, Graded, Ingested, Recalled, Row, Tokens
-from benchmarks.running.intervals import wilson
+from memloop.scoring.intervals import wilson
 from memloop.scoring.lenient import token_f1
 from memloop.scoring.memory import extraction_recall, weighted_extraction_recall
 

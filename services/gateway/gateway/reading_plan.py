@@ -66,6 +66,7 @@ def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitt
     asked = calls * (around + plan.question_tokens + question_tokens + 2 * plan.budget.memory_tokens)
     written = readings * prompts["read"].sampling.max_tokens + (calls - readings) * longest
     return Estimate(
+        profile=plan.profile.ref,
         chunks=len(chunks),
         document_tokens=document_tokens,
         max_llm_calls=calls,

@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import logging
 import time
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import aiohttp
 
+from inference.checkpoint import read_record
 from inference.engines import EnginePlan
 from inference.metrics import EngineLoad, LauncherMetrics, engine_load
 from inference.readiness import Lives, NotReady, wait_until_served
@@ -35,6 +37,7 @@ class Lifecycle:
         self.plan = plan
         self.profile = load_profile(plan.profile)
         self.profile_files = profile_files(plan.profile)
+        self.checkpoint = read_record(Path(plan.model)) if plan.local else None
         self.phase: Phase = "starting"
         self.window_tokens = plan.max_model_len
         self._client = client

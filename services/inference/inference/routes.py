@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from inference.lifecycle import Lifecycle
 from inference.tokenizer import read_tokenizer
 from memloop.wire.base import Wire
+from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import Unavailable
 
 
@@ -18,7 +19,10 @@ class ServedProfile(Wire):
 
 
 class ServedModel(Wire):
-    """``GET /v1/model``: ``engine_url`` is the OpenAI base URL, ``max_model_len`` counts tokens."""
+    """``GET /v1/model``: ``engine_url`` is the OpenAI base URL, ``max_model_len`` counts tokens.
+
+    ``checkpoint`` is what a trained checkpoint says of itself; None for one that says nothing.
+    """
 
     id: str
     engine: str
@@ -26,6 +30,7 @@ class ServedModel(Wire):
     max_model_len: int
     profile: str
     ready: bool
+    checkpoint: CheckpointRecord | None = None
 
 
 def model_routes(lifecycle: Lifecycle) -> APIRouter:
@@ -53,6 +58,7 @@ def model_routes(lifecycle: Lifecycle) -> APIRouter:
             max_model_len=lifecycle.window_tokens,
             profile=lifecycle.profile.ref,
             ready=lifecycle.phase == "ready",
+            checkpoint=lifecycle.checkpoint,
         )
 
     _ = profile, tokenizer, model

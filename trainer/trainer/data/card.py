@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from memloop.wire.chat import Json
+from trainer.front_matter import front_matter
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
@@ -41,9 +42,9 @@ class Card:
 
     def text(self) -> str:
         """Front matter and body."""
-        return f"---\n{self._front_matter()}\n---\n\n{self._body()}"
+        return f"{front_matter(self._fields())}\n{self._body()}"
 
-    def _front_matter(self) -> str:
+    def _fields(self) -> Json:
         rows = sum(count for _, count in self.files.values())
         size = next((name for most, name in _SIZES if rows < most), "n>1M")
         configs: list[JsonValue] = [
@@ -52,7 +53,7 @@ class Card:
                 "data_files": [{"split": split, "path": path} for split, (path, _) in self.files.items()],
             }
         ]
-        fields: Json = {
+        return {
             "pretty_name": self.name,
             "license": self.license,
             "language": ["en"],
@@ -61,7 +62,6 @@ class Card:
             "tags": ["long-context", "memory", "reinforcement-learning"],
             "configs": configs,
         }
-        return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
 
     def _body(self) -> str:
         splits = "\n".join(f"| {split} | `{path}` | {count:,} |" for split, (path, count) in self.files.items())

@@ -9,39 +9,28 @@ was trained on prompts of the original ones.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from memloop.chunking import TokenizerSplitter
 from memloop.profiles import Profile, check_fit
+from memloop.wire.checkpoint import RECORD, CheckpointRecord, TrainedBy
+from trainer.rollout.export_record import (
+    TOKENIZER_FILES,
+    ExportError,
+    tokenizer_sha256,
+    tools_sha256,
+    weights_sha256,
+)
 
-RECORD = "export.json"
 DTYPE = "bfloat16"
-_COPIED = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json")
 _REQUIRED = ("tokenizer.json", "config.json")
 
 
-class ExportError(ValueError):
-    """A checkpoint that cannot be exported; the message says why."""
-
-
-class ExportRecord(BaseModel):
-    """Beside the weights: where they come from, and which prompts they were trained on."""
-
-    started_from: str
-    step: int
-    dtype: str
-    profile: str
-    profile_hash: str
-    tools_hash: str
-    weights_sha256: str
-
-
-def export_checkpoint(checkpoint: Path, base: Path, out: Path, profile: Profile) -> ExportRecord:
+def export_checkpoint(
+    checkpoint: Path, base: Path, out: Path, profile: Profile, *, trained_by: TrainedBy | None = None
+) -> CheckpointRecord:
     """Merge ``checkpoint`` (a ``global_step_N`` folder) into ``out``; training started from the folder ``base``.
 
     Raises ExportError when a folder is not what it should be, or ``out`` exists; ProfileError when the profile does not
@@ -58,11 +47,21 @@ def export_checkpoint(checkpoint: Path, base: Path, out: Path, profile: Profile)
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         _merge(checkpoint / "actor", unfinished)
-        for name in _COPIED:
+        for name in TOKENIZER_FILES:
             if (base / name).is_file():
                 shutil.copyfile(base / name, unfinished / name)
         _describe(base, unfinished)
-        record = _record(unfinished, base, step, profile)
+        record = CheckpointRecord(
+            started_from=base.name,
+            step=step,
+            dtype=DTYPE,
+            profile=profile.ref,
+            profile_hash=profile.content_hash,
+            tools_hash=tools_sha256(profile),
+            tokenizer_sha256=tokenizer_sha256(base),
+            weights_sha256=weights_sha256(unfinished),
+            trained_by=trained_by,
+        )
         (unfinished / RECORD).write_text(record.model_dump_json(indent=2) + "\n", "utf-8")
         unfinished.rename(out)
     finally:
@@ -100,22 +99,3 @@ def _describe(base: Path, out: Path) -> None:
     (out / "config.json").write_text(json.dumps(config | {"dtype": DTYPE}, indent=2) + "\n", "utf-8")
     for file in out.glob("*.safetensors"):
         file.chmod(0o644)
-
-
-def _record(folder: Path, base: Path, step: int, profile: Profile) -> ExportRecord:
-    tools = "".join(repr(spec.tools) for spec in profile.prompts.values() if spec.tools)
-    weights = sorted(folder.glob("*.safetensors"))
-    if not weights:
-        raise ExportError("the merger wrote no weights")
-    digest = hashlib.sha256()
-    for file in weights:
-        digest.update(file.read_bytes())
-    return ExportRecord(
-        started_from=base.name,
-        step=step,
-        dtype=DTYPE,
-        profile=profile.ref,
-        profile_hash=profile.content_hash,
-        tools_hash=hashlib.sha256(tools.encode()).hexdigest(),
-        weights_sha256=digest.hexdigest(),
-    )

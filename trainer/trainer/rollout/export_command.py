@@ -8,18 +8,39 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memloop.profiles import ProfileError, load_profile
-from trainer.rollout.export import ExportError, export_checkpoint
+from memloop.wire.checkpoint import TrainedBy
+from trainer.rollout.export import export_checkpoint
+from trainer.rollout.export_record import ExportError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the record as one line of JSON. Ends with 2 and the reason when the checkpoint cannot be exported."""
     chosen = _parser().parse_args(arguments)
     try:
-        record = export_checkpoint(chosen.checkpoint, chosen.base, chosen.out, load_profile(chosen.profile))
-    except (ExportError, ProfileError, OSError) as error:
+        trained_by = _trained_by(chosen.recipe, chosen.overrides, chosen.checkpoint) if chosen.recipe else None
+        profile = load_profile(chosen.profile)
+        record = export_checkpoint(chosen.checkpoint, chosen.base, chosen.out, profile, trained_by=trained_by)
+    except (ExportError, ProfileError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)
     print(record.model_dump_json())
+
+
+def _trained_by(recipe: Path, overrides: Sequence[str], checkpoint: Path) -> TrainedBy:
+    """What the recipe did. Raises RecipeError, and ExportError when it writes its checkpoints elsewhere."""
+    from trainer.rollout.recipe import load_recipe
+
+    config = load_recipe(recipe, overrides).config
+    where = Path(config.trainer.default_local_dir)
+    if where.resolve() != checkpoint.resolve().parent:
+        raise ExportError(f"{recipe} writes to {where}, not where {checkpoint} is: give the overrides of the run too")
+    files = config.data.train_files
+    data = (files,) if isinstance(files, str) else tuple(files)
+    loops = config.memloop
+    reward = (
+        loops.decisions if config.actor_rollout_ref.rollout.agent.default_agent_loop == "memreader" else loops.reward
+    )
+    return TrainedBy(recipe=recipe.name, objective=loops.objective, reward=reward, data=tuple(map(str, data)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -28,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--base", type=Path, required=True, help="the checkpoint that training started from")
     parser.add_argument("--profile", required=True, help="the profile that the run used")
     parser.add_argument("--out", type=Path, required=True, help="a folder that does not exist")
+    parser.add_argument("--recipe", type=Path, help="the run's recipe, for export.json and the model card")
+    parser.add_argument("overrides", nargs="*", help="the run's own KEY=VALUE of the recipe")
     return parser
 
 

@@ -7,7 +7,6 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
 
 from memloop.loops.memagent import read_document
 from memloop.loops.memreader import decide
@@ -16,6 +15,7 @@ from memloop.loops.parsing import find_call, listen
 from memloop.loops.parsing.tool_call import FoundCall
 from memloop.ports import ChatModel, Completion, Prompt
 from memloop.profiles import Profile
+from memloop.scoring.intervals import wilson
 from trainer.decisions import told_by
 from trainer.memories import HeldMemories
 from trainer.tiny.conversations import Conversation, random_conversation
@@ -43,14 +43,9 @@ class Score:
         """Share that is right."""
         return self.right / self.total if self.total else 0.0
 
-    def interval(self, z: float = 1.96) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:
         """Wilson's 95 % confidence interval."""
-        if not self.total:
-            return 0.0, 1.0
-        n, p = self.total, self.accuracy
-        centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-        half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-        return max(0.0, centre - half), min(1.0, centre + half)
+        return wilson(self.accuracy, self.total)
 
 
 Trial = Callable[[], Awaitable[bool]]

@@ -8,17 +8,22 @@ from pydantic import Field, ValidationError
 from memloop.clients.http import Http, Timeouts, retry_after
 from memloop.profiles import Profile, profile_from_files
 from memloop.wire.base import OpenWire
+from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import DependencyError, MemloopError, Unavailable
 
 _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
 
 
 class ServedModel(OpenWire):
-    """``GET /v1/model``: what the launcher serves; ``engine_url`` ends in ``/v1``."""
+    """``GET /v1/model``: what the launcher serves; ``engine_url`` ends in ``/v1``.
+
+    ``checkpoint`` is what the checkpoint that is served says of itself, if it says anything.
+    """
 
     id: str
     engine_url: str
     max_model_len: int = Field(gt=0)
+    checkpoint: CheckpointRecord | None = None
 
 
 class ServedProfile(OpenWire):

@@ -20,7 +20,12 @@ def strict_score(reply: str, golds: Iterable[str]) -> float:
     inside = last_boxed(reply[-TAIL_CHARS:])
     if inside is None:
         return 0.0
-    mine = undress(inside)
+    return same_answer(inside, golds)
+
+
+def same_answer(answer: str, golds: Iterable[str]) -> float:
+    """1.0 when an answer without its box equals a gold answer, by the same normal form, else 0.0."""
+    mine = undress(answer)
     return float(bool(mine) and any(mine == undress(gold) for gold in golds))
 
 

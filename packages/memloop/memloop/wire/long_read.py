@@ -231,8 +231,9 @@ class LongRead(Wire):
 
 
 class Estimate(Wire):
-    """``POST /v1/long-read/estimate``: the most that a read can cost."""
+    """``POST /v1/long-read/estimate``: the most that a read can cost; ``profile`` is the reference of its prompts."""
 
+    profile: str
     chunks: int
     document_tokens: int
     max_llm_calls: int

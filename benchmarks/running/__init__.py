@@ -1,1 +1,0 @@
-"""What every evaluation needs beside the data: how sure a share is."""

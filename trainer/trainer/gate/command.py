@@ -1,0 +1,162 @@
+"""``python -m trainer gate``: measure a candidate beside the incumbent, and print its registry entry if it passes.
+
+Ends with 0 and the entry on stdout; with 1 and every reason on stderr when it may not; with 2 when nothing was decided.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from memloop.profiles import ProfileError
+from memloop.wire.errors import MemloopError
+from trainer.data.json_rows import DataError
+from trainer.data.progress import Progress
+from trainer.data.rows import AgentName
+from trainer.gate.card import Told, check_may_write, table
+from trainer.gate.comparison import rows_needed
+from trainer.gate.gateway import base_url
+from trainer.gate.held_out import HeldOut, open_held_out
+from trainer.gate.registry_entry import row_like
+from trainer.gate.run import Outcome, Place, Plan, Rule, gate
+from trainer.gate.scores import READING, WRITING, scores_for
+from trainer.rollout.export_record import ExportError, read_record
+
+_REGISTRY = Path("services/inference/inference/models.toml")
+_MARGIN = 0.05
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Decide about what the arguments name."""
+    options = _parser().parse_args(arguments)
+    try:
+        outcome = asyncio.run(gate(plan_of(options), Progress()))
+    except (DataError, ExportError, ProfileError, OSError) as error:
+        _end(str(error))
+    except MemloopError as error:
+        _end(f"{error}\nNothing is lost: the same command goes on from here.")
+    else:
+        _tell(outcome)
+
+
+def plan_of(options: argparse.Namespace) -> Plan:
+    """What the options ask for. Raises DataError or ExportError when they cannot be followed."""
+    record = read_record(options.candidate)
+    name = options.name or options.candidate.resolve().name
+    row = row_like(options.registry, options.like or options.incumbent, name=name)
+    check_may_write(options.candidate)
+    held_out = open_held_out(options.held_out, options.loop)
+    options.out.mkdir(parents=True, exist_ok=True)
+    candidate_at, incumbent_at = _places(options)
+    launchers = _launchers(options)
+    return Plan(
+        candidate=options.candidate,
+        record=record,
+        profile=options.profile or record.profile.partition("@")[0],
+        candidate_at=candidate_at,
+        launcher=launchers[0],
+        incumbent=options.incumbent,
+        incumbent_at=incumbent_at,
+        incumbent_launcher=launchers[1],
+        held_out=held_out,
+        out=options.out,
+        rule=_rule(options, held_out),
+        row=row,
+        source=options.source or str(options.candidate.resolve()),
+        told=Told(name, options.license, options.base_model, options.data_card, options.limit),
+        places=options.at_once,
+        wait_s=options.timeout_s,
+    )
+
+
+def _places(options: argparse.Namespace) -> tuple[Place, Place]:
+    """The candidate's and the incumbent's gateway."""
+    theirs = options.incumbent_api_key_variable or options.api_key_variable
+    return (
+        Place(base_url(options.gateway), os.environ.get(options.api_key_variable)),
+        Place(base_url(options.incumbent_gateway or options.gateway), os.environ.get(theirs)),
+    )
+
+
+def _launchers(options: argparse.Namespace) -> tuple[str, str | None]:
+    """The candidate's and the incumbent's; behind the same gateway is the same one, unless it is named."""
+    same = options.incumbent_gateway in {None, options.gateway}
+    theirs = options.incumbent_inference or (options.inference if same else None)
+    return base_url(options.inference), theirs and base_url(theirs)
+
+
+def _rule(options: argparse.Namespace, held_out: HeldOut) -> Rule:
+    names = scores_for(held_out.loop)
+    score = options.score or names[0]
+    if score not in names:
+        raise DataError(f"{held_out.loop} has no score {score}, only {', '.join(names)}")
+    rule = Rule(score, 0.0 if options.require_gain else options.margin)
+    needed = 0 if options.require_gain else rows_needed(rule.margin)
+    if held_out.count < needed:
+        raise DataError(
+            f"{held_out.path} has {held_out.count} rows, and even equal models need {needed} for a margin of "
+            f"{rule.margin:g}: hold out more, or allow a larger --margin"
+        )
+    return rule
+
+
+def _tell(outcome: Outcome) -> None:
+    if outcome.comparisons:
+        print(table(outcome.comparisons), file=sys.stderr)
+    for reason in outcome.against:
+        print(f"refused: {reason}", file=sys.stderr)
+    if outcome.entry is None:
+        sys.exit(1)
+    print(outcome.entry, end="")
+
+
+def _end(reason: str) -> None:
+    print(reason, file=sys.stderr)
+    sys.exit(2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m trainer gate", description=__doc__)
+    add = parser.add_argument
+    add("--candidate", type=Path, required=True, help="the folder of an export")
+    add("--gateway", required=True, metavar="URL", help="a running gateway that serves it")
+    add("--inference", required=True, metavar="URL", help="the launcher behind that gateway")
+    add("--incumbent", required=True, metavar="MODEL", help="what serves now, by the name that its gateway knows")
+    add("--incumbent-gateway", metavar="URL", help="default: the candidate's")
+    add("--incumbent-inference", metavar="URL", help="default: the candidate's, behind the same gateway")
+    add("--held-out", type=Path, required=True, metavar="FILE", help="Parquet in the columns of training data")
+    add("--loop", choices=get_args(AgentName), help="default: the only one that the rows are of")
+    add("--out", type=Path, required=True, help="folder of answers, report and conformance table")
+    add("--score", choices=(*READING, *WRITING), help="that decides; default: strict, or exact for memreader")
+    add("--margin", type=_margin, default=_MARGIN, help="how much lower it may be, 0 to 1 (default %(default)s)")
+    add("--require-gain", action="store_true", help="it must be higher, outside the confidence interval")
+    add("--name", help="of the registry entry and on the card; default: the folder's")
+    add("--like", metavar="MODEL", help="the registry's row that is changed; default: the incumbent's")
+    add("--registry", type=Path, default=_REGISTRY, help="inference's models.toml (default %(default)s)")
+    add("--source", help="where inference will find the files: a folder or a hub id; default: the candidate's folder")
+    add("--profile", help="name or folder of the profile that it was trained with; default: by its name")
+    add("--license", default="other", help="for the card (default %(default)s)")
+    add("--base-model", help="hub id of what training started from, for the card")
+    add("--data-card", action="append", default=[], help="of its training data, for the card; again for more")
+    add("--limit", action="append", default=[], help="a limit to be told on the card; again for more")
+    add("--at-once", type=int, default=8, help="rows (default %(default)s)")
+    add("--timeout-s", type=float, default=3600.0, help="for one row (default %(default)s)")
+    add("--api-key-variable", default="MEMLOOP_API_KEY", help="that holds the gateway's key (default %(default)s)")
+    add("--incumbent-api-key-variable", help="default: the same")
+    return parser
+
+
+def _margin(text: str) -> float:
+    margin = float(text)
+    if not 0 < margin < 1:
+        raise argparse.ArgumentTypeError("between 0 and 1; to want more than no loss, say --require-gain")
+    return margin
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Candidate and incumbent on the same rows, and the rule by which the candidate passes.
+
+The rule: the lower end of the 95 % interval of the mean difference (candidate − incumbent, row by row) is above
+−margin. With a margin of 0 that is a gain outside its confidence interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from memloop.scoring.intervals import paired_interval, wilson
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One score. Means are 0 to 1 with Wilson's 95 % interval, ``gain`` is the mean difference with its own.
+
+    ``better`` and ``worse`` count the rows on which the candidate scored more and less.
+    """
+
+    score: str
+    rows: int
+    candidate: float
+    candidate_interval: tuple[float, float]
+    incumbent: float
+    incumbent_interval: tuple[float, float]
+    gain: float
+    gain_interval: tuple[float, float]
+    better: int
+    worse: int
+
+    def passes(self, margin: float) -> bool:
+        """Whether the candidate is not worse than the incumbent by ``margin`` (0 to 1) or more, with confidence."""
+        return self.gain_interval[0] > -margin
+
+
+def compare(score: str, pairs: Sequence[tuple[float, float]]) -> Comparison:
+    """The comparison of (candidate, incumbent), one pair for each row. Raises ValueError without rows."""
+    if not pairs:
+        raise ValueError("nothing was measured")
+    differences = [mine - theirs for mine, theirs in pairs]
+    candidate, incumbent = fmean(mine for mine, _ in pairs), fmean(theirs for _, theirs in pairs)
+    return Comparison(
+        score=score,
+        rows=len(pairs),
+        candidate=candidate,
+        candidate_interval=wilson(candidate, len(pairs)),
+        incumbent=incumbent,
+        incumbent_interval=wilson(incumbent, len(pairs)),
+        gain=fmean(differences),
+        gain_interval=paired_interval(differences),
+        better=sum(each > 0 for each in differences),
+        worse=sum(each < 0 for each in differences),
+    )
+
+
+def compare_all(candidate: Sequence[Mapping[str, float]], incumbent: Sequence[Mapping[str, float]]) -> list[Comparison]:
+    """One comparison for each score; both have the same rows in the same order."""
+    names = candidate[0]
+    return [
+        compare(name, [(mine[name], theirs[name]) for mine, theirs in zip(candidate, incumbent, strict=True)])
+        for name in names
+    ]
+
+
+def rows_needed(margin: float) -> int:
+    """The fewest rows on which two models that always agree can be told to differ by less than ``margin``."""
+    rows = 1
+    while paired_interval([0.0] * rows)[0] <= -margin:
+        rows *= 2
+    return next(count for count in range(rows // 2, rows + 1) if paired_interval([0.0] * count)[0] > -margin)

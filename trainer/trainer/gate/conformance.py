@@ -1,0 +1,112 @@
+"""Whether the candidate is what it says it is: its files, what is served of it, and the engine that serves it.
+
+Each check gives reasons against the candidate; none is good. Nothing is raised but what keeps a check from being made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memloop.clients import InferenceClient, ServedModel
+from memloop.profiles import Profile, ProfileError, load_profile
+from memloop.wire.checkpoint import CheckpointRecord
+from trainer.rollout.export_record import ExportError, tokenizer_sha256, tools_sha256, weights_sha256
+
+_ENGINE_CHECK = "memloop-inference"
+_SHOWN = 12
+
+
+def check_files(folder: Path, record: CheckpointRecord, profile: str) -> list[str]:
+    """Weights and tokenizer as they were exported, and the profile (a name or a folder) that they were trained with."""
+    return [*_wrong_files(folder, record), *_wrong_profile(record, profile)]
+
+
+def _wrong_files(folder: Path, record: CheckpointRecord) -> Iterator[str]:
+    try:
+        if weights_sha256(folder) != record.weights_sha256:
+            yield "the weights are not those that were exported"
+    except (ExportError, OSError) as error:
+        yield str(error)
+    if not (folder / "config.json").is_file():
+        yield f"{folder} has no config.json"
+    if tokenizer_sha256(folder) != record.tokenizer_sha256:
+        yield f"the tokenizer's files or the chat template are not those of {record.started_from}"
+
+
+def _wrong_profile(record: CheckpointRecord, profile: str) -> Iterator[str]:
+    try:
+        found = load_profile(profile)
+    except ProfileError as error:
+        yield f"{error}: say where with --profile"
+        return
+    if found.content_hash != record.profile_hash:
+        yield f"it was trained with the profile {record.profile}, and {profile} is {found.ref}"
+    elif tools_sha256(found) != record.tools_hash:
+        yield "the tools' schema is not that of its training"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a launcher tells of the model that it serves."""
+
+    model: ServedModel
+    profile: Profile
+    tokenizer: bytes
+
+
+async def look_at(launcher: InferenceClient) -> Served:
+    """Ask the launcher. Raises DependencyError or ProfileError when it has no answer."""
+    return Served(await launcher.model(), await launcher.profile(), await launcher.tokenizer())
+
+
+def check_served(folder: Path, record: CheckpointRecord, served: Served, *, gateway_profile: str) -> list[str]:
+    """Whether the launcher serves this very checkpoint with its profile, and the gateway asks it with that."""
+    return [*_wrong_model(folder, record, served), *_wrong_prompts(record, served, gateway_profile)]
+
+
+def _wrong_model(folder: Path, record: CheckpointRecord, served: Served) -> Iterator[str]:
+    told = served.model.checkpoint
+    if told is None:
+        yield f"the launcher serves {served.model.id}, which has no export.json: it is another checkpoint"
+    elif told != record:
+        weights = told.weights_sha256[:_SHOWN]
+        yield f"the launcher serves another checkpoint: {told.started_from}, step {told.step}, weights {weights}"
+    if served.tokenizer != (folder / "tokenizer.json").read_bytes():
+        yield "the launcher's tokenizer.json is another one"
+
+
+def _wrong_prompts(record: CheckpointRecord, served: Served, gateway_profile: str) -> Iterator[str]:
+    if served.profile.content_hash != record.profile_hash:
+        yield f"the launcher serves the profile {served.profile.ref}, and it was trained with {record.profile}"
+    if tools_sha256(served.profile) != record.tools_hash:
+        yield "the tools' schema that is served is not that of its training"
+    if gateway_profile != record.profile:
+        yield f"the gateway asks with the profile {gateway_profile}, and it was trained with {record.profile}"
+
+
+async def check_engine(served: Served, log: Path) -> list[str]:
+    """Inference's own checks of the engine; their table goes into ``log``."""
+    program = shutil.which(_ENGINE_CHECK, path=str(Path(sys.executable).parent)) or shutil.which(_ENGINE_CHECK)
+    if program is None:
+        return [f"{_ENGINE_CHECK} is not installed here, so that the engine cannot be checked"]
+    where = ("--engine-url", served.model.engine_url, "--model", served.model.id)
+    with log.open("wb") as output:
+        check = await asyncio.create_subprocess_exec(program, "conformance", *where, stdout=output, stderr=output)
+        try:
+            status = await check.wait()
+        finally:
+            if check.returncode is None:
+                check.terminate()
+                await check.wait()
+    return [] if status == 0 else _failed_rows(log)
+
+
+def _failed_rows(log: Path) -> list[str]:
+    lines = log.read_text("utf-8", "replace").splitlines() or ["it said nothing"]
+    failed = [line for line in lines if line.startswith("FAILED")] or lines[-1:]
+    return [f"the engine does not conform: {' '.join(line.split())}" for line in failed]

@@ -1,0 +1,189 @@
+"""The gate, in order: the candidate's files, the incumbent's answers, what serves the candidate, its answers, the rule.
+
+The incumbent comes first, so that one GPU will do: once its answers are kept, nobody asks for it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from memloop.clients import InferenceClient
+from memloop.profiles import ProfileError
+from memloop.wire.checkpoint import CheckpointRecord
+from trainer.data.json_rows import DataError
+from trainer.data.patience import Patience
+from trainer.data.progress import Progress
+from trainer.gate.asking import Answers, ask_all
+from trainer.gate.card import FILE, ModelCard, Told
+from trainer.gate.comparison import Comparison, compare_all
+from trainer.gate.conformance import Served, check_engine, check_files, check_served, look_at
+from trainer.gate.gateway import Gateway
+from trainer.gate.held_out import WRITER, HeldOut
+from trainer.gate.registry_entry import entry
+from trainer.gate.scores import scores_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a model is asked: a gateway, and a key of it."""
+
+    gateway: str
+    api_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The score that decides, and how much worse a candidate may be (0 to 1); 0 wants a gain."""
+
+    score: str
+    margin: float
+
+    def text(self) -> str:
+        """The rule in words."""
+        if self.margin == 0:
+            return f"{self.score} is higher than the incumbent's, with 95 % confidence"
+        return f"{self.score} is not lower than the incumbent's by {self.margin:g} or more, with 95 % confidence"
+
+    def against(self, comparisons: Sequence[Comparison]) -> list[str]:
+        """Why the candidate does not pass."""
+        deciding = next(each for each in comparisons if each.score == self.score)
+        if deciding.passes(self.margin):
+            return []
+        low, high = deciding.gain_interval
+        seen = f"the gain is {deciding.gain:+.3f}, its interval {low:+.3f} to {high:+.3f} ({deciding.rows} rows)"
+        return [f"not shown that {self.text()}: {seen}"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that the gate needs to know. ``wait_s`` is for one row; ``row`` the registry's row that is changed.
+
+    ``launcher`` and ``incumbent_launcher`` (None: not known) are the launchers behind the two gateways.
+    """
+
+    candidate: Path
+    record: CheckpointRecord
+    profile: str
+    candidate_at: Place
+    launcher: str
+    incumbent: str
+    incumbent_at: Place
+    incumbent_launcher: str | None
+    held_out: HeldOut
+    out: Path
+    rule: Rule
+    row: Mapping[str, Any]
+    source: str
+    told: Told
+    places: int = 8
+    patience: Patience = Patience()  # noqa: RUF009 - frozen
+    wait_s: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``against`` are the reasons against the candidate; only without any is there an entry for the registry."""
+
+    against: Sequence[str]
+    comparisons: Sequence[Comparison] = ()
+    entry: str | None = None
+
+
+async def gate(plan: Plan, progress: Progress) -> Outcome:
+    """Measure what is missing, and decide.
+
+    Raises DataError when something else is served than was said, MemloopError when a server is not there or refuses.
+    """
+    against = await asyncio.to_thread(check_files, plan.candidate, plan.record, plan.profile)
+    if against:
+        return Outcome(against)
+    with (
+        Answers(plan.out / "incumbent.jsonl", plan.held_out, model=plan.incumbent) as incumbent,
+        Answers(plan.out / "candidate.jsonl", plan.held_out, weights=plan.record.weights_sha256) as candidate,
+    ):
+        if incumbent.missing(plan.held_out):
+            await _measure_incumbent(plan, incumbent, progress)
+        async with _gateway(plan, plan.candidate_at) as gateway:
+            served, against = await _looked_at(plan, gateway)
+            if against:
+                return Outcome(against)
+            await _measure(plan, candidate, gateway, served.model.id, "candidate", progress)
+        return _decide(plan, candidate, incumbent)
+
+
+async def _measure_incumbent(plan: Plan, answers: Answers, progress: Progress) -> None:
+    if plan.incumbent_launcher is not None:
+        served = await _served(plan.incumbent_launcher)
+        told = served.model.checkpoint
+        if served.model.id == plan.incumbent and told and told.weights_sha256 == plan.record.weights_sha256:
+            raise DataError(f"the candidate is served as {plan.incumbent}: serve the incumbent until it is measured")
+    async with _gateway(plan, plan.incumbent_at) as gateway:
+        await _check_listed(plan, gateway, plan.incumbent)
+        await _measure(plan, answers, gateway, plan.incumbent, "incumbent", progress)
+
+
+async def _looked_at(plan: Plan, gateway: Gateway) -> tuple[Served, list[str]]:
+    """What serves the candidate, and what speaks against it."""
+    served = await _served(plan.launcher)
+    await _check_listed(plan, gateway, served.model.id)
+    profile = await gateway.profile_ref(served.model.id)
+    against = check_served(plan.candidate, plan.record, served, gateway_profile=profile)
+    return served, against or await check_engine(served, plan.out / "conformance.txt")
+
+
+async def _served(launcher: str) -> Served:
+    async with InferenceClient(launcher) as client:
+        try:
+            return await look_at(client)
+        except ProfileError as error:
+            raise DataError(f"{launcher} serves no profile: {error}") from error
+
+
+async def _check_listed(plan: Plan, gateway: Gateway, model: str) -> None:
+    models = await gateway.models()
+    if model not in models:
+        raise DataError(f"{gateway.url} serves no model {model}, only {', '.join(models) or 'none'}")
+    if plan.held_out.loop == WRITER and len(models) > 1:
+        raise DataError(f"{gateway.url} serves {', '.join(models)}: which of them writes its memories is not told")
+
+
+async def _measure(plan: Plan, answers: Answers, gateway: Gateway, model: str, what: str, progress: Progress) -> None:
+    missing = answers.missing(plan.held_out)
+    with progress.bars() as bars:
+        bar = bars.add_task(f"{what}: {model}", total=plan.held_out.count, completed=plan.held_out.count - missing)
+        await ask_all(plan.held_out, answers, gateway, model=model, places=plan.places, done=lambda: bars.advance(bar))
+
+
+def _decide(plan: Plan, candidate: Answers, incumbent: Answers) -> Outcome:
+    comparisons = compare_all(_scores(plan.held_out, candidate), _scores(plan.held_out, incumbent))
+    against = plan.rule.against(comparisons)
+    failed = (_failed(candidate), _failed(incumbent))
+    report = {"rule": plan.rule.text(), "against": against, "failed": failed, "scores": list(map(asdict, comparisons))}
+    (plan.out / "report.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
+    if against:
+        return Outcome(against, comparisons)
+    card = ModelCard(plan.told, plan.record, plan.held_out, plan.incumbent, comparisons, failed, plan.rule.text())
+    (plan.candidate / FILE).write_text(card.text(), "utf-8")
+    row = entry(plan.row, name=plan.told.name, source=plan.source, profile=plan.profile)
+    return Outcome((), comparisons, row)
+
+
+def _scores(held_out: HeldOut, answers: Answers) -> list[Mapping[str, float]]:
+    said = {answer.row: answer.said for answer in answers.records}
+    return [scores_of(task, said[number]) for number, task in held_out.tasks()]
+
+
+def _failed(answers: Answers) -> int:
+    return sum(answer.error is not None for answer in answers.records)
+
+
+@asynccontextmanager
+async def _gateway(plan: Plan, place: Place) -> AsyncGenerator[Gateway]:
+    async with Gateway(place.gateway, api_key=place.api_key, patience=plan.patience, wait_s=plan.wait_s) as gateway:
+        yield gateway
