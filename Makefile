@@ -103,6 +103,10 @@ test-trainer: $(TRAINER_READY) ## the trainer's tests on real verl and Ray
 test-ray-job: $(TRAINER_READY) ## two jobs of a recipe on a Ray cluster of this machine, the second on the first's checkpoint
 	$(TRAINER_PYTEST) -s tests/trainer_verl/test_ray_job.py
 
+.PHONY: test-gate
+test-gate: $(READY) ## the gate before serving, on the real stack: an incumbent, a candidate that passes, one that is refused
+	$(BIN)/pytest -m slow -s tests/stack/test_gate.py
+
 test-state-machine: $(READY) ## ten thousand random steps of the store beside its plain model
 	$(BIN)/pytest -m slow -s tests/memory_store/test_state_machine.py
 

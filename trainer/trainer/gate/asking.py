@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import asyncio
+import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Protocol
 
 from pydantic import TypeAdapter
 
-from memloop.wire.errors import EngineError
+from memloop.wire.errors import EngineError, MemloopError
 from memloop.wire.long_read import Strategy
 from trainer.data.at_once import at_once
 from trainer.data.journal import Journal
@@ -23,8 +22,7 @@ from trainer.gate.held_out import HeldOut, Task
 from trainer.rollout.tasks import DecideTask, ReadTask
 
 _ROWS_OWN_FAULT: Final = frozenset({400, 413, 422, 500})
-_Outcome: TypeAlias = tuple[tuple[str, ...], str | None, Callable[[], Awaitable[None]]]
-"""What was said, what went wrong, and how the gateway is made to forget it."""
+_FORGET_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +38,17 @@ class Answer:
 _ANSWER: Final = TypeAdapter(Answer)
 
 
+class RowFailed(Exception):
+    """The model made nothing of a row; the text says why."""
+
+
 class Answers(Journal[Answer]):
     """The answers of one model to one file. Raises as ``Journal`` does."""
 
     def __init__(self, path: Path, held_out: HeldOut, **of: str) -> None:
-        """``of`` says whose they are: the model's name, and what else tells it from others."""
+        """``of`` says whose they are: the model's name, or what else tells it from others."""
         run: dict[str, object] = {"gate": 1, "held_out": held_out.sha256, "loop": held_out.loop, **of}
         super().__init__(path, run, records=_ANSWER, key_of=lambda answer: answer.row)
-        self.digest = hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:16]
 
     def missing(self, held_out: HeldOut) -> int:
         """How many rows have no answer yet."""
@@ -59,13 +60,26 @@ async def ask_all(
 ) -> None:
     """Ask the rows that have no answer. Raises MemloopError when the gateway is not there, or refuses to be asked.
 
-    A row that cannot be answered (its read failed, its write gave no usable decision) has an error for an answer.
+    A row that cannot be answered (its read failed, its write gave no usable decision) has an error for an answer. The
+    gateway is made to forget each row, also when the run is stopped.
     """
-    asker = _Asker(held_out, answers.digest, gateway, model)
+    run = secrets.token_hex(8)
+    strategy: Strategy = "memreread" if held_out.loop == "memreread" else "memagent"
 
     async def settle(open_row: tuple[int, Task]) -> None:
-        async with asker.row(*open_row) as answer:
-            answers.append(answer)
+        number, task = open_row
+        name = f"gate-{run}-{number}"
+        asked: _Asked = (
+            _Read(gateway, task, model, strategy, name) if isinstance(task, ReadTask) else _Write(gateway, task, name)
+        )
+        try:
+            answers.append(await _answered(number, asked))
+        except BaseException:
+            with suppress(MemloopError, TimeoutError):
+                async with asyncio.timeout(_FORGET_S):
+                    await asked.forget()
+            raise
+        await asked.forget()
         done()
 
     await at_once(places, _still_open(held_out, answers), settle)
@@ -75,51 +89,75 @@ def _still_open(held_out: HeldOut, answers: Answers) -> Iterator[tuple[int, Task
     return ((number, task) for number, task in held_out.tasks() if answers.get(number) is None)
 
 
-class _Asker:
-    """Asks one row at a time; ``run`` is in every name that the gateway sees, so that runs never meet."""
+class _Asked(Protocol):
+    """One row that a gateway is asked."""
 
-    def __init__(self, held_out: HeldOut, run: str, gateway: Gateway, model: str) -> None:
-        self._strategy: Strategy = "memreread" if held_out.loop == "memreread" else "memagent"
-        self._run = run
+    async def said(self) -> tuple[str, ...]:
+        """What was said. Raises RowFailed, and MemloopError."""
+        ...
+
+    async def forget(self) -> None:
+        """Leave nothing of the row in the gateway. Raises MemloopError."""
+        ...
+
+
+async def _answered(number: int, asked: _Asked) -> Answer:
+    began = time.perf_counter()
+    said, error = (), None
+    try:
+        said = await asked.said()
+    except RowFailed as failed:
+        error = str(failed)
+    except EngineError as refused:
+        if refused.engine_status not in _ROWS_OWN_FAULT:
+            raise
+        error = str(refused)
+    return Answer(number, said, error, round(time.perf_counter() - began, 3))
+
+
+class _Read:
+    """A document."""
+
+    def __init__(self, gateway: Gateway, task: ReadTask, model: str, strategy: Strategy, name: str) -> None:
         self._gateway = gateway
+        self._task = task
         self._model = model
+        self._strategy: Strategy = strategy
+        self._name = name
+        self._id: str | None = None
 
-    @asynccontextmanager
-    async def row(self, number: int, task: Task) -> AsyncGenerator[Answer]:
-        """The answer to a row; on leaving, the gateway forgets the row, its document and its memories."""
-        began = time.perf_counter()
-        name = f"gate-{self._run}-{number}"
-        ask = self._read(task, name) if isinstance(task, ReadTask) else self._decide(task, name)
-        said, error, forget = await ask
-        yield Answer(number, said, error, round(time.perf_counter() - began, 3))
-        await forget()
+    async def said(self) -> tuple[str, ...]:
+        """See ``_Asked``."""
+        self._id = await self._gateway.begin_read(
+            self._task, model=self._model, strategy=self._strategy, name=self._name
+        )
+        read = await self._gateway.read_ended(self._id)
+        if read.status != "completed":
+            raise RowFailed(f"the read is {read.status}: {read.error.message if read.error else 'no reason given'}")
+        return (read.output_text,)
 
-    async def _read(self, task: ReadTask, name: str) -> _Outcome:
-        try:
-            read = await self._gateway.read(task, model=self._model, strategy=self._strategy, name=name)
-        except EngineError as error:
-            return (), _own_fault(error), _nothing
-        said = (read.output_text,) if read.status == "completed" else ()
-        why = read.error.message if read.error else "no reason given"
-        return said, None if said else f"the read is {read.status}: {why}", partial(self._gateway.forget_read, read)
+    async def forget(self) -> None:
+        """See ``_Asked``."""
+        if self._id is not None:
+            await self._gateway.forget_read(self._id)
 
-    async def _decide(self, task: DecideTask, name: str) -> _Outcome:
-        forget = partial(self._gateway.forget_user, name)
-        try:
-            event = await self._gateway.decide(task, user_id=name)
-        except EngineError as error:
-            return (), _own_fault(error), forget
+
+class _Write:
+    """Turns to remember or not; the row's memories and the decision are of a user of their own."""
+
+    def __init__(self, gateway: Gateway, task: DecideTask, name: str) -> None:
+        self._gateway = gateway
+        self._task = task
+        self._name = name
+
+    async def said(self) -> tuple[str, ...]:
+        """See ``_Asked``."""
+        await self._gateway.remember(self._task.memories, user_id=self._name)
+        event = await self._gateway.decided(self._task, user_id=self._name)
         if event.status != "completed" or not event.decisions:
-            return (), event.error or "the write ended without a decision", forget
-        return (event.decisions[-1].action, *(written.item.memory for written in event.memories)), None, forget
+            raise RowFailed(event.error or "the write ended without a decision")
+        return event.decisions[-1].action, *(written.item.memory for written in event.memories)
 
-
-async def _nothing() -> None:
-    """There is nothing to forget."""
-
-
-def _own_fault(error: EngineError) -> str:
-    """What is wrong with the row. Raises the error when it is not the row's."""
-    if error.engine_status not in _ROWS_OWN_FAULT:
-        raise error
-    return str(error)
+    async def forget(self) -> None:
+        """See ``_Asked``."""
+        await self._gateway.forget_user(self._name)

@@ -14,14 +14,14 @@ from memloop.wire.checkpoint import CheckpointRecord
 from trainer.data.json_rows import DataError
 from trainer.front_matter import front_matter
 from trainer.gate.comparison import Comparison
-from trainer.gate.held_out import HeldOut
+from trainer.gate.report import Report
 
 FILE: Final = "README.md"
 _MARK: Final = "<!-- written by python -m trainer gate -->"
 _USES: Final = {
-    "memagent": "reading documents of any length chunk by chunk into a memory of fixed size, by MemAgent's loop",
-    "memreread": "reading documents chunk by chunk, and again for what is missing, by MemReread's loop",
-    "memreader": "deciding what to remember of a conversation (search, add, buffer, ignore), by MemReader's loop",
+    "memagent": "to read documents of any length chunk by chunk into a memory of fixed size, by MemAgent's loop",
+    "memreread": "to read documents chunk by chunk, and again for what is missing, by MemReread's loop",
+    "memreader": "to decide what to remember of a conversation (search, add, buffer, ignore), by MemReader's loop",
 }
 
 
@@ -38,44 +38,30 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """All that the card says. ``failed`` counts rows that the candidate and the incumbent did not answer at all."""
+    """All that the card says; ``reports`` are those of the gates that the candidate passed, one for each loop."""
 
     told: Told
     record: CheckpointRecord
-    held_out: HeldOut
-    incumbent: str
-    comparisons: Sequence[Comparison]
-    failed: tuple[int, int]
-    rule: str
+    reports: Sequence[Report]
 
     def text(self) -> str:
         """Front matter and body."""
-        parts = (self._use(), self._training(), self._results(), self._limits())
+        parts = [self._use(), self._training(), "## Held-out results", *map(_results, self.reports), self._limits()]
         return f"{front_matter(self._fields())}\n{_MARK}\n\n# {self.told.name}\n\n" + "\n\n".join(parts) + "\n"
 
     def _fields(self) -> Json:
-        metrics: list[JsonValue] = [
-            {"type": each.score, "name": each.score, "value": round(each.candidate, 4)} for each in self.comparisons
-        ]
-        result: Json = {
-            "task": {"type": "text-generation", "name": self.held_out.loop},
-            "dataset": {"type": self.held_out.path.stem, "name": self.held_out.path.name},
-            "metrics": metrics,
-        }
         return {
             "license": self.told.license,
             "library_name": "transformers",
             "pipeline_tag": "text-generation",
             "base_model": self.told.base_model or self.record.started_from,
-            "tags": ["memloop", "long-context", "memory", self.held_out.loop],
-            "model-index": [{"name": self.told.name, "results": [result]}],
+            "tags": ["memloop", "long-context", "memory", *(report.loop for report in self.reports)],
+            "model-index": [{"name": self.told.name, "results": [*map(_result, self.reports)]}],
         }
 
     def _use(self) -> str:
-        return (
-            f"## Intended use\n\nFor {_USES[self.held_out.loop]}, with the prompts of the profile "
-            f"`{self.record.profile}` and no others: they are what it was trained on."
-        )
+        uses = "\n".join(f"* {_USES[report.loop]}" for report in self.reports)
+        return f"## Intended use\n\n{uses}\n\nOnly with the prompts of the profile `{self.record.profile}`."
 
     def _training(self) -> str:
         record, by = self.record, self.record.trained_by
@@ -87,22 +73,34 @@ class ModelCard:
         rows += [("SHA-256 of the weights", record.weights_sha256), ("SHA-256 of the profile", record.profile_hash)]
         return f"## Training\n\n| | |\n|---|---|\n{_lines(rows)}"
 
-    def _results(self) -> str:
-        held_out, first = self.held_out, self.comparisons[0]
-        return (
-            f"## Held-out results\n\n{first.rows:,} rows of `{held_out.path.name}` (SHA-256 `{held_out.sha256[:16]}`), "
-            f"by the loop `{held_out.loop}` through a gateway, candidate and incumbent ({self.incumbent}) on the same "
-            f"rows. A row without an answer is a wrong one: {self.failed[0]} of the candidate's, {self.failed[1]} of "
-            f"the incumbent's. The rule: {self.rule}.\n\n{table(self.comparisons)}"
-        )
-
     def _limits(self) -> str:
         limits = (
             "It was measured on the rows above alone; on other text, languages and lengths nothing is known of it.",
-            "Prompts other than its profile's, a changed tool schema or another chat template make it another model.",
+            "Other prompts than its profile's, a changed tool schema or another chat template make it another model.",
             *self.told.limits,
         )
         return "## Limits\n\n" + "\n".join(f"* {limit}" for limit in limits)
+
+
+def _results(report: Report) -> str:
+    mine, theirs = report.failed
+    return (
+        f"### {report.loop}\n\n{report.comparisons[0].rows:,} rows of `{report.held_out}` (SHA-256 "
+        f"`{report.held_out_sha256[:16]}`) through a gateway, the incumbent ({report.incumbent}) on the same rows. A "
+        f"row without an answer is a wrong one: {mine} of the candidate's, {theirs} of the incumbent's. It passed "
+        f"because {report.rule}.\n\n{table(report.comparisons)}"
+    )
+
+
+def _result(report: Report) -> Json:
+    metrics: list[JsonValue] = [
+        {"type": each.score, "name": each.score, "value": round(each.candidate, 4)} for each in report.comparisons
+    ]
+    return {
+        "task": {"type": "text-generation", "name": report.loop},
+        "dataset": {"type": Path(report.held_out).stem, "name": report.held_out},
+        "metrics": metrics,
+    }
 
 
 def table(comparisons: Sequence[Comparison]) -> str:

@@ -16,14 +16,17 @@ from typing import get_args
 from memloop.profiles import ProfileError
 from memloop.wire.errors import MemloopError
 from trainer.data.json_rows import DataError
+from trainer.data.patience import Patience
 from trainer.data.progress import Progress
 from trainer.data.rows import AgentName
 from trainer.gate.card import Told, check_may_write, table
 from trainer.gate.comparison import rows_needed
+from trainer.gate.conformance import check_engine
 from trainer.gate.gateway import base_url
 from trainer.gate.held_out import HeldOut, open_held_out
 from trainer.gate.registry_entry import row_like
-from trainer.gate.run import Outcome, Place, Plan, Rule, gate
+from trainer.gate.report import reports_in
+from trainer.gate.run import EngineCheck, Outcome, Place, Plan, Rule, gate
 from trainer.gate.scores import READING, WRITING, scores_for
 from trainer.rollout.export_record import ExportError, read_record
 
@@ -31,11 +34,11 @@ _REGISTRY = Path("services/inference/inference/models.toml")
 _MARGIN = 0.05
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, *, engine_check: EngineCheck = check_engine) -> None:
     """Decide about what the arguments name."""
     options = _parser().parse_args(arguments)
     try:
-        outcome = asyncio.run(gate(plan_of(options), Progress()))
+        outcome = asyncio.run(gate(plan_of(options), Progress(), engine_check=engine_check))
     except (DataError, ExportError, ProfileError, OSError) as error:
         _end(str(error))
     except MemloopError as error:
@@ -47,9 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def plan_of(options: argparse.Namespace) -> Plan:
     """What the options ask for. Raises DataError or ExportError when they cannot be followed."""
     record = read_record(options.candidate)
-    name = options.name or options.candidate.resolve().name
-    row = row_like(options.registry, options.like or options.incumbent, name=name)
+    name, source = options.name or options.candidate.resolve().name, options.source or str(options.candidate.resolve())
+    row = row_like(options.registry, options.like or options.incumbent, name=name, source=source)
     check_may_write(options.candidate)
+    reports_in(options.candidate, record.weights_sha256)
     held_out = open_held_out(options.held_out, options.loop)
     options.out.mkdir(parents=True, exist_ok=True)
     candidate_at, incumbent_at = _places(options)
@@ -67,9 +71,10 @@ def plan_of(options: argparse.Namespace) -> Plan:
         out=options.out,
         rule=_rule(options, held_out),
         row=row,
-        source=options.source or str(options.candidate.resolve()),
+        source=source,
         told=Told(name, options.license, options.base_model, options.data_card, options.limit),
         places=options.at_once,
+        patience=Patience(options.attempts),
         wait_s=options.timeout_s,
     )
 
@@ -145,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--data-card", action="append", default=[], help="of its training data, for the card; again for more")
     add("--limit", action="append", default=[], help="a limit to be told on the card; again for more")
     add("--at-once", type=int, default=8, help="rows (default %(default)s)")
+    add("--attempts", type=int, default=4, help="of a call, until a gateway that fails stops the run")
     add("--timeout-s", type=float, default=3600.0, help="for one row (default %(default)s)")
     add("--api-key-variable", default="MEMLOOP_API_KEY", help="that holds the gateway's key (default %(default)s)")
     add("--incumbent-api-key-variable", help="default: the same")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -12,6 +12,7 @@ from yarl import URL
 
 from memloop.clients import Timeouts
 from memloop.clients.http import Http, retry_after
+from memloop.ports import Recalled
 from memloop.wire.base import OpenWire
 from memloop.wire.errors import DependencyError, EngineError, ErrorEnvelope, MemloopError, Timeout, Unavailable
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, Strategy
@@ -46,7 +47,7 @@ class _Accepted(OpenWire):
 
 class Gateway:
     """Raises EngineError when the gateway refuses (``engine_status`` is its own), Unavailable or Timeout when it is not
-    there. A read or a write has ``wait_s`` seconds, and is taken up again when the same one is asked for twice.
+    there. A read or a write has ``wait_s`` seconds; a call that was lost is repeated, and does what it does once.
     """
 
     def __init__(self, url: str, *, api_key: str | None, patience: Patience, wait_s: float) -> None:
@@ -66,8 +67,8 @@ class Gateway:
         asked = LongReadRequest(model=model, question=_PROBE, document=Document(text=_PROBE))
         return _parsed(_Estimate, await self._call("POST", "v1/long-read/estimate", _body(asked))).profile
 
-    async def read(self, task: ReadTask, *, model: str, strategy: Strategy, name: str) -> LongRead:
-        """The read as it ended; production's reads go first. ``name`` tells it from all others."""
+    async def begin_read(self, task: ReadTask, *, model: str, strategy: Strategy, name: str) -> str:
+        """The id of a read that is queued behind production's. ``name`` tells it from all others."""
         asked = LongReadRequest(
             model=model,
             question=task.question,
@@ -76,33 +77,36 @@ class Gateway:
             background=True,
             service_tier="flex",
         )
-        begun = _parsed(LongRead, await self._call("POST", "v1/long-read", _body(asked), name=name))
+        return _parsed(LongRead, await self._call("POST", "v1/long-read", _body(asked), name=name)).id
+
+    async def read_ended(self, read_id: str) -> LongRead:
+        """The read as it ended."""
 
         async def state() -> LongRead:
-            return _parsed(LongRead, await self._call("GET", f"v1/long-read/{begun.id}"))
+            return _parsed(LongRead, await self._call("GET", f"v1/long-read/{read_id}"))
 
-        return await self._ended(state, f"the read {begun.id}")
+        return await self._ended(state, f"the read {read_id}")
 
-    async def forget_read(self, read: LongRead) -> None:
-        """Delete the read and its document, if they are still there."""
+    async def forget_read(self, read_id: str) -> None:
+        """Delete the read and its document, if they are still there; one that runs stops."""
         try:
-            await self._call("DELETE", f"v1/long-read/{read.id}")
+            await self._call("DELETE", f"v1/long-read/{read_id}")
         except EngineError as error:
             if error.engine_status != _GONE:
                 raise
 
-    async def decide(self, task: DecideTask, *, user_id: str) -> MemoryEvent:
-        """What the memory writer makes of the turns, beside the memories of the row; the user begins with nothing."""
-        await self.forget_user(user_id)
-        if task.memories:
-            adds = tuple(
-                BatchedAdd(
-                    messages=(Source(role="user", content=memory.text, timestamp=memory.valid_from),), user_id=user_id
-                )
-                for memory in task.memories
-            )
+    async def remember(self, memories: Sequence[Recalled], *, user_id: str) -> None:
+        """Keep the texts as the user's memories, each as of its own time."""
+        adds = tuple(
+            BatchedAdd(messages=(Source(role="user", content=each.text, timestamp=each.valid_from),), user_id=user_id)
+            for each in memories
+        )
+        if adds:
             raw = await self._call("POST", "v1/memory/batch", _body(MemoryBatch(adds=adds)))
             _check_kept(_parsed(BatchResult, raw))
+
+    async def decided(self, task: DecideTask, *, user_id: str) -> MemoryEvent:
+        """What the memory writer made of the turns. The user's name tells the write from all others."""
         write = _body(MemoryAdd(messages=task.turns, user_id=user_id))
         event_id = _parsed(_Accepted, await self._call("POST", "v1/memory/add", write, name=user_id)).event_id
 

@@ -15,13 +15,13 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _SERVED_NAME: Final = re.compile(r"[A-Za-z0-9][\w.:/-]{0,127}")
 
 
-def row_like(registry: Path, like: str, *, name: str) -> Mapping[str, Any]:
-    """The row of the model ``like``. Raises DataError when there is none, or when ``name`` is taken or no name."""
+def row_like(registry: Path, like: str, *, name: str, source: str) -> Mapping[str, Any]:
+    """The row of the model ``like``. Raises DataError when there is none, or ``name`` is another's or no name."""
     try:
         rows = cast(dict[str, dict[str, Any]], tomllib.loads(registry.read_text("utf-8"))["models"])
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{registry} is no registry of models: {error}") from error
-    if name in rows:
+    if name in rows and rows[name].get("source") != source:
         raise DataError(f"{registry} has a model {name} already: give the candidate another --name")
     if not _SERVED_NAME.fullmatch(name):
         raise DataError(f"a model cannot be named {name!r}: give a --name of letters, digits and . : / _ -")

@@ -6,12 +6,11 @@ The incumbent comes first, so that one GPU will do: once its answers are kept, n
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from memloop.clients import InferenceClient
 from memloop.profiles import ProfileError
@@ -26,6 +25,7 @@ from trainer.gate.conformance import Served, check_engine, check_files, check_se
 from trainer.gate.gateway import Gateway
 from trainer.gate.held_out import WRITER, HeldOut
 from trainer.gate.registry_entry import entry
+from trainer.gate.report import Report, file_of, reports_in
 from trainer.gate.scores import scores_of
 
 
@@ -95,7 +95,11 @@ class Outcome:
     entry: str | None = None
 
 
-async def gate(plan: Plan, progress: Progress) -> Outcome:
+EngineCheck: TypeAlias = Callable[[Served, Path], Awaitable[list[str]]]
+"""What speaks against the engine; the file is for its own words."""
+
+
+async def gate(plan: Plan, progress: Progress, *, engine_check: EngineCheck = check_engine) -> Outcome:
     """Measure what is missing, and decide.
 
     Raises DataError when something else is served than was said, MemloopError when a server is not there or refuses.
@@ -111,6 +115,7 @@ async def gate(plan: Plan, progress: Progress) -> Outcome:
             await _measure_incumbent(plan, incumbent, progress)
         async with _gateway(plan, plan.candidate_at) as gateway:
             served, against = await _looked_at(plan, gateway)
+            against = against or await engine_check(served, plan.out / "conformance.txt")
             if against:
                 return Outcome(against)
             await _measure(plan, candidate, gateway, served.model.id, "candidate", progress)
@@ -133,8 +138,7 @@ async def _looked_at(plan: Plan, gateway: Gateway) -> tuple[Served, list[str]]:
     served = await _served(plan.launcher)
     await _check_listed(plan, gateway, served.model.id)
     profile = await gateway.profile_ref(served.model.id)
-    against = check_served(plan.candidate, plan.record, served, gateway_profile=profile)
-    return served, against or await check_engine(served, plan.out / "conformance.txt")
+    return served, check_served(plan.candidate, plan.record, served, gateway_profile=profile)
 
 
 async def _served(launcher: str) -> Served:
@@ -162,16 +166,29 @@ async def _measure(plan: Plan, answers: Answers, gateway: Gateway, model: str, w
 
 def _decide(plan: Plan, candidate: Answers, incumbent: Answers) -> Outcome:
     comparisons = compare_all(_scores(plan.held_out, candidate), _scores(plan.held_out, incumbent))
-    against = plan.rule.against(comparisons)
-    failed = (_failed(candidate), _failed(incumbent))
-    report = {"rule": plan.rule.text(), "against": against, "failed": failed, "scores": list(map(asdict, comparisons))}
-    (plan.out / "report.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
-    if against:
-        return Outcome(against, comparisons)
-    card = ModelCard(plan.told, plan.record, plan.held_out, plan.incumbent, comparisons, failed, plan.rule.text())
+    report = Report(
+        loop=plan.held_out.loop,
+        held_out=plan.held_out.path.name,
+        held_out_sha256=plan.held_out.sha256,
+        weights_sha256=plan.record.weights_sha256,
+        incumbent=plan.incumbent,
+        rule=plan.rule.text(),
+        against=plan.rule.against(comparisons),
+        failed=(_failed(candidate), _failed(incumbent)),
+        comparisons=comparisons,
+    )
+    report.write(plan.out / "report.json")
+    if report.against:
+        return Outcome(report.against, comparisons)
+    return Outcome((), comparisons, _let_pass(plan, report))
+
+
+def _let_pass(plan: Plan, report: Report) -> str:
+    """The registry's row, once the candidate's folder has report and card."""
+    report.write(file_of(plan.candidate, report.loop))
+    card = ModelCard(plan.told, plan.record, reports_in(plan.candidate, plan.record.weights_sha256))
     (plan.candidate / FILE).write_text(card.text(), "utf-8")
-    row = entry(plan.row, name=plan.told.name, source=plan.source, profile=plan.profile)
-    return Outcome((), comparisons, row)
+    return entry(plan.row, name=plan.told.name, source=plan.source, profile=plan.profile)
 
 
 def _scores(held_out: HeldOut, answers: Answers) -> list[Mapping[str, float]]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from memloop.profiles import ProfileError, load_profile
+from memloop.profiles import Profile, ProfileError, load_profile
 from memloop.wire.checkpoint import TrainedBy
 from trainer.rollout.export import export_checkpoint
 from trainer.rollout.export_record import ExportError
@@ -17,8 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the record as one line of JSON. Ends with 2 and the reason when the checkpoint cannot be exported."""
     chosen = _parser().parse_args(arguments)
     try:
-        trained_by = _trained_by(chosen.recipe, chosen.overrides, chosen.checkpoint) if chosen.recipe else None
-        profile = load_profile(chosen.profile)
+        profile, recipe = load_profile(chosen.profile), chosen.recipe
+        trained_by = _trained_by(recipe, chosen.overrides, chosen.checkpoint, profile) if recipe else None
         record = export_checkpoint(chosen.checkpoint, chosen.base, chosen.out, profile, trained_by=trained_by)
     except (ExportError, ProfileError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
@@ -26,21 +26,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(record.model_dump_json())
 
 
-def _trained_by(recipe: Path, overrides: Sequence[str], checkpoint: Path) -> TrainedBy:
-    """What the recipe did. Raises RecipeError, and ExportError when it writes its checkpoints elsewhere."""
+def _trained_by(recipe: Path, overrides: Sequence[str], checkpoint: Path, profile: Profile) -> TrainedBy:
+    """What the recipe did. Raises RecipeError, and ExportError when the checkpoint or the profile is not its own."""
     from trainer.rollout.recipe import load_recipe
 
-    config = load_recipe(recipe, overrides).config
+    composed = load_recipe(recipe, overrides)
+    config, settings = composed.config, composed.settings
     where = Path(config.trainer.default_local_dir)
     if where.resolve() != checkpoint.resolve().parent:
         raise ExportError(f"{recipe} writes to {where}, not where {checkpoint} is: give the overrides of the run too")
+    if settings.profile_hash != profile.content_hash:
+        raise ExportError(f"{recipe} trains with the profile {settings.loaded().ref}, not with {profile.ref}")
     files = config.data.train_files
-    data = (files,) if isinstance(files, str) else tuple(files)
-    loops = config.memloop
-    reward = (
-        loops.decisions if config.actor_rollout_ref.rollout.agent.default_agent_loop == "memreader" else loops.reward
+    writes = config.actor_rollout_ref.rollout.agent.default_agent_loop == "memreader"
+    return TrainedBy(
+        recipe=recipe.name,
+        objective=settings.objective,
+        reward=settings.decisions if writes else settings.reward,
+        data=(files,) if isinstance(files, str) else tuple(map(str, files)),
     )
-    return TrainedBy(recipe=recipe.name, objective=loops.objective, reward=reward, data=tuple(map(str, data)))
 
 
 def _parser() -> argparse.ArgumentParser:
