@@ -16,14 +16,14 @@ from safetensors.torch import load_file, save_file  # pyright: ignore[reportUnkn
 
 from inference.registry import read_registry
 from memloop.profiles import load_profile
-from memloop.wire.checkpoint import RECORD, CheckpointRecord
 from memloop_cli.stack.local import free_ports
 from tests.dialogues.scripted import TINY
 from tests.fakes.processes import clean_environment
+from tests.trainer.gate_rig import write_record
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
 from trainer.data.tiny_rows import tiny_rows
-from trainer.rollout.export_record import TOKENIZER_FILES, tokenizer_sha256, tools_sha256, weights_sha256
+from trainer.rollout.export_record import TOKENIZER_FILES
 from trainer.tiny.prose import book
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -37,23 +37,12 @@ def write_export(folder: Path, *, noise: float) -> Path:
     folder.mkdir()
     for name in (*TOKENIZER_FILES, "config.json"):
         shutil.copyfile(TINY / name, folder / name)
-    torch.manual_seed(0)
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     weights = {name: value.float() for name, value in load_file(TINY / "model.safetensors").items()}
     moved = {name: value + noise * value.std() * torch.randn(value.shape) for name, value in weights.items()}
     file = folder / "model.safetensors"
     save_file({name: value.bfloat16() for name, value in moved.items()}, file, metadata={"format": "pt"})
-    profile = load_profile("tiny")
-    record = CheckpointRecord(
-        started_from=TINY.name,
-        step=1,
-        dtype="bfloat16",
-        profile=profile.ref,
-        profile_hash=profile.content_hash,
-        tools_hash=tools_sha256(profile),
-        tokenizer_sha256=tokenizer_sha256(folder),
-        weights_sha256=weights_sha256(folder),
-    )
-    (folder / RECORD).write_text(record.model_dump_json())
+    write_record(folder, step=1)
     return folder
 
 

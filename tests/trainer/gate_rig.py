@@ -32,9 +32,14 @@ def write_candidate(folder: Path, weights: bytes = b"candidate") -> CheckpointRe
     (folder / "config.json").write_text("{}")
     (folder / "tokenizer.json").write_bytes(TOKENIZER)
     (folder / "model.safetensors").write_bytes(weights)
+    return write_record(folder, step=20)
+
+
+def write_record(folder: Path, *, step: int) -> CheckpointRecord:
+    """The record of an export whose other files are there."""
     record = CheckpointRecord(
         started_from="memloop-tiny",
-        step=20,
+        step=step,
         dtype="bfloat16",
         profile=PROFILE.ref,
         profile_hash=PROFILE.content_hash,

@@ -6,9 +6,9 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Self, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, JsonValue, ValidationError
-from yarl import URL
 
 from memloop.clients import Timeouts
 from memloop.clients.http import Http, retry_after
@@ -157,8 +157,8 @@ class Gateway:
 
 def base_url(url: str) -> str:
     """Where ``/v1`` begins, whether or not the URL names it. Raises DataError when it is none."""
-    parsed = URL(url)
-    if parsed.scheme not in {"http", "https"} or not parsed.host:
+    parsed = urlsplit(url)
+    if parsed.scheme not in {"http", "https"} or not parsed.hostname:
         raise DataError(f"{url!r} is no http URL")
     return url.rstrip("/").removesuffix("/v1")
 

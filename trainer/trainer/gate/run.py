@@ -6,8 +6,7 @@ The incumbent comes first, so that one GPU will do: once its answers are kept, n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -200,7 +199,5 @@ def _failed(answers: Answers) -> int:
     return sum(answer.error is not None for answer in answers.records)
 
 
-@asynccontextmanager
-async def _gateway(plan: Plan, place: Place) -> AsyncGenerator[Gateway]:
-    async with Gateway(place.gateway, api_key=place.api_key, patience=plan.patience, wait_s=plan.wait_s) as gateway:
-        yield gateway
+def _gateway(plan: Plan, place: Place) -> Gateway:
+    return Gateway(place.gateway, api_key=place.api_key, patience=plan.patience, wait_s=plan.wait_s)
