@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from benchmarks.running.intervals import wilson
+from memloop.scoring.intervals import wilson
 
 Z = 1.96
 """Of a 95 % interval."""
