@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Final
 
 from memloop.wire.errors import InvalidRequest, Timeout
@@ -11,6 +11,7 @@ from memloop.wire.errors import InvalidRequest, Timeout
 HEADER: Final = "x-request-timeout"
 _SDK_HEADERS: Final = ("x-stainless-timeout", "x-stainless-read-timeout")
 """What OpenAI's clients send of their own accord: the whole time (Node), the longest silence (Python)."""
+_UNLIMITED: Final = nullcontext()
 
 
 class DeadlinePassed(Timeout):
@@ -33,12 +34,13 @@ def deadline_s(headers: Mapping[str, str]) -> float | None:
     return min((seconds for seconds in told if seconds is not None), default=None)
 
 
+def within(seconds: float | None) -> AbstractAsyncContextManager[None]:
+    """Cancels what runs inside after so long, if it is limited, and raises DeadlinePassed."""
+    return _UNLIMITED if seconds is None else _limited(seconds)
+
+
 @asynccontextmanager
-async def within(seconds: float | None) -> AsyncGenerator[None]:
-    """Cancels what runs inside after so long, and raises DeadlinePassed."""
-    if seconds is None:
-        yield
-        return
+async def _limited(seconds: float) -> AsyncGenerator[None]:
     limit = asyncio.timeout(seconds)
     try:
         async with limit:

@@ -1,10 +1,14 @@
 """Stops the work of a request whose client has gone."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Generator
+from types import TracebackType
+from typing import TypeAlias, cast
 
 from starlette.types import Receive
+
+_Steps: TypeAlias = "Generator[asyncio.Future[object] | None, None, None]"
+"""A coroutine, step by step; what a step yields is what it waits for, or nothing but the loop's next turn."""
 
 
 class ClientGone(Exception):
@@ -17,28 +21,50 @@ async def wait_until_gone(receive: Receive) -> None:
         pass
 
 
-@asynccontextmanager
-async def stop_when_gone(receive: Receive) -> AsyncGenerator[None]:
-    """Cancels what runs inside when the client goes, and raises ClientGone. A cancellation from outside stays one."""
-    worker = asyncio.current_task()
-    if worker is None:
-        raise RuntimeError("stop_when_gone needs a running task")
-    gone = asyncio.Event()
-    cancelled_before = worker.cancelling()
+class StopWhenGone:
+    """Cancels what runs inside when the client goes, and raises ClientGone. A cancellation from outside stays one.
 
-    async def watch() -> None:
-        await wait_until_gone(receive)
-        gone.set()
-        worker.cancel()
+    The server's ``receive`` runs step by step, out of the callbacks of what it waits for: a task for it, cancelled and
+    awaited at the end of every request, was a tenth of what a short request cost.
+    """
 
-    watcher = asyncio.create_task(watch())
-    try:
-        yield
-    except asyncio.CancelledError:
-        if gone.is_set() and worker.uncancel() <= cancelled_before:
+    def __init__(self, receive: Receive) -> None:
+        self._steps = cast(_Steps, wait_until_gone(receive).__await__())
+        self._loop = asyncio.get_running_loop()
+        self._over = False
+        self._stopped = False
+
+    def __enter__(self) -> None:
+        worker = asyncio.current_task()
+        if worker is None:
+            raise RuntimeError("StopWhenGone needs a running task")
+        self._worker = worker
+        self._cancelled_before = worker.cancelling()
+        self._step()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._over = True
+        self._steps.close()
+        ours = self._stopped and self._worker.uncancel() <= self._cancelled_before
+        if ours and isinstance(error, asyncio.CancelledError):
             raise ClientGone from None
-        raise
-    finally:
-        watcher.cancel()
-        with suppress(asyncio.CancelledError):
-            await watcher
+
+    def _step(self, _: object = None) -> None:
+        if self._over:
+            return
+        try:
+            waits_for = next(self._steps)
+        except StopIteration:
+            self._loop.call_soon(self._stop)  # the worker may be the one that is running
+        else:
+            if waits_for is None:
+                self._loop.call_soon(self._step)
+            else:
+                waits_for.add_done_callback(self._step)
+
+    def _stop(self) -> None:
+        if not self._over:
+            self._stopped = True
+            self._worker.cancel()

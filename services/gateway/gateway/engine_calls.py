@@ -1,19 +1,24 @@
 """A client's request at the engine, from its first byte to its last: opened, watched, and never left running."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TypeAlias
 
 from fastapi import Request, Response
 
 from gateway.call_spans import open_call
 from gateway.deadline import deadline_s, within
-from gateway.disconnect import ClientGone, stop_when_gone
+from gateway.disconnect import ClientGone, StopWhenGone
+from gateway.event_stream import EventStream, Outlet, Source
 from gateway.meter import Meter
 from gateway.services import Services
-from gateway.sse import EventStream
 from gateway.upstream import count_error, is_event_stream, refusal, soon
 from memloop.clients import RawResponse
 from memloop.wire.errors import DependencyError
+
+Relay: TypeAlias = Callable[[RawResponse, Outlet], Awaitable[None]]
+"""Sends the engine's events to the client."""
 
 
 class EngineCall:
@@ -32,7 +37,7 @@ class EngineCall:
         path: str,
         body: bytes,
         *,
-        stream: Callable[[RawResponse], AsyncGenerator[bytes, None]],
+        stream: Relay,
         whole: Callable[[bytes], Awaitable[bytes]],
     ) -> Response:
         """The engine's answer to the client: events go through ``stream``, a whole body through ``whole``.
@@ -48,18 +53,14 @@ class EngineCall:
             count_error(self._services, error)
             raise soon(error) from error.__cause__
 
-    async def events(
-        self, path: str, body: bytes, stream: Callable[[RawResponse], AsyncGenerator[bytes, None]]
-    ) -> AsyncGenerator[bytes, None]:
+    async def events(self, path: str, body: bytes, stream: Relay, out: Outlet) -> None:
         """The engine's answer inside a stream that has begun already. Raises as ``answer`` does."""
         try:
             async with AsyncExitStack() as opened:
                 upstream = await self._opened(opened, body, path)
                 if upstream.status >= 400:
                     raise await refusal(upstream)
-                async with aclosing(stream(upstream)) as events:
-                    async for event in events:
-                        yield event
+                await stream(upstream, out)
         except DependencyError as error:
             count_error(self._services, error)
             raise soon(error) from error.__cause__
@@ -68,18 +69,19 @@ class EngineCall:
         self,
         path: str,
         body: bytes,
-        stream: Callable[[RawResponse], AsyncGenerator[bytes, None]],
+        stream: Relay,
         whole: Callable[[bytes], Awaitable[bytes]],
     ) -> Response:
         async with AsyncExitStack() as opened:
-            async with within(deadline_s(self._request.headers)), stop_when_gone(self._request.receive):
-                upstream = await self._opened(opened, body, path)
-                streams = upstream.status < 400 and is_event_stream(upstream)
-                raw = b"" if streams else await upstream.read()
+            async with within(deadline_s(self._request.headers)):
+                with StopWhenGone(self._request.receive):
+                    upstream = await self._opened(opened, body, path)
+                    streams = upstream.status < 400 and is_event_stream(upstream)
+                    raw = b"" if streams else await upstream.read()
             if upstream.status >= 400:
                 raise await refusal(upstream)
             if streams:
-                return self.event_stream(stream(upstream), opened.pop_all())
+                return self.event_stream(partial(stream, upstream), opened.pop_all())
             answer = await whole(raw)
             self._meter.finish()
             return self._json(answer, upstream)
@@ -91,10 +93,10 @@ class EngineCall:
         opened.callback(upstream.close)
         return upstream
 
-    def event_stream(self, events: AsyncGenerator[bytes, None], owns: AsyncExitStack | None = None) -> Response:
+    def event_stream(self, source: Source, owns: AsyncExitStack | None = None) -> Response:
         """The events to the client, with a heartbeat when they are quiet; they stop when the client leaves."""
         return EventStream(
-            events,
+            source,
             owns=owns,
             heartbeat_s=self._services.settings.heartbeat_s,
             on_abandoned=self._services.metrics.upstream_abort.inc,

@@ -26,8 +26,8 @@ from fastapi import Request, Response
 from redis.asyncio import Redis
 
 from gateway import keys
+from gateway.event_stream import EventStream
 from gateway.lua import RETRY_AFTER_S, Script, redis_errors, text
-from gateway.sse import EventStream
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
 

@@ -3,11 +3,11 @@
 What a client sees when the engine is lost in mid-stream is an ``error`` event, and then the end.
 """
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 
 from gateway.answers import object_in, objects_in, parsed_object
 from gateway.chat_memory import ChatTurn
+from gateway.event_stream import Outlet
 from gateway.meter import Meter
 from gateway.services import Services
 from gateway.sse import DONE, EventCutter, data_event, data_of, error_event
@@ -20,49 +20,46 @@ _DONE_DATA = b"[DONE]"
 _HEAD = ("id", "created", "model", "system_fingerprint")
 
 
-async def relay(services: Services, upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
+async def relay(services: Services, upstream: RawResponse, meter: Meter, out: Outlet) -> None:
     """The engine's events, untouched and together as they came; unread too, unless their tokens are counted."""
-    cutter = EventCutter()
+    cutter, counts_tokens = EventCutter(), meter.counts_tokens
+
+    def pass_on(data: bytes) -> bool:
+        meter.first_byte()
+        events = _counted(cutter.feed(data), meter) if counts_tokens else cutter.whole(data)
+        return not events or out.offer(events)
+
     try:
-        while data := await upstream.some():
-            meter.first_byte()
-            if events := _counted(cutter.feed(data), meter) if meter.counts_tokens else cutter.whole(data):
-                yield events
+        while await upstream.pour(pass_on):
+            await out.taken()
     except DependencyError as error:
-        count_error(services, error)
-        meter.broken()
-        yield error_event(soon(error))
+        await _broken(services, error, meter, out)
     finally:
         meter.finish()
 
 
-async def relay_chat(
-    services: Services, upstream: RawResponse, turn: ChatTurn, meter: Meter
-) -> AsyncGenerator[bytes, None]:
+async def relay_chat(services: Services, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Outlet) -> None:
     """The engine's events, and what memory did on the usage chunk, else on a chunk of its own before ``[DONE]``."""
-    stream = _ChatStream(services, turn, meter)
+    stream, cutter = _ChatStream(services, turn, meter), EventCutter()
     try:
-        async with aclosing(_events(upstream, meter)) as events:
-            async for event in events:
-                yield await stream.passed_on(event)
+        while data := await upstream.some():
+            meter.first_byte()
+            for event in cutter.feed(data):
+                meter.streamed(event)
+                await out.send(await stream.passed_on(event))
         if missing := await stream.ending():
-            yield missing
+            await out.send(missing)
     except DependencyError as error:
-        count_error(services, error)
-        meter.broken()
-        yield error_event(soon(error))
+        await _broken(services, error, meter, out)
     finally:
         await stream.write_if_answered()
         meter.finish()
 
 
-async def _events(upstream: RawResponse, meter: Meter) -> AsyncGenerator[bytes, None]:
-    cutter = EventCutter()
-    async for data in upstream.chunks():
-        meter.first_byte()
-        for event in cutter.feed(data):
-            meter.streamed(event)
-            yield event
+async def _broken(services: Services, error: DependencyError, meter: Meter, out: Outlet) -> None:
+    count_error(services, error)
+    meter.broken()
+    await out.send(error_event(soon(error)))
 
 
 def _counted(events: Sequence[bytes], meter: Meter) -> bytes:

@@ -1,18 +1,12 @@
-"""Server-sent events: cutting a byte stream into events, and sending one that stays alive and notices who left.
+"""Server-sent events: cutting a byte stream into events, and making some.
 
 Source of the format: WHATWG HTML, "Server-sent events".
 """
 
-import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, aclosing
 
 import orjson
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
-from gateway.disconnect import ClientGone, stop_when_gone
 from memloop.wire.errors import MemloopError
 
 DONE = b"data: [DONE]\n\n"
@@ -61,82 +55,3 @@ def data_event(value: object) -> bytes:
 def error_event(error: MemloopError) -> bytes:
     """An ``error`` event with the OpenAI-shaped body: how a stream that has begun reports a failure."""
     return b"event: error\n" + data_event(error.envelope().model_dump())
-
-
-class EventStream(Response):
-    """Streams events from a generator.
-
-    Sends a comment when the stream is quiet for ``heartbeat_s`` seconds. When the client leaves, the generator is
-    closed at once, whatever it waits for, and ``on_abandoned`` is called. ``owns`` is closed at the end in any case.
-    The generator must yield whole events only, so that a heartbeat never lands inside one.
-    """
-
-    media_type = "text/event-stream"
-
-    def __init__(
-        self,
-        source: AsyncGenerator[bytes, None],
-        *,
-        heartbeat_s: float,
-        owns: AsyncExitStack | None = None,
-        on_abandoned: Callable[[], None] | None = None,
-    ) -> None:
-        self.status_code = 200
-        self.background = None
-        self.init_headers({"cache-control": "no-cache", "x-accel-buffering": "no"})
-        self._source = source
-        self._heartbeat_s = heartbeat_s
-        self._owns = owns or AsyncExitStack()
-        self._on_abandoned = on_abandoned
-        self._last_sent = 0.0
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        pulse = _Pulse(send, every_s=self._heartbeat_s)
-        async with self._owns, aclosing(self._source):
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            try:
-                async with stop_when_gone(receive), pulse:
-                    async for events in self._source:
-                        await send({"type": "http.response.body", "body": events, "more_body": True})
-                        pulse.sent()
-            except ClientGone:
-                if self._on_abandoned is not None:
-                    self._on_abandoned()
-            else:
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-class _Pulse:
-    """Sends a comment whenever nothing was sent for ``every_s`` seconds. What is sent only moves a mark in time."""
-
-    def __init__(self, send: Send, *, every_s: float) -> None:
-        self._send = send
-        self._every_s = every_s
-        self._loop = asyncio.get_running_loop()
-        self._last_sent = self._loop.time()
-        self._timer: asyncio.TimerHandle | None = None
-        self._beat: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> None:
-        self._timer = self._loop.call_later(self._every_s, self._look)
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._beat is not None:
-            self._beat.cancel()
-            await asyncio.wait({self._beat})
-
-    def sent(self) -> None:
-        """Something else went out."""
-        self._last_sent = self._loop.time()
-
-    def _look(self) -> None:
-        if self._loop.time() - self._last_sent >= self._every_s:
-            if self._beat is None or self._beat.done():  # one that the client has not taken yet is enough
-                self._beat = self._loop.create_task(self._send_beat())
-            self.sent()
-        self._timer = self._loop.call_at(self._last_sent + self._every_s, self._look)
-
-    async def _send_beat(self) -> None:
-        await self._send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})

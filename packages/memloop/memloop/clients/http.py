@@ -12,7 +12,7 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.clients.http1 import Answer, Connection, Pool
+from memloop.clients.http1 import Answer, Connection, Pool, Take
 from memloop.wire.correlation import outgoing
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
 
@@ -56,6 +56,14 @@ class RawResponse:
     async def some(self) -> bytes:
         """The next bytes of the body; none at its end. Raises Unavailable when the connection is lost, Timeout."""
         return await self._connection.some(self._answer) if self._connection is not None else b""
+
+    async def pour(self, take: Take) -> bool:
+        """Give the body's bytes to ``take`` the moment that they come, which wakes no task.
+
+        Returns True when ``take`` has said False: it has these bytes, and wants a pause before it is poured the rest.
+        Returns False at the body's end. Raises as ``some`` does.
+        """
+        return await self._connection.pour(self._answer, take) if self._connection is not None else False
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         """The body's bytes as they arrive. Raises as ``some`` does."""

@@ -2,6 +2,7 @@
 
 from memloop.service.app import create_app
 from memloop.service.chores import ended
+from memloop.service.edge import BODY_SEND
 from memloop.service.errors import error_response
 from memloop.service.health import Check
 from memloop.service.logs import configure_logging
@@ -12,6 +13,7 @@ from memloop.service.settings import ServiceSettings
 from memloop.service.tracing import start_tracing
 
 __all__ = [
+    "BODY_SEND",
     "Check",
     "RequestTimes",
     "ServiceSettings",

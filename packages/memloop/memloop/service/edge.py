@@ -1,10 +1,15 @@
-"""The outermost layer of an app, as plain ASGI: request id, timing, body limit, slashes, the last net for errors."""
+"""The outermost layer of an app, as plain ASGI: request id, timing, body limit, slashes, the last net for errors.
+
+No layer of ours looks at more of an answer than its start. What follows may pass them all by, and does where it comes
+in many pieces: ``scope[BODY_SEND]`` is the ``send`` for it.
+"""
 
 import logging
 import re
 import secrets
 import time
 from collections.abc import Mapping
+from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -16,6 +21,8 @@ from memloop.service.surrogates import without_lone_surrogates
 from memloop.wire.correlation import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, TooLarge
 
+BODY_SEND: Final = "memloop.body_send"
+"""Where the scope has the way of an answer's body, once its start was sent through all layers."""
 _CLIENT_ID_CHARS = 512
 _OUR_ID = re.compile(r"req_[0-9a-f]{32}")
 
@@ -52,6 +59,7 @@ class Edge:
         limit = self._larger_bodies.get(scope["path"].rstrip("/"), self._max_body_bytes)
         exchange = _Exchange(scope, receive, send, self._drain, limit, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
+        scope[BODY_SEND] = send
         try:
             exchange.refuse_announced_size()
             await self._app(_without_slash(scope), exchange.receive, exchange.send)

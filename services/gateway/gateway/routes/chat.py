@@ -1,7 +1,6 @@
 """``POST /v1/chat/completions``: OpenAI's chat, with memory around it."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias
 
@@ -14,9 +13,10 @@ from gateway.chat_memory import ChatTurn, begin_turn
 from gateway.deadline import deadline_s, within
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.direct_route import DirectRoute
-from gateway.disconnect import ClientGone, stop_when_gone
+from gateway.disconnect import ClientGone, StopWhenGone
 from gateway.document import body_of, streams
-from gateway.engine_calls import EngineCall
+from gateway.engine_calls import EngineCall, Relay
+from gateway.event_stream import Outlet
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
 from gateway.long_context import ReadContext, oversize_of, read_context
 from gateway.memory_rights import permitted
@@ -77,7 +77,7 @@ async def create_chat_completion(
         work = partial(prepared, over)
         if chat.stream:
             call = EngineCall(request, services, meter)
-            return call.event_stream(events_after(work, call, services, meter))
+            return call.event_stream(partial(send_after, work, call, services, meter))
         return await at_the_engine(request, services, meter, await _watched(work, request, services))
 
     if chat.stream:
@@ -89,33 +89,33 @@ async def create_chat_completion(
 async def _watched(work: Callable[[], Awaitable[Prepared]], request: Request, services: Services) -> Prepared:
     """What the work gives; it ends when the client leaves, or waits no longer."""
     try:
-        async with within(deadline_s(request.headers)), stop_when_gone(request.receive):
-            return await work()
+        async with within(deadline_s(request.headers)):
+            with StopWhenGone(request.receive):
+                return await work()
     except ClientGone:
         services.metrics.upstream_abort.inc()
         raise
 
 
-async def events_after(
-    work: Callable[[], Awaitable[Prepared]], call: EngineCall, services: Services, meter: Meter
-) -> AsyncGenerator[bytes, None]:
-    """The engine's events after work that a stream waits for; what fails is an ``error`` event."""
+async def send_after(
+    work: Callable[[], Awaitable[Prepared]], call: EngineCall, services: Services, meter: Meter, out: Outlet
+) -> None:
+    """Send the engine's events after work that a stream waits for; what fails is an ``error`` event."""
     try:
         turn, outgoing = await work()
-        async with aclosing(call.events(ENGINE_PATH, outgoing, _relayed(services, turn, meter))) as events:
-            async for event in events:
-                yield event
+        await call.events(ENGINE_PATH, outgoing, _relayed(services, turn, meter), out)
     except MemloopError as error:
         if error.http_status >= 500:
             meter.broken()
-        yield error_event(error)
+        await out.send(error_event(error))
 
 
-def _relayed(
-    services: Services, turn: ChatTurn | None, meter: Meter
-) -> Callable[[RawResponse], AsyncGenerator[bytes, None]]:
-    def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
-        return relay(services, upstream, meter) if turn is None else relay_chat(services, upstream, turn, meter)
+def _relayed(services: Services, turn: ChatTurn | None, meter: Meter) -> Relay:
+    async def stream(upstream: RawResponse, out: Outlet) -> None:
+        if turn is None:
+            await relay(services, upstream, meter, out)
+        else:
+            await relay_chat(services, upstream, turn, meter, out)
 
     return stream
 

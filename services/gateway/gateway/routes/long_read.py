@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
@@ -12,8 +13,9 @@ from starlette.types import Receive
 from gateway.allowance import Allowance
 from gateway.bodies import read_ours
 from gateway.deps import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep, needs
-from gateway.disconnect import ClientGone, stop_when_gone
+from gateway.disconnect import ClientGone, StopWhenGone
 from gateway.document import body_of, streams
+from gateway.event_stream import EventStream, Outlet, Source
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.read_documents import chunks_of, held, let_go, tokens_at_most
 from gateway.read_hosts import ForegroundRead
@@ -22,7 +24,7 @@ from gateway.reading_calls import checked_job, opened_read, plan_of
 from gateway.reading_plan import estimate
 from gateway.reads import new_record
 from gateway.services import Services
-from gateway.sse import EventStream, error_event
+from gateway.sse import error_event
 from memloop.wire.base import Wire
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
@@ -96,7 +98,7 @@ async def get_read(
     if not stream:
         return _json(read, 200)
     events = records.follow(principal.tenant, read_id, starting_after=starting_after)
-    return _event_stream(_sent(events), services)
+    return _event_stream(partial(_send, events), services)
 
 
 @router.post("/{read_id}/cancel")
@@ -125,7 +127,7 @@ async def _queued(job: ReadJob, services: Services) -> Response:
     await services.jobs.read_records.enqueue(job, record)
     if job.request.stream:
         events = services.jobs.read_records.follow(job.tenant, job.read_id)
-        return _event_stream(_sent(events), services)
+        return _event_stream(partial(_send, events), services)
     return _json(record, 202)
 
 
@@ -133,13 +135,14 @@ async def _read_now(job: ReadJob, receive: Receive, services: Services, allowanc
     read = await opened_read(job, services)
     if job.request.stream:
         aborted = services.metrics.upstream_abort.inc
-        return EventStream(_events_of(read, allowance), heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
+        source = partial(_send_run, read, allowance)
+        return EventStream(source, heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
     return await _answered(read, receive, services, allowance)
 
 
 async def _answered(read: ForegroundRead, receive: Receive, services: Services, allowance: Allowance) -> Response:
     try:
-        async with stop_when_gone(receive):
+        with StopWhenGone(receive):
             record = await read.run()
             allowance.spend(record.usage.total_tokens)
             return _json(record, 200)
@@ -148,12 +151,12 @@ async def _answered(read: ForegroundRead, receive: Receive, services: Services, 
         raise
 
 
-def _event_stream(source: AsyncGenerator[bytes, None], services: Services) -> Response:
+def _event_stream(source: Source, services: Services) -> Response:
     return EventStream(source, heartbeat_s=services.settings.heartbeat_s)
 
 
-async def _events_of(read: ForegroundRead, allowance: Allowance) -> AsyncGenerator[bytes, None]:
-    """The events of a read that runs only as long as somebody takes them."""
+async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> None:
+    """Send the events of a read that runs only as long as somebody takes them."""
     waiting: asyncio.Queue[ReadEvent | None] = asyncio.Queue()
     task = asyncio.create_task(read.run(waiting.put))
     task.add_done_callback(lambda _: waiting.put_nowait(None))
@@ -161,10 +164,10 @@ async def _events_of(read: ForegroundRead, allowance: Allowance) -> AsyncGenerat
         while (event := await waiting.get()) is not None:
             if event.read is not None and event.read.status in TERMINAL:
                 allowance.spend(event.read.usage.total_tokens)
-            yield _line(event)
+            await out.send(_line(event))
         await _outcome(task)
     except MemloopError as error:
-        yield error_event(error)
+        await out.send(error_event(error))
     finally:
         task.cancel()
         await asyncio.wait({task})
@@ -177,13 +180,13 @@ async def _outcome(task: "asyncio.Task[LongRead]") -> None:
         raise MemloopError("The read broke off by a fault of ours.") from error
 
 
-async def _sent(events: AsyncGenerator[ReadEvent, None]) -> AsyncGenerator[bytes, None]:
+async def _send(events: AsyncGenerator[ReadEvent, None], out: Outlet) -> None:
     async with aclosing(events):
         try:
             async for event in events:
-                yield _line(event)
+                await out.send(_line(event))
         except MemloopError as error:
-            yield error_event(error)
+            await out.send(error_event(error))
 
 
 def _line(event: ReadEvent) -> bytes:

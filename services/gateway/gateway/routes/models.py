@@ -1,6 +1,6 @@
 """The engine's own routes, passed through: models, embeddings, completions, responses. No memory takes part."""
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import Collection
 
 from fastapi import APIRouter, Request, Response
 
@@ -11,6 +11,7 @@ from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
 from gateway.direct_route import DirectRoute
 from gateway.document import engines_body, streams
 from gateway.engine_calls import EngineCall
+from gateway.event_stream import Outlet
 from gateway.meter import Meter
 from gateway.relay import relay
 from gateway.services import Services
@@ -96,8 +97,8 @@ async def _pass_through(
     with meter.ours():
         await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 
-    def stream(upstream: RawResponse) -> AsyncGenerator[bytes, None]:
-        return relay(services, upstream, meter)
+    async def stream(upstream: RawResponse, out: Outlet) -> None:
+        await relay(services, upstream, meter, out)
 
     async def whole(raw: bytes) -> bytes:
         meter.tokens(parsed_object(raw).get("usage"))

@@ -1,7 +1,7 @@
 """HTTP/1.1 towards one peer: llhttp's parser (httptools) on asyncio's transports, connections kept and used again."""
 
 from memloop.clients.http1.answer import Answer
-from memloop.clients.http1.connection import Connection
+from memloop.clients.http1.connection import Connection, Take
 from memloop.clients.http1.pool import Pool
 
-__all__ = ["Answer", "Connection", "Pool"]
+__all__ = ["Answer", "Connection", "Pool", "Take"]
