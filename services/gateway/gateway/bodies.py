@@ -7,8 +7,6 @@ still JSON, so it is read again by the standard library and the half character b
 import json
 import math
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Never, TypeVar, cast
 
@@ -46,8 +44,10 @@ async def read_json(request: Request) -> JsonBody:
 
 def validated(model: type[Model], fields: Json) -> Model:
     """The fields as a model of OpenAI's. Raises Unprocessable (422) that names the first field at fault."""
-    with _first_fault_told():
+    try:
         return model.model_validate(fields)
+    except ValidationError as error:
+        raise _first_fault(error) from error
 
 
 async def read_ours(request: Request, model: type[Model]) -> Model:
@@ -58,17 +58,15 @@ async def read_ours(request: Request, model: type[Model]) -> Model:
 def strictly(model: type[Model], raw: bytes) -> Model:
     """The JSON object as a model of our own. Raises Unprocessable (422) that names the first field at fault."""
     _refuse_lost_digits(raw)
-    with _first_fault_told():
-        return model.model_validate_json(raw, strict=True)
-
-
-@contextmanager
-def _first_fault_told() -> Generator[None]:
     try:
-        yield
+        return model.model_validate_json(raw, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None) from error
+        raise _first_fault(error) from error
+
+
+def _first_fault(error: ValidationError) -> Unprocessable:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None)
 
 
 def _refuse_lost_digits(raw: bytes) -> None:

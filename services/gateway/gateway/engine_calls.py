@@ -1,7 +1,7 @@
 """A client's request at the engine, from its first byte to its last: opened, watched, and never left running."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from functools import partial
 from typing import TypeAlias
 
@@ -56,7 +56,7 @@ class EngineCall:
     async def events(self, path: str, body: bytes, stream: Relay, out: Outlet) -> None:
         """The engine's answer inside a stream that has begun already. Raises as ``answer`` does."""
         try:
-            async with AsyncExitStack() as opened:
+            with ExitStack() as opened:
                 upstream = await self._opened(opened, body, path)
                 if upstream.status >= 400:
                     raise await refusal(upstream)
@@ -72,7 +72,7 @@ class EngineCall:
         stream: Relay,
         whole: Callable[[bytes], Awaitable[bytes]],
     ) -> Response:
-        async with AsyncExitStack() as opened:
+        with ExitStack() as opened:
             async with within(deadline_s(self._request.headers)):
                 with StopWhenGone(self._request.receive):
                     upstream = await self._opened(opened, body, path)
@@ -86,14 +86,14 @@ class EngineCall:
             self._meter.finish()
             return self._json(answer, upstream)
 
-    async def _opened(self, opened: AsyncExitStack, body: bytes, path: str) -> RawResponse:
+    async def _opened(self, opened: ExitStack, body: bytes, path: str) -> RawResponse:
         call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._meter.model))
         with call.outgoing():
             upstream = await self._services.engine.send(body, path=path)
         opened.callback(upstream.close)
         return upstream
 
-    def event_stream(self, source: Source, owns: AsyncExitStack | None = None) -> Response:
+    def event_stream(self, source: Source, owns: ExitStack | None = None) -> Response:
         """The events to the client, with a heartbeat when they are quiet; they stop when the client leaves."""
         return EventStream(
             source,

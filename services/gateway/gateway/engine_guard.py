@@ -7,8 +7,7 @@ connection that does not come about or is lost before the answer begins, or a si
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol, TypeVar
 
 from memloop.clients import EngineBusy, RawResponse
@@ -71,21 +70,19 @@ class Breaker:
             raise CircuitOpen("The engine cannot be reached.", retry_after_s=max(1.0, left_s))
         self._probing = True
         try:
-            with self.watched():
-                await probe()
+            await self.watched(probe())
         finally:
             self._probing = False
 
-    @contextmanager
-    def watched(self) -> Generator[None]:
+    async def watched(self, attempt: Awaitable[Answer]) -> Answer:
         """Learn from an attempt whether the engine is there. Any answer of its own means that it is."""
         try:
-            yield
+            answer = await attempt
         except MemloopError as error:
             self._failed() if _is_gone(error) else self._closed()
             raise
-        else:
-            self._closed()
+        self._closed()
+        return answer
 
     def _failed(self) -> None:
         self._failures += 1
@@ -111,8 +108,7 @@ class EngineGuard:
     async def call(self, ask: Callable[[Engine], Awaitable[Answer]]) -> Answer:
         """What the engine gives to ``ask``. Raises CircuitOpen, and what the engine's client raises."""
         await self._breaker.admit(self.check)
-        with self._breaker.watched():
-            return await ask(self._engine)
+        return await self._breaker.watched(ask(self._engine))
 
     async def check(self) -> None:
         """Raise Unreachable unless the engine is there, whatever it answers."""

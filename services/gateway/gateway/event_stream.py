@@ -6,7 +6,7 @@ slowly than they come is waited for.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from typing import Self, TypeAlias, cast
 
 from starlette.responses import Response
@@ -111,7 +111,7 @@ class EventStream(Response):
         source: Source,
         *,
         heartbeat_s: float,
-        owns: AsyncExitStack | None = None,
+        owns: ExitStack | None = None,
         on_abandoned: Callable[[], None] | None = None,
     ) -> None:
         self.status_code = 200
@@ -119,12 +119,12 @@ class EventStream(Response):
         self.init_headers({"cache-control": "no-cache", "x-accel-buffering": "no"})
         self._source = source
         self._heartbeat_s = heartbeat_s
-        self._owns = owns or AsyncExitStack()
+        self._owns = owns or ExitStack()
         self._on_abandoned = on_abandoned
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        async with self._owns:
+        with self._owns:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             try:
                 with StopWhenGone(receive):

@@ -1,8 +1,7 @@
 """Times and counts one request for the metrics: how long in all, how long without the engine, to the first byte."""
 
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Final
 
 from gateway.allowance import Allowance
@@ -18,6 +17,20 @@ _OUTPUT: Final = ("completion_tokens", "output_tokens")
 """As chat completions name them, and as responses do."""
 
 
+class _Stopwatch:
+    """Adds up the seconds spent inside."""
+
+    def __init__(self) -> None:
+        self.total_s = 0.0
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.total_s += time.perf_counter() - self._began
+
+
 class Meter:
     """One request at the engine. ``operation`` is ``chat``, ``completions``, ``embeddings`` or ``responses``."""
 
@@ -31,17 +44,12 @@ class Meter:
         self.call: Span = NO_SPAN
         """The engine's part in the trace."""
         self._started = time.perf_counter()
-        self._ours_s = 0.0
+        self._ours = _Stopwatch()
         self._saw_byte = False
 
-    @contextmanager
-    def ours(self) -> Generator[None]:
-        """Count this time as the gateway's own."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._ours_s += time.perf_counter() - started
+    def ours(self) -> AbstractContextManager[None]:
+        """Count this time as the gateway's own. One at a time, not one inside another."""
+        return self._ours
 
     def first_byte(self) -> None:
         """The engine's first streamed byte is here; later calls count nothing."""
@@ -76,7 +84,7 @@ class Meter:
 
     def finish(self) -> None:
         """The answer is complete."""
-        self._metrics.count_overhead(self._route, self._ours_s)
+        self._metrics.count_overhead(self._route, self._ours.total_s)
 
 
 def _count(usage: Json, names: tuple[str, str]) -> int | None:
