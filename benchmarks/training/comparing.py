@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from statistics import fmean
 
-from memloop.scoring.intervals import wilson
-
-Z = 1.96
-"""Of a 95 % interval."""
+from memloop.scoring.intervals import paired_interval, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +40,9 @@ class Gain:
 
 
 def paired_gain(before: Sequence[bool], after: Sequence[bool]) -> Gain:
-    """What the second answers have more of, both to the same documents.
-
-    The interval is the normal one of the mean of differences.
-    """
-    differences = [int(late) - int(early) for early, late in zip(before, after, strict=True)]
-    count = len(differences)
-    mean = sum(differences) / count
-    deviation = sqrt(sum((each - mean) ** 2 for each in differences) / max(1, count - 1))
-    half = Z * deviation / sqrt(count)
-    return Gain(*(round(100 * each, 2) for each in (mean, mean - half, mean + half)))
+    """What the second answers have more of, both to the same documents."""
+    differences = [float(late) - float(early) for early, late in zip(before, after, strict=True)]
+    return Gain(*(round(100 * each, 2) for each in (fmean(differences), *paired_interval(differences))))
 
 
 def drop(short: Sequence[bool], long: Sequence[bool]) -> Gain:
