@@ -79,6 +79,17 @@ def test_the_newest_are_kept_in_order_of_their_numbers(objects: ObjectStore, che
         store.finish(9, files_of(checkpoint))
 
 
+def test_halves_of_uploads_go_once_newer_steps_are_whole(objects: ObjectStore, checkpoint: Path) -> None:
+    store = CheckpointStore(objects)
+    store.put(20, checkpoint, files_of(checkpoint))
+    keep(store, 40, checkpoint)
+    store.put(60, checkpoint, files_of(checkpoint))
+    store.keep_newest(3)
+    store.finish(60, files_of(checkpoint))
+    with pytest.raises(StoreError, match="not whole"):
+        store.finish(20, files_of(checkpoint))
+
+
 @pytest.mark.parametrize("url", ["nonsense", "gopher://host/path"])
 def test_a_url_that_means_nothing_is_an_error(url: str) -> None:
     with pytest.raises(ValueError, match=r"memloop\.checkpoints"):

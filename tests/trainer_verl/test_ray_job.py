@@ -79,7 +79,7 @@ def _overrides(tmp_path: Path, *, steps: int, disk: str) -> list[str]:
 
 @contextmanager
 def _cluster() -> Generator[tuple[str, dict[str, str]]]:
-    """One machine with a GPU that is none; its address for jobs, and the environment with its token.
+    """One machine with a GPU that is none; its address once it takes jobs, and the environment with its token.
 
     Ray's sockets want a short path, and a folder of its own keeps other runs here from finding it.
     """
@@ -92,11 +92,11 @@ def _cluster() -> Generator[tuple[str, dict[str, str]]]:
     )
     try:
         address = f"http://127.0.0.1:{dashboard}"
-        _run([RAY, "job", "list", "--address", address], environment, 300, tries=30)
+        _run([RAY, "job", "submit", "--address", address, "--", "true"], environment, 300, tries=30)
         yield address, environment
     finally:
         head.terminate()
-        head.wait(120)
+        head.wait(400)
         shutil.rmtree(folder, ignore_errors=True)
 
 

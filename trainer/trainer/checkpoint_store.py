@@ -11,6 +11,7 @@ deleted or written again.
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +29,7 @@ _PART_BYTES: Final = 16 << 20
 """S3 takes at most 10,000 parts: files of up to 156 GiB."""
 _BLOCK_BYTES: Final = 8 << 20
 _MARKS: Final = "finished"
+_STEP: Final = "global_step_"
 _TIMES: Final[ClientConfig] = {"timeout": "120s", "connect_timeout": "5s"}
 _RETRIES: Final[RetryConfig] = {"max_retries": 10, "retry_timeout": timedelta(minutes=5)}
 """A run that has gone on for hours waits for its storage."""
@@ -45,7 +47,7 @@ class _Mark(BaseModel):
 
 def step_folder(step: int) -> str:
     """As verl names it."""
-    return f"global_step_{step}"
+    return f"{_STEP}{step}"
 
 
 def files_of(folder: Path) -> dict[str, int]:
@@ -63,12 +65,14 @@ class CheckpointStore:
     def at(cls, url: str) -> CheckpointStore:
         """``s3://bucket/prefix``, ``gs://…``, ``az://…`` or ``file:///folder`` (made when it is missing).
 
-        Credentials come from the providers' own variables. Raises ValueError when the URL means nothing.
+        Credentials come from the providers' own variables, ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` among them (obstore
+        reads the last one itself only where no options are given). Raises ValueError when the URL means nothing.
         """
         try:
             if url.startswith("file:"):
                 return cls(from_url(url, mkdir=True))
-            return cls(from_url(url, client_options=_TIMES, retry_config=_RETRIES))
+            plain: ClientConfig = {"allow_http": os.environ.get("AWS_ALLOW_HTTP", "") == "true"}
+            return cls(from_url(url, client_options=_TIMES | plain, retry_config=_RETRIES))
         except (BaseError, ValueError, OSError) as error:
             raise ValueError(f"memloop.checkpoints={url}: {error}") from error
 
@@ -120,14 +124,28 @@ class CheckpointStore:
         return len(missing)
 
     def keep_newest(self, count: int) -> None:
-        """Delete all finished steps but the newest ones; the mark goes first."""
-        for step in self.finished()[:-count]:
-            self.begin(step)
-            try:
-                for page in obstore.list(self._store, step_folder(step)):
-                    self._remove([meta["path"] for meta in page])
-            except (BaseError, OSError) as error:
-                raise StoreError(f"step {step} could not be deleted: {error}") from error
+        """Delete what is older than the newest finished steps, halves of uploads too; the mark goes first."""
+        kept = self.finished()[-count:]
+        for step in self._begun():
+            if kept and step < kept[0]:
+                self.begin(step)
+                self._remove_below(step_folder(step))
+
+    def _begun(self) -> list[int]:
+        try:
+            folders = obstore.list_with_delimiter(self._store)["common_prefixes"]
+        except (BaseError, OSError) as error:
+            raise StoreError(f"the checkpoints cannot be listed: {error}") from error
+        numbers = [folder.removeprefix(_STEP) for folder in folders]
+        return [int(number) for number in numbers if number.isdigit()]
+
+    def _remove_below(self, folder: str) -> None:
+        try:
+            pages = list(obstore.list(self._store, folder))
+        except (BaseError, OSError) as error:
+            raise StoreError(f"{folder} cannot be listed: {error}") from error
+        for page in pages:
+            self._remove([meta["path"] for meta in page])
 
     def _fetch(self, path: str, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
