@@ -29,6 +29,8 @@ from trainer.tiny.prose import book
 
 RAY = Path(sys.executable).parent / "ray"
 TRAIN = [sys.executable, "-m", "trainer", "train", "--recipe", "trainer/recipes/tiny-memagent-cpu.yaml"]
+AGENTS = ("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export")
+"""Ray gives these processes 15 seconds to find ports of their own, too few where more work runs beside."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
@@ -43,7 +45,7 @@ def test_jobs_train_keep_their_checkpoints_and_go_on_from_them(tmp_path: Path) -
         assert {"data.pt", "actor/model_world_size_1_rank_0.pt"} <= store.contents(2).keys()
         _run([*submit, *_overrides(tmp_path, steps=3, disk="second")], environment, 1200)
     assert store.finished() == [2, 3]
-    assert [_steps(tmp_path / disk) for disk in ("first", "second")] == [[1, 2], [3]]
+    assert [_steps(tmp_path / f"{disk}.jsonl") for disk in ("first", "second")] == [[1, 2], [3]]
     for trackers in ("board/**/events.out.tfevents.*", "wandb/wandb/offline-run-*/*.wandb"):
         assert len(list(tmp_path.glob(trackers))) == 2
     with closing(sqlite3.connect(tmp_path / "mlflow.db")) as tables:
@@ -51,8 +53,8 @@ def test_jobs_train_keep_their_checkpoints_and_go_on_from_them(tmp_path: Path) -
     assert kept == [(1,), (2,), (3,)]
 
 
-def _steps(disk: Path) -> list[int]:
-    return [json.loads(line)["step"] for line in (disk / "metrics.jsonl").read_text("utf-8").splitlines()]
+def _steps(metrics: Path) -> list[int]:
+    return [json.loads(line)["step"] for line in metrics.read_text("utf-8").splitlines()]
 
 
 def _overrides(tmp_path: Path, *, steps: int, disk: str) -> list[str]:
@@ -67,7 +69,7 @@ def _overrides(tmp_path: Path, *, steps: int, disk: str) -> list[str]:
         "trainer.save_freq": steps,
         "trainer.default_local_dir": tmp_path / disk,
         "trainer.logger": "[file,tensorboard,mlflow,wandb]",
-        "environment.VERL_FILE_LOGGER_PATH": tmp_path / disk / "metrics.jsonl",
+        "environment.VERL_FILE_LOGGER_PATH": tmp_path / f"{disk}.jsonl",
         "environment.TENSORBOARD_DIR": tmp_path / "board",
         "environment.MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path / 'mlflow.db'}",
         "environment.WANDB_MODE": "offline",
@@ -86,8 +88,9 @@ def _cluster() -> Generator[tuple[str, dict[str, str]]]:
     folder, port, dashboard = tempfile.mkdtemp(prefix="ray", dir="/tmp"), _free_port(), _free_port()
     environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
     start = [RAY, "start", "--head", "--num-cpus=32", "--num-gpus=1", f"--port={port}", f"--temp-dir={folder}"]
+    agents = [f"--{name}-port={_free_port()}" for name in AGENTS]
     head = subprocess.Popen(
-        [*start, "--block", "--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"],
+        [*start, *agents, "--block", "--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"],
         env={**os.environ, **environment, "RAY_raylet_start_wait_time_s": "180"},
     )
     try:
