@@ -54,6 +54,7 @@ def create_app(
     drain = Drain()
     app = FastAPI(
         title=title,
+        openapi_url=None,
         lifespan=_watched(lifespan, registry, checks, spans),
         redirect_slashes=False,
         responses={"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}},
@@ -72,6 +73,8 @@ def create_app(
         app.add_middleware(spans.around)
     for router in (*routers, health_routes(checks, drain), metrics_route(registry)):  # searched in this order
         app.include_router(router)
+    app.openapi_url = "/openapi.json"
+    app.setup()  # the document and its pages: after what is asked for all the time
     return app
 
 
