@@ -209,7 +209,14 @@ async def test_an_outage_is_nobodys_wrong_answer(tmp_path: Path, capsys: Caught)
     async with rig(tmp_path) as it:
         assert await it.gate("--incumbent-gateway", "http://127.0.0.1:1") == 2
     told = capsys.readouterr().err
+    assert "http://127.0.0.1:1 cannot be reached" in told
     assert "Nothing is lost: the same command goes on from here." in told
+
+
+async def test_a_launcher_that_is_gone_is_named(tmp_path: Path, capsys: Caught) -> None:
+    async with rig(tmp_path) as it:
+        assert await it.gate("--inference", "http://127.0.0.1:1") == 2
+    assert "http://127.0.0.1:1: the inference launcher cannot be reached" in capsys.readouterr().err
 
 
 async def test_a_model_that_the_gateway_does_not_serve_is_named(tmp_path: Path, capsys: Caught) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -54,7 +55,8 @@ class Gateway:
         """Raises DataError when the URL is none."""
         self.url = base_url(url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._http = Http(self.url, peer="gateway", error_of=_refusal, headers=headers, timeouts=Timeouts())
+        peer = f"gateway {self.url}"
+        self._http = Http(self.url, peer=peer, error_of=partial(_refusal, peer), headers=headers, timeouts=Timeouts())
         self._patience = patience
         self._wait_s = wait_s
 
@@ -163,12 +165,12 @@ def base_url(url: str) -> str:
     return url.rstrip("/").removesuffix("/v1")
 
 
-def _refusal(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
+def _refusal(peer: str, status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
     try:
         said = ErrorEnvelope.model_validate_json(raw).error.message
     except ValidationError:
         said = raw.decode("utf-8", "replace")[:200]
-    message, wait_s = f"the gateway answered {status}: {said}", retry_after(headers)
+    message, wait_s = f"the {peer} answered {status}: {said}", retry_after(headers)
     if status in {502, 503}:
         return Unavailable(message, retry_after_s=wait_s)
     if status == 504:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from memloop.clients import InferenceClient
 from memloop.profiles import ProfileError
 from memloop.wire.checkpoint import CheckpointRecord
+from memloop.wire.errors import DependencyError, Unavailable
 from trainer.data.json_rows import DataError
 from trainer.data.patience import Patience
 from trainer.data.progress import Progress
@@ -146,6 +147,8 @@ async def _served(launcher: str) -> Served:
             return await look_at(client)
         except ProfileError as error:
             raise DataError(f"{launcher} serves no profile: {error}") from error
+        except DependencyError as error:
+            raise Unavailable(f"{launcher}: {error}") from error
 
 
 async def _check_listed(plan: Plan, gateway: Gateway, model: str) -> None:
