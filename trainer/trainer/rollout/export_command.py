@@ -18,15 +18,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = _parser().parse_args(arguments)
     try:
         profile, recipe = load_profile(chosen.profile), chosen.recipe
-        trained_by = _trained_by(recipe, chosen.overrides, chosen.checkpoint, profile) if recipe else None
-        record = export_checkpoint(chosen.checkpoint, chosen.base, chosen.out, profile, trained_by=trained_by)
+        by = trained_by(recipe, chosen.overrides, chosen.checkpoint, profile) if recipe else None
+        record = export_checkpoint(chosen.checkpoint, chosen.base, chosen.out, profile, trained_by=by)
     except (ExportError, ProfileError, ValueError, OSError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)
     print(record.model_dump_json())
 
 
-def _trained_by(recipe: Path, overrides: Sequence[str], checkpoint: Path, profile: Profile) -> TrainedBy:
+def trained_by(recipe: Path, overrides: Sequence[str], checkpoint: Path, profile: Profile) -> TrainedBy:
     """What the recipe did. Raises RecipeError, and ExportError when the checkpoint or the profile is not its own."""
     from trainer.rollout.recipe import load_recipe
 
