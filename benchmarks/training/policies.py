@@ -9,6 +9,8 @@ from pathlib import Path
 
 import orjson
 
+from memloop.wire.checkpoint import RECORD
+
 RECIPE = Path("trainer/recipes/tiny-memagent-early-cpu.yaml")
 TRAINER = Path(".venv-trainer/bin/python")
 """The environment of verl and Ray; supervised training runs in this process's own."""
@@ -40,12 +42,20 @@ def supervised(folder: Path) -> Path:
 
 
 def reinforced(start: Path, folder: Path, *, steps: int, seed: int) -> Run:
-    """The start after so many steps of GRPO on documents of the training length.
+    """The start after so many steps of GRPO on documents of the training length; a run that is there is not made again.
 
-    Raises CalledProcessError when a command fails; its output is in ``commands.log`` beside the folder's results.
+    Raises CalledProcessError when a command fails.
     """
-    out, log = folder / f"grpo-{seed}", folder / f"grpo-{seed}.jsonl"
-    rows = folder / f"rows-{seed}"
+    log, exported = folder / f"grpo-{seed}.jsonl", folder / f"exported-{seed}"
+    if not (exported / RECORD).is_file():
+        checkpoint = _trained(start, folder, log, steps=steps, seed=seed)
+        _trainer("export", "--checkpoint", checkpoint, "--base", start, "--profile", "tiny", "--out", exported)
+    return Run(exported, held_out=curve_of(log, _HELD_OUT_SHARE), sampled=curve_of(log, _SAMPLED_SHARE))
+
+
+def _trained(start: Path, folder: Path, log: Path, *, steps: int, seed: int) -> Path:
+    """The last checkpoint, in verl's own form."""
+    rows, out = folder / f"rows-{seed}", folder / f"grpo-{seed}"
     _trainer("tiny-rows", "--loop", "memagent", "--out", rows, "--held-out", _HELD_OUT, "--seed", seed)
     overrides: dict[str, object] = {
         "actor_rollout_ref.model.path": start,
@@ -59,10 +69,7 @@ def reinforced(start: Path, folder: Path, *, steps: int, seed: int) -> Run:
     }
     changes = [f"{key}={value}" for key, value in overrides.items()]
     _trainer("train", "--recipe", RECIPE, *changes, environment={"VERL_FILE_LOGGER_PATH": str(log)})
-    exported = folder / f"exported-{seed}"
-    checkpoint = out / f"global_step_{steps}"
-    _trainer("export", "--checkpoint", checkpoint, "--base", start, "--profile", "tiny", "--out", exported)
-    return Run(exported, held_out=curve_of(log, _HELD_OUT_SHARE), sampled=curve_of(log, _SAMPLED_SHARE))
+    return out / f"global_step_{steps}"
 
 
 def curve_of(log: Path, figure: str) -> Curve:
