@@ -19,7 +19,7 @@ from benchmarks.long_read_strategies.results import show
 from benchmarks.training import policies, results
 from benchmarks.training.comparing import Gain, Share, drop, paired_gain
 from benchmarks.training.plot import save_curves, save_lengths
-from benchmarks.training.reading import Scores, documents_of, read_all
+from benchmarks.training.reading import Scores, read_row
 from benchmarks.training.results import Curve, Found, Row
 from memloop.profiles import load_profile
 from trainer.tiny.documents import TRAINED_CHUNKS
@@ -73,15 +73,11 @@ def _read(start: Path, trained: dict[int, Path], options: argparse.Namespace) ->
         for seed, after in trained.items():
             for times in options.times:
                 count = max(_FEWEST, min(_MOST, options.calls // (times * TRAINED_CHUNKS + 1)))
-                read = partial(_read_row, times=times, count=count, seed=seed)
+                read = partial(read_row, times=times, count=count, seed=seed)
                 for policy, scores in zip((BEFORE, AFTER), cores.map(read, (start, after)), strict=True):
                     rows.append(_row(policy, seed, times, scores))
                     strict.setdefault((policy, times), []).extend(each.strict for each in scores)
     return rows, strict
-
-
-def _read_row(checkpoint: Path, *, times: int, count: int, seed: int) -> list[Scores]:
-    return read_all(checkpoint, documents_of(times=times, count=count, seed=seed))
 
 
 def _row(policy: str, seed: int, times: int, scores: Sequence[Scores]) -> Row:

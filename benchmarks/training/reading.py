@@ -44,6 +44,11 @@ def documents_of(*, times: int, count: int, seed: int) -> list[Document]:
     ]
 
 
+def read_row(checkpoint: Path, *, times: int, count: int, seed: int) -> list[Scores]:
+    """The scores of the documents of a seed, all of one length."""
+    return read_all(checkpoint, documents_of(times=times, count=count, seed=seed))
+
+
 def read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
     """The scores of each document, read by the checkpoint in the folder on one core."""
     torch.set_num_threads(1)
