@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.ports import Chunk, Splitter
 from memloop.profiles import well_formed
 from memloop.wire.errors import NotFound, TooLarge, Unavailable
+from tests.fakes.web_server import serving
 from tests.gateway.file_uploads import stored
 from tests.gateway.redis_view import connected
 from tests.memloop.tokenizers_of_tests import PROSE, byte_level_bpe
@@ -107,13 +109,34 @@ async def test_over_the_quota_nothing_stays(blobs: Blobs, tmp_path: Path, redis_
     assert stored(tmp_path) == []
 
 
-async def test_a_storage_that_is_gone_is_told_apart_from_a_document_that_is_gone(tmp_path: Path) -> None:
-    storage = Storage.at(tmp_path.as_uri())
+async def test_a_document_that_is_gone_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
-        await storage.read("t/none", start=0, end=1)
-    closed = Storage.at("s3://bucket/prefix?endpoint=http://127.0.0.1:1&allow_http=true")
+        await Storage.at(tmp_path.as_uri()).read("t/none", start=0, end=1)
+
+
+def bucket_at(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Storage:
+    variables = {"ENDPOINT": endpoint, "ALLOW_HTTP": "true", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
+    for name, value in variables.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    return Storage.at("s3://bucket/prefix")
+
+
+async def test_a_storage_that_is_gone_is_told_apart_from_that(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unavailable):
-        await closed.read("t/none", start=0, end=1)
+        await bucket_at("http://127.0.0.1:1", monkeypatch).read("t/none", start=0, end=1)
+
+
+async def test_a_bucket_is_asked_over_plain_http_where_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def nothing_there(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=404, text="<Error><Code>NoSuchKey</Code></Error>", content_type="application/xml")
+
+    async with serving([web.get("/{path:.*}", nothing_there)]) as endpoint:
+        with pytest.raises(NotFound):
+            await bucket_at(endpoint, monkeypatch).read("t/none", start=0, end=1)
+    assert asked == ["/bucket/prefix/t/none/data"]
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://x/y", ""])

@@ -3,6 +3,7 @@
 Every object lives under a *place*, ``{tenant}/{random}``, that is never used twice, so nothing is ever overwritten.
 """
 
+import os
 import secrets
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -54,12 +55,14 @@ class Storage:
     def at(cls, url: str) -> "Storage":
         """``file:///folder`` (made when it is missing) or ``s3://bucket/prefix``; S3 reads the ``AWS_*`` variables.
 
+        ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` are among them; obstore reads the latter only where no options are given.
         Raises ValueError when the URL means nothing.
         """
         try:
             if url.startswith("file:"):
                 return cls(from_url(url, mkdir=True))
-            return cls(from_url(url, client_options=_TIMES, retry_config=_RETRIES))
+            plain: ClientConfig = {"allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true"}
+            return cls(from_url(url, client_options=_TIMES | plain, retry_config=_RETRIES))
         except (BaseError, ValueError, OSError) as error:
             raise ValueError(f"MEMLOOP_STORAGE_URL: {error}") from error
 
