@@ -54,6 +54,15 @@ async def test_a_repeated_chat_replays_its_answer_and_remembers_once(gateway: Ga
     assert len(engine.received) == len(await gateway.queued_turns()) == 1
 
 
+async def test_a_deleted_read_is_not_replayed(redis_url: str) -> None:
+    async with api(redis_url, reader) as it:
+        first = await keyed(it, READ, asked(background=True))
+        await it.call("DELETE", f"{READ}/{first.json['id']}")
+        again = await keyed(it, READ, asked(background=True))
+        assert (again.status, is_replay(again)) == (202, False)
+        assert again.json["id"] != first.json["id"]
+
+
 async def test_a_repeated_add_is_one_write(redis_url: str) -> None:
     async with api(redis_url, script(BUFFER)) as it:
         first, again = await keyed(it, ADD, said()), await keyed(it, ADD, said())

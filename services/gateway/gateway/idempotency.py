@@ -109,13 +109,14 @@ class Attempt:
 
 
 Work = Callable[[Attempt], Awaitable[Response]]
+Subject = str | Callable[[Attempt], str]
+"""Whose data an answer holds; where the attempt names it, what tells the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
     record: str
     name: str
-    subject: str
 
 
 class Idempotency:
@@ -131,7 +132,7 @@ class Idempotency:
         self._forget = Script(redis, _FORGET)
         self._max_bytes = max_bytes
 
-    async def once(self, request: Request, tenant: str, work: Work, *, subject: str = "") -> Response:
+    async def once(self, request: Request, tenant: str, work: Work, *, subject: Subject = "") -> Response:
         """The answer of ``work``, or the one that it gave to the same request before.
 
         The request's body must have been read. ``subject`` names whose data the answer holds, for ``forget``.
@@ -141,9 +142,19 @@ class Idempotency:
         if key is None:
             return await work(Attempt(secrets.token_hex(16)))
         record = _record(tenant, request.scope["route"].path, _checked(key))
-        taken = _Taken(record, secrets.token_hex(16), _subject_key(tenant, subject))
-        seed, answer = await self._taken(taken, await _hash_of(await request.body()))
-        return answer if answer is not None else await self._worked(taken, work, Attempt(seed))
+        taken = _Taken(record, secrets.token_hex(16))
+        seed, kept = await self._taken(taken, await _hash_of(await request.body()))
+        if kept is not None:
+            return kept
+        attempt = Attempt(seed)
+        answer = await self._worked(taken, work, attempt)
+        if isinstance(answer, EventStream):  # of an engine that streams unasked
+            await self._released(taken, "again")
+        else:
+            await self._kept(
+                taken, answer, _subject_key(tenant, subject if isinstance(subject, str) else subject(attempt))
+            )
+        return answer
 
     async def forget(self, tenant: str, subject: str) -> int:
         """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable, Timeout."""
@@ -182,26 +193,21 @@ class Idempotency:
     async def _worked(self, taken: _Taken, work: Work, attempt: Attempt) -> Response:
         try:
             async with self._extended(taken):
-                answer = await work(attempt)
+                return await work(attempt)
         except MemloopError as error:
             await self._released(taken, "free" if error.http_status < 500 else "again")
             raise
         except BaseException:
             await asyncio.shield(self._released(taken, "again"))
             raise
-        if isinstance(answer, EventStream):  # of an engine that streams unasked
-            await self._released(taken, "again")
-        else:
-            await self._kept(taken, answer)
-        return answer
 
-    async def _kept(self, taken: _Taken, answer: Response) -> None:
+    async def _kept(self, taken: _Taken, answer: Response, subject: str) -> None:
         """Keep the answer, noted before for ``forget``. Redis may be gone: the client gets it all the same."""
         raw = bytes(answer.body)
         short = len(raw) <= self._max_bytes
         args = [taken.name, KEEP_MS, answer.status_code if short else 0, answer.media_type or "application/json"]
         with suppress(DependencyError):
-            await self._note([taken.subject], [taken.record, KEEP_MS])
+            await self._note([subject], [taken.record, KEEP_MS])
             await self._keep([taken.record], [*args, raw.decode() if short else ""])
 
     async def _released(self, taken: _Taken, how: str) -> None:

@@ -48,16 +48,21 @@ async def create_read(
     asked = await read_ours(request, LongReadRequest)
     job = await checked_job(asked, services, principal)
 
+    def id_of(attempt: Attempt) -> str:
+        return f"lr_{attempt.id_of()}"
+
     async def read(attempt: Attempt) -> Response:
+        known = job.model_copy(update={"read_id": id_of(attempt)})
         await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(job.text))
         if asked.background:
-            return await _queued(job.model_copy(update={"read_id": f"lr_{attempt.id_of()}"}), services)
-        return await _read_now(job, request.receive, services, allowance)
+            return await _queued(known, services)
+        return await _read_now(known, request.receive, services, allowance)
 
     if asked.stream:
         refuse_key_of_stream(request)
-    subject = subject_of_read(job.read_id)
-    return await services.idempotency.once(request, principal.tenant, read, subject=subject)
+    return await services.idempotency.once(
+        request, principal.tenant, read, subject=lambda attempt: subject_of_read(id_of(attempt))
+    )
 
 
 @router.post("/estimate", dependencies=[BatchRoom], openapi_extra=body_of(LongReadRequest))
