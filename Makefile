@@ -55,15 +55,20 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-load
 
 TWO_AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 
-# What watches no clock runs beside each other; the workspace's tests have the machine for themselves.
+# What watches no clock runs beside each other; the other tests have the machine for themselves.
+CALM := $(addprefix tests/,memloop trainer benchmarks dialogues examples observability)
+
 test: ## all checks and all tests, the real engine and real verl included
 	$(TWO_AT_ONCE) setup setup-trainer
-	$(TWO_AT_ONCE) lint test-trainer
+	$(TWO_AT_ONCE) test-trainer test-calm
 	$(MAKE) --no-print-directory test-workspace
 
-.PHONY: test-workspace
+.PHONY: test-calm test-workspace
+test-calm: $(READY) lint
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not slow" $(CALM)
+
 test-workspace: $(READY) $(SGLANG)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" $(CALM:%=--ignore=%)
 
 check: $(READY) $(SGLANG) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
 

@@ -112,6 +112,7 @@ async def test_the_text_of_every_kind_of_file(raw: bytes, name: str, text: str) 
         (archive(a=b"x"), "a.docx", "it is an archive or a document of a kind that is not read"),
         (archive(word__document_xml=b"x")[:-40], "a.docx", "it is damaged (BadZipFile)"),
     ],
+    ids=["Latin-1", "NUL", "blank", "scan", "encrypted", "damaged PDF", "no PDF", "archive", "damaged DOCX"],
 )
 async def test_what_gives_no_text_says_why(raw: bytes, name: str, why: str) -> None:
     assert await reason(raw, name) == why
