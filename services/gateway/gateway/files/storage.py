@@ -55,7 +55,7 @@ class Storage:
     def at(cls, url: str) -> "Storage":
         """``file:///folder`` (made when it is missing) or ``s3://bucket/prefix``; S3 reads the ``AWS_*`` variables.
 
-        ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` are among them; obstore reads the latter only where no options are given.
+        ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` are among them: obstore reads the latter itself only without options.
         Raises ValueError when the URL means nothing.
         """
         try:
