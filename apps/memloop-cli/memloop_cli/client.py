@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Self, TypeVar, cast
+from typing import TypeVar, cast
 from urllib.parse import quote
 
 import orjson
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from yarl import URL
 
 from memloop.clients import Timeouts
-from memloop.clients.http import Http
+from memloop.clients.http import Http, HttpClient
 from memloop.wire.chat import ChatMemory, ChatMessage, Json
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, MemloopError, Unavailable
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
@@ -44,7 +44,7 @@ class ChatDelta:
     reasoning: str = ""
 
 
-class GatewayClient:
+class GatewayClient(HttpClient):
     """Every method raises CliError when the gateway cannot be reached, refuses or fails."""
 
     def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
@@ -52,8 +52,8 @@ class GatewayClient:
         if url.scheme not in {"http", "https"} or not url.host:
             raise CliError(f"{base_url!r} is no http URL (MEMLOOP_URL)", code=2)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        super().__init__(Http(base_url, peer="gateway", error_of=_refusal, headers=headers, timeouts=_TIMEOUTS))
         self._where = base_url
-        self._http = Http(base_url, peer="gateway", error_of=_refusal, headers=headers, timeouts=_TIMEOUTS)
 
     async def model(self) -> str:
         """The id of the first model that is served."""
@@ -146,16 +146,6 @@ class GatewayClient:
     async def revoke_key(self, key_id: str) -> KeyRevoked:
         """The key, ended."""
         return _parsed(KeyRevoked, await self._call("DELETE", f"v1/admin/keys/{quote(key_id, safe='')}"))
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def _call(
         self, method: str, path: str, *, body: Json | None = None, params: Mapping[str, str] | None = None

@@ -6,13 +6,13 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from memloop.clients import Timeouts
-from memloop.clients.http import Http, retry_after
+from memloop.clients.http import Http, HttpClient, retry_after
 from memloop.ports import Recalled
 from memloop.wire.base import OpenWire
 from memloop.wire.errors import DependencyError, EngineError, ErrorEnvelope, MemloopError, Timeout, Unavailable
@@ -46,7 +46,7 @@ class _Accepted(OpenWire):
     event_id: str
 
 
-class Gateway:
+class Gateway(HttpClient):
     """Raises EngineError when the gateway refuses (``engine_status`` is its own), Unavailable or Timeout when it is not
     there. A read or a write has ``wait_s`` seconds; a call that was lost is repeated, and does what it does once.
     """
@@ -56,7 +56,8 @@ class Gateway:
         self.url = base_url(url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         peer = f"gateway {self.url}"
-        self._http = Http(self.url, peer=peer, error_of=partial(_refusal, peer), headers=headers, timeouts=Timeouts())
+        refusal = partial(_refusal, peer)
+        super().__init__(Http(self.url, peer=peer, error_of=refusal, headers=headers, timeouts=Timeouts()))
         self._patience = patience
         self._wait_s = wait_s
 
@@ -120,16 +121,6 @@ class Gateway:
     async def forget_user(self, user_id: str) -> None:
         """Erase all that is kept of the user."""
         await self._call("DELETE", "v1/memory", params={"user_id": user_id})
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     async def _ended(self, state: Callable[[], Awaitable[_State]], what: str) -> _State:
         pause_s, longest_s = _POLL_S

@@ -9,7 +9,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 from yarl import URL
 
-from memloop.clients.http import Http, RawResponse, Timeouts, parse_json, retry_after
+from memloop.clients.http import Http, HttpClient, RawResponse, Timeouts, parse_json, retry_after
 from memloop.ports import Completion, Prompt
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
@@ -43,7 +43,7 @@ class EngineBusy(Unavailable):
     """The engine answered 503: it is there, and takes no work now."""
 
 
-class EngineClient:
+class EngineClient(HttpClient):
     """A ChatModel behind HTTP, and the raw calls that a gateway passes through.
 
     ``base_url`` ends where ``/chat/completions`` begins. An Azure OpenAI base URL, of a deployment or of its v1 API,
@@ -59,12 +59,14 @@ class EngineClient:
         timeouts: Timeouts = _TIMEOUTS,
         dialect: Dialect = _DIALECT,
     ) -> None:
-        self._http = Http(
-            with_api_version(base_url),
-            peer="engine",
-            error_of=engine_error,
-            headers=auth_headers(base_url, api_key),
-            timeouts=timeouts,
+        super().__init__(
+            Http(
+                with_api_version(base_url),
+                peer="engine",
+                error_of=engine_error,
+                headers=auth_headers(base_url, api_key),
+                timeouts=timeouts,
+            )
         )
         self._model = model
         self._dialect = dialect
@@ -104,16 +106,6 @@ class EngineClient:
     async def check(self) -> None:
         """Raise unless the engine answers: a readiness check."""
         await self.get_json("models")
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
 
 class ServedChatModel:

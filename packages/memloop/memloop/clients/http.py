@@ -191,6 +191,23 @@ class Http:
         return response
 
 
+class HttpClient:
+    """A client of one peer, which closes its connections on leaving."""
+
+    def __init__(self, http: Http) -> None:
+        self._http = http
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
 @lru_cache(maxsize=256)
 def _target(base: URL, path: str) -> str:
     """What is asked for below the base URL, as it goes on the request line."""

@@ -1,11 +1,10 @@
 """The inference launcher: which model is served, its prompt profile and its tokenizer."""
 
 from collections.abc import Mapping
-from typing import Self
 
 from pydantic import Field, ValidationError
 
-from memloop.clients.http import Http, Timeouts, retry_after
+from memloop.clients.http import Http, HttpClient, Timeouts, retry_after
 from memloop.profiles import Profile, profile_from_files
 from memloop.wire.base import OpenWire
 from memloop.wire.checkpoint import CheckpointRecord
@@ -33,7 +32,7 @@ class ServedProfile(OpenWire):
     files: dict[str, str]
 
 
-class InferenceClient:
+class InferenceClient(HttpClient):
     """The launcher behind HTTP. Every method raises a DependencyError when it cannot answer."""
 
     def __init__(
@@ -42,7 +41,7 @@ class InferenceClient:
         *,
         timeouts: Timeouts = _TIMEOUTS,
     ) -> None:
-        self._http = Http(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts)
+        super().__init__(Http(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts))
 
     async def profile(self) -> Profile:
         """The served model's prompt profile. Raises ProfileError when its files are no profile."""
@@ -67,16 +66,6 @@ class InferenceClient:
     async def check(self) -> None:
         """Raise unless the engine behind the launcher is ready: a readiness check."""
         await self._http.json("GET", "readyz")
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
 
 def _error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:

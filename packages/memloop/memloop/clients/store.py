@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Self, TypeVar, cast
+from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from memloop.clients.http import Http, Timeouts, retry_after
+from memloop.clients.http import Http, HttpClient, Timeouts, retry_after
 from memloop.ports import Recalled
 from memloop.wire.chat import Json
 from memloop.wire.errors import (
@@ -62,7 +62,7 @@ _ERRORS: dict[int, type[MemloopError]] = {
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class StoreClient:
+class StoreClient(HttpClient):
     """The store behind HTTP. Every method raises the store's own error, or a DependencyError when it cannot answer."""
 
     def __init__(
@@ -72,13 +72,8 @@ class StoreClient:
         key: str | None = None,
         timeouts: Timeouts = _TIMEOUTS,
     ) -> None:
-        self._http = Http(
-            base_url,
-            peer="memory store",
-            error_of=store_error,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            timeouts=timeouts,
-        )
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        super().__init__(Http(base_url, peer="memory store", error_of=store_error, headers=headers, timeouts=timeouts))
 
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """Store drafts, resolved against their neighbours. Raises Conflict on a stale fencing token."""
@@ -165,16 +160,6 @@ class StoreClient:
     async def check(self) -> None:
         """Raise unless the store is ready: a readiness check."""
         await self._http.json("GET", "readyz")
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
 
 class NamespaceIndex:
