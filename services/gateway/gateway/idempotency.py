@@ -151,9 +151,8 @@ class Idempotency:
         if isinstance(answer, EventStream):  # of an engine that streams unasked
             await self._released(taken, "again")
         else:
-            await self._kept(
-                taken, answer, _subject_key(tenant, subject if isinstance(subject, str) else subject(attempt))
-            )
+            named = subject if isinstance(subject, str) else subject(attempt)
+            await self._kept(taken, answer, _subject_key(tenant, named))
         return answer
 
     async def forget(self, tenant: str, subject: str) -> int:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from memloop.profiles import Profile
+from trainer.data.rows import AgentName
 from trainer.estimate.shapes import ModelShape
-
-LoopName: TypeAlias = Literal["memagent", "memreread", "memreader"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Engine:
 class Loop:
     """What a rollout does."""
 
-    name: LoopName
+    name: AgentName
     profile: Profile
     max_rereads: int
     max_searches: int

@@ -15,9 +15,10 @@ from verl.workers.rollout.replica import TokenOutput
 
 from memloop.chunking import TokenizerSplitter
 from trainer.chat_template import ChatTemplate
+from trainer.data.rows import AgentName
 from trainer.rollout.recording import Generated, RecordingModel
 from trainer.rollout.sessions import LoopRunner, Session
-from trainer.rollout.settings import LoopName, LoopSettings
+from trainer.rollout.settings import LoopSettings
 
 
 class VerlTokens:
@@ -54,7 +55,7 @@ class VerlTokens:
 class LoopAgent(AgentLoopBase):
     """One instance runs one session."""
 
-    loop_name: ClassVar[LoopName]
+    loop_name: ClassVar[AgentName]
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
         """A list of AgentLoopOutput: the session's turns, each a conversation with the session's reward.

@@ -8,10 +8,10 @@ from typing import Any, Final
 from memloop.profiles import Profile
 from memloop.profiles.fit import CHAT_TEMPLATE_TOKENS, slot_tokens
 from memloop.profiles.profile import PromptName
+from trainer.data.rows import AgentName
 from trainer.rollout.recipe import Composed
-from trainer.rollout.settings import LoopName
 
-_PROMPTS: Final[dict[LoopName, tuple[PromptName, ...]]] = {
+_PROMPTS: Final[dict[AgentName, tuple[PromptName, ...]]] = {
     "memagent": ("read", "answer"),
     "memreread": ("read", "answer", "judge", "integrate"),
     "memreader": ("memory",),
@@ -25,12 +25,12 @@ def contradictions(recipe: Composed) -> list[str]:
     return [*_profile(recipe), *_rows(recipe.config), *_groups(recipe)]
 
 
-def longest_prompt(profile: Profile, loop: LoopName) -> int:
+def longest_prompt(profile: Profile, loop: AgentName) -> int:
     """Tokens of the loop's longest prompt with full slots; conversations and lists of queries are counted empty."""
     return max(_filled(profile, name) for name in _PROMPTS[loop])
 
 
-def longest_reply(profile: Profile, loop: LoopName) -> int:
+def longest_reply(profile: Profile, loop: AgentName) -> int:
     """Tokens that the loop lets a reply have."""
     return max(profile.prompts[name].sampling.max_tokens for name in _PROMPTS[loop])
 

@@ -11,12 +11,13 @@ from memloop.loops.memreader import decide
 from memloop.loops.memreread import reread_document
 from memloop.ports import Splitter
 from memloop.profiles import Profile
+from trainer.data.rows import AgentName
 from trainer.decisions import told_by
 from trainer.memories import HeldMemories
 from trainer.objectives.answer_reward import answer_reward
 from trainer.objectives.memreader_reward import Gold, memreader_reward
 from trainer.rollout.recording import RecordingModel, Turn
-from trainer.rollout.settings import LoopName, LoopSettings
+from trainer.rollout.settings import LoopSettings
 from trainer.rollout.tasks import DecideTask, ReadTask
 from trainer.rollout.turn_facts import TurnFacts, facts_of
 
@@ -44,7 +45,7 @@ class LoopRunner:
     splitter: Splitter
     settings: LoopSettings
 
-    async def run(self, loop: LoopName, row: Mapping[str, object], model: RecordingModel) -> Session:
+    async def run(self, loop: AgentName, row: Mapping[str, object], model: RecordingModel) -> Session:
         """Run the loop. Raises pydantic's ValidationError on a row of another shape, and what the model raises."""
         match loop:
             case "memagent" | "memreread":
@@ -52,7 +53,7 @@ class LoopRunner:
             case "memreader":
                 return await self._decide(DecideTask.of_row(row), model)
 
-    async def _read(self, loop: LoopName, task: ReadTask, model: RecordingModel) -> Session:
+    async def _read(self, loop: AgentName, task: ReadTask, model: RecordingModel) -> Session:
         chunks = self.splitter.split(task.context, chunk_tokens=self.profile.budget.chunk_tokens)
         if loop == "memagent":
             result = await read_document(task.question, chunks, model=model, profile=self.profile, report=model.report)

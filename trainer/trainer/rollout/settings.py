@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memloop.profiles import Profile, ProfileError, load_profile
 from trainer.objectives.answer_reward import AnswerScore
-
-LoopName: TypeAlias = Literal["memagent", "memreread", "memreader"]
 
 
 class LoopSettings(BaseModel):
