@@ -15,7 +15,7 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_for(condition: Callable[[], bool], what: str, *, timeout_s: float = 15.0) -> None:
+def wait_for(condition: Callable[[], bool], what: str, *, timeout_s: float = 60.0) -> None:
     """Poll until the condition holds. Raises AssertionError, naming what was waited for."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_START_TIMEOUT_S = 10.0
+_START_TIMEOUT_S = 60.0
 _POLL_S = 0.02
 
 

@@ -42,7 +42,7 @@ class Rig:
     async def write(self, *texts: str, namespace: Namespace = ALICE) -> str:
         return await self.jobs.enqueue_memory_write(namespace, turns(*texts))
 
-    async def event(self, event_id: str, *, timeout_s: float = 10.0) -> MemoryEvent:
+    async def event(self, event_id: str, *, timeout_s: float = 30.0) -> MemoryEvent:
         """The event once it ended."""
         return await self.jobs.events.wait("local", event_id, timeout_s=timeout_s)
 
@@ -58,14 +58,14 @@ def settings_for(redis_url: str, **changes: object) -> WorkerSettings:
     values: dict[str, object] = {
         "redis_url": SecretStr(redis_url),
         "model": "m",
-        "startup_wait_s": 5,
+        "startup_wait_s": 30,
         "job_idle_s": 0.6,
         "lane_ttl_s": 0.6,
         "job_retry_s": 0.02,
         "job_poll_s": 0.1,
         "job_attempts": 3,
         "heartbeat_s": 0.2,
-        "sync_wait_s": 5.0,
+        "sync_wait_s": 30.0,
     }
     return WorkerSettings.model_validate(values | changes)
 
@@ -94,7 +94,7 @@ def script(*replies: Reply) -> Callable[[Body], Reply]:
     return answer
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]] | Callable[[], bool], *, timeout_s: float = 5.0) -> None:
+async def eventually(holds: Callable[[], Awaitable[bool]] | Callable[[], bool], *, timeout_s: float = 30.0) -> None:
     """Wait until it holds."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

@@ -120,7 +120,7 @@ async def two_tenants(redis_url: str, folder: Path) -> AsyncGenerator[World]:
             engine_url=engine.url,
             store_url=store,
             api_keys=OPERATED,
-            sync_wait_s=5.0,
+            sync_wait_s=30.0,
             stop_wait_s=0.0,
             storage_url=(folder / "objects").as_uri(),
         )

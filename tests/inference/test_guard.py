@@ -56,26 +56,26 @@ def family(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Family]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_whole_family(family: Family, number: signal.Signals) -> None:
     family.guard.send_signal(number)
-    assert family.guard.wait(timeout=15) == 128 + signal.SIGTERM
+    assert family.guard.wait(timeout=60) == 128 + signal.SIGTERM
     assert family.gone()
 
 
 def test_the_family_ends_when_the_supervisors_pipe_does(family: Family) -> None:
     assert family.guard.stdin is not None
     family.guard.stdin.close()
-    family.guard.wait(timeout=15)
+    family.guard.wait(timeout=60)
     assert family.gone()
 
 
 @pytest.mark.parametrize("family", [("ends",)], indirect=True)
 def test_workers_do_not_outlive_a_command_that_ended_and_its_status_is_kept(family: Family) -> None:
-    assert family.guard.wait(timeout=15) == 7
+    assert family.guard.wait(timeout=60) == 7
     assert family.gone()
 
 
 def test_workers_do_not_outlive_a_killed_command(family: Family) -> None:
     os.kill(family.pids[0], signal.SIGKILL)
-    assert family.guard.wait(timeout=15) == 128 + signal.SIGKILL
+    assert family.guard.wait(timeout=60) == 128 + signal.SIGKILL
     assert family.gone()
 
 
@@ -83,7 +83,7 @@ def test_workers_do_not_outlive_a_killed_command(family: Family) -> None:
 def test_a_command_that_is_deaf_to_sigterm_is_killed_after_the_grace(family: Family) -> None:
     began = time.monotonic()
     family.guard.terminate()
-    assert family.guard.wait(timeout=15) == 128 + signal.SIGKILL
+    assert family.guard.wait(timeout=60) == 128 + signal.SIGKILL
     assert time.monotonic() - began >= 0.5
     assert family.gone()
 

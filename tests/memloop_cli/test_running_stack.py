@@ -86,7 +86,7 @@ async def test_a_component_that_dies_in_service_ends_the_stack(component: Make, 
     async with running_stack(stages, logs=tmp_path / "logs", say=lambda _: None) as stack:
         os.kill(pid_of(diary, "redis"), signal.SIGKILL)
         with pytest.raises(CliError, match="redis died with status 137"):
-            await asyncio.wait_for(stack.unless_one_dies(asyncio.Event().wait()), timeout=10)
+            await asyncio.wait_for(stack.unless_one_dies(asyncio.Event().wait()), timeout=60)
     assert "stop api" in entries(diary)
 
 
@@ -112,7 +112,7 @@ async def test_a_cancelled_stack_stops_everything(component: Make, diary: Path, 
             await stack.unless_one_dies(asyncio.Event().wait())
 
     task = asyncio.create_task(run())
-    await asyncio.wait_for(ready.wait(), timeout=10)
+    await asyncio.wait_for(ready.wait(), timeout=60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -66,7 +66,7 @@ async def test_a_store_that_was_closed_opens_again_with_its_points(edge_folder: 
 async def test_the_timer_flushes_while_serving(edge_folder: Path) -> None:
     shard = await EdgeCollections(edge_folder, flush_s=0.01).open(_SPEC, _SPEC.name)
     await shard.upsert([Point(_id(1), (1, 0, 0, 0), NO_WORDS, {})])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while shard.dirty:  # noqa: ASYNC110 - the shard tells, it does not call
             await asyncio.sleep(0.01)
 

@@ -313,7 +313,7 @@ async def test_opposite_batches_of_the_same_users_do_not_wait_for_each_other_for
     users = [store.of(user_id=f"u{number}").namespace.model_dump() for number in range(8)]
     forth = [_fact("A", "one", namespace=user) for user in users]
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asyncio.gather(_batch(store, *forth), _batch(store, *reversed(forth)))
 
     assert [one.memories[0].outcome for one in await _batch(store, *forth)] == ["touched"] * 8
