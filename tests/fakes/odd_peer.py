@@ -37,6 +37,8 @@ def answering(*pieces: bytes, then_close: bool = False, pause_s: float = 0.0) ->
         while True:
             await peer.next_request(reader)
             for piece in pieces:
+                if writer.is_closing():  # uvloop's write would raise a RuntimeError
+                    raise ConnectionResetError
                 writer.write(piece)
                 await writer.drain()
                 await asyncio.sleep(pause_s)
