@@ -1,5 +1,6 @@
 """Runs every level against every target and prints the tables. Run: ``make bench-gateway``."""
 
+import argparse
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from benchmarks.mock_engine import mock_engine
 ENGINE_LATENCY_S = 0.005
 """Short, so that at a concurrency of 32 the engine (6,400 answers a second) is not what limits throughput."""
 PEER = Path(".venv-bench/bin/litellm")
+PLOT = Path(".memloop/benchmarks-gateway.svg")
 _WARM_UP = 40
 
 
@@ -84,8 +86,11 @@ def _peer_version() -> str | None:
     return found.name.removesuffix(".dist-info") if found else None
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Start the servers, measure, stop them, print. The last line is one JSON object."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway", description=__doc__)
+    parser.add_argument("--plot", type=Path, default=PLOT, help="where the figure goes, an SVG")
+    plot: Path = parser.parse_args(arguments).plot
     console = Console(width=150)
     load_before = os.getloadavg()[0]
     with ExitStack() as stack:
@@ -105,7 +110,7 @@ def main() -> None:
         soaked = uvloop.run(soak(gateway))
     figures = Rows(rows, soaked).figures()
     met = list(results.goals(figures))
-    draw(rows)
+    draw(rows, plot)
     show(console, rows, met, beside)
     told = summary(rows, figures, met, beside) | {"load_before": round(load_before, 2), "soak": asdict(soaked)}
     print(orjson.dumps(told).decode())

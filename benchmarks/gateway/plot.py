@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 
 from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, Row
 
-PLOT = Path("docs/benchmarks-gateway.svg")
 _NAMES = {DIRECT: "engine, direct", OFF: "gateway, memory off", ON: "gateway, memory on", LITELLM: "LiteLLM"}
 _CPU = {OFF: "gateway", ON: "gateway", LITELLM: "litellm"}
 
 
-def draw(rows: Sequence[Row], path: Path = PLOT) -> None:
-    """Write the plot as an SVG."""
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Write the plot as an SVG, in a folder that is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     mpl.rcParams["svg.fonttype"] = "none"
     mpl.rcParams["svg.hashsalt"] = "memloop"
     figure = Figure(figsize=(11, 3.4), layout="constrained")
