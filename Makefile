@@ -156,8 +156,12 @@ bench-inference: $(READY) ## speculation and prefix cache on and off, on the tin
 	$(BIN)/python -m benchmarks.inference --budget $(or $(BUDGET_S),900)
 
 .PHONY: bench-longread-strategies
-bench-longread-strategies: $(READY) ## quality and time of each way of reading, on the tiny model; BUDGET_S=600
-	$(BIN)/python -m benchmarks.long_read_strategies --budget-s $(or $(BUDGET_S),600)
+bench-longread-strategies: $(READY) ## quality and time of each way of reading, on the tiny model's vLLM
+	$(BIN)/python -m benchmarks.long_read_strategies
+
+.PHONY: bench-longread-lengths
+bench-longread-lengths: $(READY) ## right answers at 8K to 3.5M tokens, by the tiny model in process; BUDGET_S=600
+	$(BIN)/python -m benchmarks.long_read_strategies.lengths --budget-s $(or $(BUDGET_S),600)
 
 # A peer that cannot be installed does not stop the run: its result says that the peer was not there.
 bench-gateway: $(READY) ## what the gateway adds to a call, beside LiteLLM's proxy (its own .venv-bench)

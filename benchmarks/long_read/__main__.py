@@ -75,7 +75,6 @@ def _on_vllm(*, full: bool) -> Cells:
 def _last_line(worker: Cells, peaks: Sequence[Cells], vllm: Cells) -> Cells:
     whole = full_length.kept()
     by_size = {row["tokens"]: row["peak_mb"] for row in peaks}
-    strategies = results.headline([], asyncio.run(speedup(SEGMENTS))["speedup"], seconds_speedup=None)
     kept_here = {} if not whole else {"file": f"benchmarks/results/{full_length.KEPT.name}", "date": whole["date"]}
     return {
         "overhead_pct": vllm.get("overhead_pct", worker["overhead_pct"]),
@@ -83,7 +82,8 @@ def _last_line(worker: Cells, peaks: Sequence[Cells], vllm: Cells) -> Cells:
         "cpu_ms_per_chunk": worker["cpu_ms_per_chunk"],
         "peak_mb_3500k": whole.get("peak_mb_total", by_size.get(full_length.TOKENS)),
         "peak_mb_3500k_from": kept_here or "this run, an engine without a model",
-        **strategies,
+        "parallel8_speedup": asyncio.run(speedup(SEGMENTS))["speedup"],
+        **results.headline((), results.kept_lengths()),
     }
 
 

@@ -63,6 +63,19 @@ class Row:
     call_tokens: float
     seconds: float | None = None
 
+    def __add__(self, other: "Row") -> "Row":
+        """Both rows' documents in one. Their seconds are not of one document, and go."""
+        mine, others = self.score, other.score
+        score = Score(self.way, mine.right + others.right, mine.total + others.total, mine.failed + others.failed)
+        share = others.total / max(1, score.total)
+        return Row(
+            self.way,
+            self.tokens,
+            score,
+            self.calls + share * (other.calls - self.calls),
+            self.call_tokens + share * (other.call_tokens - self.call_tokens),
+        )
+
     def cells(self) -> dict[str, object]:
         """The row as plain values."""
         low, high = self.score.interval()
@@ -84,18 +97,26 @@ def documents_of(
     profile: Profile, *, tokens: int, hops: int, count: int, seed: int, distractors_per_chunk: float
 ) -> list[Document]:
     """Documents of so many tokens of the tiny tokenizer, each with its facts at places of its own."""
-    rng = random.Random(f"{seed} {tokens} {hops}")
-    chunk_tokens = profile.budget.chunk_tokens
     return [
-        random_document(
-            rng,
-            chunks=chunks_for(tokens, chunk_tokens=chunk_tokens),
-            chunk_tokens=chunk_tokens,
-            hops=hops,
-            distractors_per_chunk=distractors_per_chunk,
+        document_of(
+            profile, tokens=tokens, hops=hops, distractors_per_chunk=distractors_per_chunk, seed=seed, number=number
         )
-        for _ in range(count)
+        for number in range(count)
     ]
+
+
+def document_of(
+    profile: Profile, *, tokens: int, hops: int, distractors_per_chunk: float, seed: int, number: int
+) -> Document:
+    """One of them."""
+    chunk_tokens = profile.budget.chunk_tokens
+    return random_document(
+        random.Random(f"{seed} {tokens} {hops} {number}"),
+        chunks=chunks_for(tokens, chunk_tokens=chunk_tokens),
+        chunk_tokens=chunk_tokens,
+        hops=hops,
+        distractors_per_chunk=distractors_per_chunk,
+    )
 
 
 @cache

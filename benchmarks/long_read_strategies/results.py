@@ -1,11 +1,11 @@
-"""What a run found: printed, kept, and drawn. Figures that a run had no time for come from the run that was kept."""
+"""What runs found: printed, kept, and drawn. Figures that a run did not measure come from the run that was kept."""
 
 import datetime as dt
 import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from rich.console import Console
@@ -13,11 +13,14 @@ from rich.table import Table
 
 from benchmarks.long_read_strategies.measure import PLAIN
 from benchmarks.long_read_strategies.plot import save_plot
+from benchmarks.training.comparing import drop
 
 FOLDER = Path(__file__).parent.parent / "results"
-KEPT = FOLDER / "long_read_strategies.json"
-PLOT = FOLDER / "long_read_strategies.svg"
+WAYS = FOLDER / "long_read_strategies.json"
+LENGTHS_FILE = FOLDER / "long_read_lengths.json"
+PLOT = FOLDER / "long_read_lengths.svg"
 SHORT, LONG = 8_192, 3_500_000
+LENGTHS = (SHORT, 32_768, 131_072, 524_288, LONG)
 
 Cells = dict[str, object]
 
@@ -37,40 +40,62 @@ def show(title: str, rows: Sequence[Cells]) -> None:
     Console(width=160).print(table)
 
 
-def keep(found: Mapping[str, object]) -> None:
-    """Write the result with its date and machine, and the plot."""
+def keep_ways(found: Mapping[str, object]) -> None:
+    """Write the table of ways and the evidence."""
+    _write(WAYS, found)
+
+
+def keep_lengths(rows: Sequence[Cells]) -> None:
+    """Write the table of lengths, and the plot."""
+    _write(LENGTHS_FILE, {"lengths": rows})
+    save_plot(rows, PLOT)
+
+
+def _write(path: Path, found: Mapping[str, object]) -> None:
     FOLDER.mkdir(exist_ok=True)
     today = dt.datetime.now(dt.UTC).date().isoformat()
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    KEPT.write_bytes(orjson.dumps({"date": today, "machine": machine(), **found}, option=options))
-    save_plot(cast(Sequence[Cells], found["lengths"]), PLOT)
+    path.write_bytes(orjson.dumps({"date": today, "machine": machine(), **found}, option=options))
 
 
-def kept() -> dict[str, Any]:
-    """The run that was kept; empty when there is none."""
-    return orjson.loads(KEPT.read_bytes()) if KEPT.exists() else {}
+def kept_lengths() -> dict[str, Any]:
+    """The run of lengths that was kept; empty when there is none."""
+    return orjson.loads(LENGTHS_FILE.read_bytes()) if LENGTHS_FILE.exists() else {}
 
 
-def headline(lengths: Sequence[Cells], speedup: float, *, seconds_speedup: float | None) -> Cells:
-    """The figures of the benchmark's last line; ``from_kept`` names those that an earlier, longer run measured."""
-    earlier = kept()
-    source = {f"{row['way']} {row['document_tokens']}": row for row in earlier.get("lengths", ())}
-    now = {f"{row['way']} {row['document_tokens']}": row for row in lengths}
-    short, long = (now.get(key) or source.get(key) for key in (f"{PLAIN.name} {SHORT}", f"{PLAIN.name} {LONG}"))
-    old = [name for name, size in (("em_8k", SHORT), ("em_3500k", LONG)) if f"{PLAIN.name} {size}" not in now]
-    found: Cells = {
+def headline(lengths: Sequence[Cells], earlier: Mapping[str, Any]) -> Cells:
+    """Exact match at 8K and 3.5M tokens and what is lost between.
+
+    Of ``lengths`` when they hold both, else of the ``earlier`` run, which ``kept`` then names.
+    """
+    now, then = _plain(lengths), _plain(earlier.get("lengths", ()))
+    if now.keys() >= {SHORT, LONG} or not then:
+        return _figures(now.get(SHORT), now.get(LONG))
+    kept = {"file": f"benchmarks/results/{LENGTHS_FILE.name}", "date": earlier["date"], "machine": earlier["machine"]}
+    return {**_figures(then.get(SHORT), then.get(LONG)), "from_kept": ["em_8k", "em_3500k"], "kept": kept}
+
+
+def _plain(rows: Sequence[Cells]) -> dict[object, Cells]:
+    return {row["document_tokens"]: row for row in rows if row["way"] == PLAIN.name}
+
+
+def _figures(short: Cells | None, long: Cells | None) -> Cells:
+    lost = drop(_right(short), _right(long)) if short and long else None
+    return {
         "em_8k": _match(short),
         "em_8k_interval": _interval(short),
         "em_3500k": _match(long),
         "em_3500k_interval": _interval(long),
-        "drop_8k_to_3500k_points": _drop(short, long),
-        "parallel8_speedup": speedup,
-        "parallel8_speedup_tiny_engine": seconds_speedup,
-        "from_kept": [name for name in old if (short if name == "em_8k" else long)],
+        "drop_8k_to_3500k_points": lost.points if lost else None,
+        "drop_8k_to_3500k_interval": [lost.low, lost.high] if lost else None,
     }
-    if found["from_kept"]:
-        found["kept"] = {"file": f"benchmarks/results/{KEPT.name}", **{k: earlier[k] for k in ("date", "machine")}}
-    return found
+
+
+def _right(row: Cells) -> list[bool]:
+    """The documents of a row, the right ones first."""
+    reads = int(str(row["reads"]))
+    right = round(float(str(row["exact_match"])) * reads)
+    return [True] * right + [False] * (reads - right)
 
 
 def _match(row: Cells | None) -> object:
@@ -79,9 +104,3 @@ def _match(row: Cells | None) -> object:
 
 def _interval(row: Cells | None) -> object:
     return [row["low"], row["high"]] if row else None
-
-
-def _drop(short: Cells | None, long: Cells | None) -> float | None:
-    if short is None or long is None:
-        return None
-    return round(100 * (float(str(short["exact_match"])) - float(str(long["exact_match"]))), 2)

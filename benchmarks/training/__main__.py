@@ -7,7 +7,7 @@ and the plots, which later runs name as ``kept``. Needs the trainer's environmen
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -19,7 +19,7 @@ from benchmarks.long_read_strategies.results import show
 from benchmarks.training import policies, results
 from benchmarks.training.comparing import Gain, Share, drop, paired_gain
 from benchmarks.training.plot import save_curves, save_lengths
-from benchmarks.training.reading import Scores, read_row
+from benchmarks.training.reading import Reading, Scores, read_or_recall
 from benchmarks.training.results import Curve, Found, Row
 from memloop.profiles import load_profile
 from trainer.tiny.documents import TRAINED_CHUNKS
@@ -40,11 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         start = options.start or policies.supervised(folder)
         runs = {seed: policies.reinforced(start, folder, steps=options.steps, seed=seed) for seed in options.seeds}
-        rows, strict = _read(start, {seed: run.exported for seed, run in runs.items()}, options)
+        rows, strict = _read(start, {seed: run.exported for seed, run in runs.items()}, options, folder)
     curves = [
         Curve(seed=seed, held_out=_percent(run.held_out), sampled=_percent(run.sampled)) for seed, run in runs.items()
     ]
-    found = Found(steps=options.steps, curves=curves, rows=rows, headline=_headline(strict, options.times))
+    found = Found(steps=options.steps, curves=curves, rows=rows, headline=_headline(strict))
     show("held-out documents by length", [dict(row) for row in rows])
     if options.keep:
         results.keep(found)
@@ -62,31 +62,43 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="a run and a set of documents each")
     parser.add_argument("--times", type=int, nargs="+", default=[1, 400], help="lengths, in training lengths")
     parser.add_argument("--calls", type=int, default=13_000, help="calls for each row: fewer documents when longer")
+    parser.add_argument("--farthest", type=int, help="one length more, which the first seed's policies alone read")
+    parser.add_argument("--farthest-documents", type=int, default=8)
     parser.add_argument("--keep", action="store_true", help="write benchmarks/results/")
     return parser
 
 
-def _read(start: Path, trained: dict[int, Path], options: argparse.Namespace) -> tuple[list[Row], Strict]:
+def _read(start: Path, trained: dict[int, Path], options: argparse.Namespace, folder: Path) -> tuple[list[Row], Strict]:
     """Every policy on every length; both of a seed read the same documents, side by side."""
     rows, strict = list[Row](), Strict()
     with ProcessPoolExecutor(_CORES, mp_context=get_context("spawn")) as cores:
-        for seed, after in trained.items():
-            for times in options.times:
-                count = max(_FEWEST, min(_MOST, options.calls // (times * TRAINED_CHUNKS + 1)))
-                read = partial(read_row, times=times, count=count, seed=seed)
-                for policy, scores in zip((BEFORE, AFTER), cores.map(read, (start, after)), strict=True):
-                    rows.append(_row(policy, seed, times, scores))
-                    strict.setdefault((policy, times), []).extend(each.strict for each in scores)
+        for reading in _readings(options):
+            readers = {BEFORE: start, AFTER: trained[reading.seed]}
+            read = partial(read_or_recall, reading, folder)
+            for policy, scores in zip(readers, cores.map(read, readers, readers.values()), strict=True):
+                rows.append(_row(policy, reading, scores))
+                print(rows[-1], flush=True)
+                strict.setdefault((policy, reading.times), []).extend(each.strict for each in scores)
     return rows, strict
 
 
-def _row(policy: str, seed: int, times: int, scores: Sequence[Scores]) -> Row:
+def _readings(options: argparse.Namespace) -> Iterator[Reading]:
+    """What is read, of each seed in turn; the farthest length by the first seed's policies alone."""
+    for seed in options.seeds:
+        for times in options.times:
+            count = max(_FEWEST, min(_MOST, options.calls // (times * TRAINED_CHUNKS + 1)))
+            yield Reading(seed=seed, times=times, count=count)
+    if options.farthest:
+        yield Reading(seed=options.seeds[0], times=options.farthest, count=options.farthest_documents)
+
+
+def _row(policy: str, reading: Reading, scores: Sequence[Scores]) -> Row:
     share = Share.of([each.strict for each in scores])
     return Row(
         policy=policy,
-        seed=seed,
-        times=times,
-        document_tokens=times * TRAINED_CHUNKS * load_profile("tiny").budget.chunk_tokens,
+        seed=reading.seed,
+        times=reading.times,
+        document_tokens=reading.times * TRAINED_CHUNKS * load_profile("tiny").budget.chunk_tokens,
         documents=share.count,
         strict=share.percent,
         low=share.low,
@@ -95,8 +107,9 @@ def _row(policy: str, seed: int, times: int, scores: Sequence[Scores]) -> Row:
     )
 
 
-def _headline(strict: Strict, times: Sequence[int]) -> dict[str, object]:
+def _headline(strict: Strict) -> dict[str, object]:
     """The figures of the last line; those of lengths that were not read are left out."""
+    times = sorted({times for _, times in strict})
     found: dict[str, object] = {}
     if 1 in times:
         gain = paired_gain(strict[BEFORE, 1], strict[AFTER, 1])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
 import torch
 
 from memloop.loops.memagent import read_document
@@ -44,9 +45,22 @@ def documents_of(*, times: int, count: int, seed: int) -> list[Document]:
     ]
 
 
-def read_row(checkpoint: Path, *, times: int, count: int, seed: int) -> list[Scores]:
-    """The scores of the documents of a seed, all of one length."""
-    return read_all(checkpoint, documents_of(times=times, count=count, seed=seed))
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which documents are read: so many of a seed, all of one length in training lengths."""
+
+    seed: int
+    times: int
+    count: int
+
+
+def read_or_recall(reading: Reading, folder: Path, policy: str, checkpoint: Path) -> list[Scores]:
+    """The scores of the documents; those that an earlier run left in the folder are not read again."""
+    file = folder / f"read-{policy}-{reading.seed}-{reading.times}x{reading.count}.json"
+    if not file.is_file():
+        documents = documents_of(times=reading.times, count=reading.count, seed=reading.seed)
+        file.write_bytes(orjson.dumps(read_all(checkpoint, documents)))
+    return [Scores(**each) for each in orjson.loads(file.read_bytes())]
 
 
 def read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
@@ -57,7 +71,8 @@ def read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
 
 async def _read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
     profile, gate = load_profile("tiny"), asyncio.Semaphore(AT_ONCE)
-    model = BatchedModel.load(checkpoint, Size(rows=AT_ONCE, length=profile.budget.window_tokens))
+    size = Size(rows=AT_ONCE, length=profile.budget.window_tokens)
+    model = BatchedModel.load(checkpoint, size, dtype=torch.bfloat16)
 
     async def scored(document: Document) -> Scores:
         async with gate:

@@ -47,7 +47,7 @@ class Batcher:
     def __init__(self, model: PreTrainedModel, *, ends: frozenset[int], rows: int, length: int, seed: int) -> None:
         self._model = model.eval()
         self._ends = ends
-        self._cache = RowCache(model.config, rows=rows, length=length)
+        self._cache = RowCache(model.config, rows=rows, length=length, dtype=model.dtype)
         self._sampler = Sampler(seed)
         self._waiting: list[Request] = []
         self._running: list[Request] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self
 
+import torch
 from transformers import AutoTokenizer
 
 from memloop.ports import Completion, Prompt
@@ -27,10 +28,11 @@ class BatchedModel:
         self._template = template
 
     @classmethod
-    def load(cls, folder: Path, size: Size, *, seed: int = 0) -> Self:
+    def load(cls, folder: Path, size: Size, *, seed: int = 0, dtype: torch.dtype = torch.float32) -> Self:
         """From a folder in Hugging Face form. Raises OSError when it is none."""
         tokenizers: Any = AutoTokenizer
-        return cls(CpuEngine(folder, size, seed=seed), ChatTemplate(tokenizers.from_pretrained(folder)))
+        engine = CpuEngine(folder, size, seed=seed, dtype=dtype)
+        return cls(engine, ChatTemplate(tokenizers.from_pretrained(folder)))
 
     async def complete(self, prompt: Prompt) -> Completion:
         """The reply. Raises ValueError when prompt and reply do not fit a row of the engine."""

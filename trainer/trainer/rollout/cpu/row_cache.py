@@ -28,12 +28,12 @@ class CacheView(Protocol):
 class RowCache:
     """``rows`` of ``length`` tokens, for a model with one kind of attention. ``used`` (rows,) are the lengths."""
 
-    def __init__(self, config: Any, *, rows: int, length: int) -> None:
+    def __init__(self, config: Any, *, rows: int, length: int, dtype: torch.dtype) -> None:
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         shape = (config.num_hidden_layers, rows, heads, length, size)
         self.rows, self.length = rows, length
-        self.keys, self.values = torch.zeros(shape), torch.zeros(shape)
+        self.keys, self.values = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
         self.used = torch.zeros(rows, dtype=torch.long)
 
     def filling(self, first_row: int, source: Sequence[int], lengths: Tensor) -> _Filling:
