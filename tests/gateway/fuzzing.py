@@ -31,6 +31,7 @@ KEPT: Final = ("/history", "/recover")
 """What still answers for a deleted memory: deletion is soft, its history stays, and it can be taken back."""
 
 _SLOW_S: Final = 20
+_LOADED_WITHIN_S: Final = 120
 _OTHER_VERSION: Final = 412
 """``If-Match`` asks for it."""
 
@@ -61,7 +62,8 @@ class Report:
 
 def fuzz(url: str, *, key: str, examples: int, seed: int) -> Report:
     """Every operation of the document with good and bad data. Blocks: run it in a thread."""
-    document = schemathesis.openapi.from_url(f"{url}/openapi.json", config=_config(key, examples, seed))
+    config = _config(key, examples, seed)
+    document = schemathesis.openapi.from_url(f"{url}/openapi.json", config=config, timeout=_LOADED_WITHIN_S)
     schema = document.exclude(path=UNSENT)  # pyright: ignore[reportUnknownMemberType] - a bare pattern
     recorders: list[ScenarioRecorder] = []
     broken: list[Finding] = []

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, TypeAlias
@@ -192,10 +192,10 @@ def _buffer_routes(parts: Capabilities) -> APIRouter:
     return router
 
 
-def _guard(key: str | None) -> Callable[[str], None]:
+def _guard(key: str | None) -> Callable[[str], Awaitable[None]]:
     """Checks the bearer key, in constant time; with no key configured everybody on this machine may ask."""
 
-    def check(authorization: Annotated[str, Header()] = "") -> None:
+    async def check(authorization: Annotated[str, Header()] = "") -> None:
         if key is None:
             return
         scheme, _, given = authorization.partition(" ")
@@ -206,11 +206,11 @@ def _guard(key: str | None) -> Callable[[str], None]:
     return check
 
 
-def _owned(item_id: str, x_memloop_tenant: Annotated[str, Header(min_length=1, max_length=256)]) -> Owned:
+async def _owned(item_id: str, x_memloop_tenant: Annotated[str, Header(min_length=1, max_length=256)]) -> Owned:
     return Owned(x_memloop_tenant, item_id)
 
 
-def _version(if_match: Annotated[str | None, Header()] = None) -> int | None:
+async def _version(if_match: Annotated[str | None, Header()] = None) -> int | None:
     """The version that ``If-Match`` names: ``3``, ``"3"`` or ``W/"3"``; ``*`` is any."""
     if if_match is None or if_match.strip() == "*":
         return None
