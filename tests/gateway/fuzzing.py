@@ -13,7 +13,8 @@ from schemathesis.engine.recorder import CheckNode, ScenarioRecorder
 
 REFUSALS: Final[Mapping[str, str]] = {
     "context_length_exceeded": "a chat is counted in the served model's tokens",
-    "empty_messages": "whether a text is blank is Unicode's to say, not a pattern's",
+    "empty_document": "whether a text is blank is Unicode's to say, not a pattern's",
+    "empty_messages": "so is whether a message is",
     "invalid_cursor": "a cursor is opaque: only a page can give one",
     "invalid_filter": "the grammar of filters is richer than its schema tells",
     "option_not_applicable": "whether the served model can follow an option is its profile's to say",
