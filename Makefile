@@ -199,7 +199,7 @@ evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMA
 	  $(ENGINE_URL:%=--engine-url %) $(MODEL:%=--model %) $(ARGS)
 
 .PHONY: bench-training
-bench-training: $(READY) $(TRAINER_READY) ## what GRPO adds to a model that is trained little, and how far that reaches; ARGS="--steps 8"
+bench-training: $(READY) $(TRAINER_READY) ## what GRPO adds to a model that is trained little, and how far that reaches; ARGS="--steps 15"
 	$(BIN)/python -m benchmarks.training $(ARGS)
 
 .PHONY: bench-synthesis

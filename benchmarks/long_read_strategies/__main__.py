@@ -13,7 +13,15 @@ import orjson
 
 from benchmarks.long_read_strategies.engine import MODEL, tiny_engine
 from benchmarks.long_read_strategies.evidence import measured_evidence
-from benchmarks.long_read_strategies.measure import PARALLEL, PLAIN, WAYS, Row, documents_of, measured
+from benchmarks.long_read_strategies.measure import (
+    DISTRACTORS_PER_CHUNK,
+    PARALLEL,
+    PLAIN,
+    WAYS,
+    Row,
+    documents_of,
+    measured,
+)
 from benchmarks.long_read_strategies.questions import measured_questions
 from benchmarks.long_read_strategies.results import SHORT, Cells, headline, keep_ways, kept_lengths, show
 from benchmarks.long_read_strategies.room import speedup
@@ -21,11 +29,10 @@ from memloop.clients.engine import EngineClient
 from memloop.profiles import Profile, load_profile
 
 SEGMENTS = 8
-DISTRACTORS_PER_CHUNK = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure within the budget, print tables and the last line."""
+    """Measure, print tables and the last line."""
     options = _parser().parse_args(arguments)
     room = asyncio.run(speedup(SEGMENTS))
     show("segments on an engine with room", [{"segments": SEGMENTS, **room}])

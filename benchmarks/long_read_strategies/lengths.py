@@ -19,14 +19,21 @@ from pathlib import Path
 import orjson
 import torch
 
-from benchmarks.long_read_strategies.measure import PARALLEL, PLAIN, Row, Way, document_of, measured
+from benchmarks.long_read_strategies.measure import (
+    DISTRACTORS_PER_CHUNK,
+    PARALLEL,
+    PLAIN,
+    Row,
+    Way,
+    document_of,
+    measured,
+)
 from benchmarks.long_read_strategies.results import LENGTHS, SHORT, headline, keep_lengths, kept_lengths, show
 from memloop.profiles import load_profile
 from trainer.rollout.cpu.chat import BatchedModel
 from trainer.rollout.cpu.engine import Size
 
 CHECKPOINT = Path("services/inference/models/memloop-tiny")
-DISTRACTORS_PER_CHUNK = 0.2
 _AT_ONCE = 64
 _LEAST_READS = 4
 _SAFETY = 1.3
@@ -35,7 +42,6 @@ _SAFETY = 1.3
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read, print the table and the last line."""
     options = _parser().parse_args(arguments)
-    torch.set_num_threads(1)
     ends_at = time.monotonic() + options.budget_s
     with ProcessPoolExecutor(options.cores, mp_context=get_context("spawn")) as cores:
         rows = [row.cells() for row in _rows(cores, options, ends_at)]
@@ -85,17 +91,8 @@ def _read(way: Way, tokens: int, seed: int, numbers: Sequence[int]) -> Row:
 
 async def _read_all(way: Way, tokens: int, seed: int, numbers: Sequence[int]) -> Row:
     profile = load_profile("tiny")
-    documents = [
-        document_of(
-            profile,
-            tokens=tokens,
-            hops=way.hops,
-            distractors_per_chunk=DISTRACTORS_PER_CHUNK,
-            seed=seed,
-            number=number,
-        )
-        for number in numbers
-    ]
+    asked = partial(document_of, profile, tokens=tokens, hops=way.hops, distractors_per_chunk=DISTRACTORS_PER_CHUNK)
+    documents = [asked(seed=seed, number=number) for number in numbers]
     size = Size(rows=_AT_ONCE, length=profile.budget.window_tokens)
     model = BatchedModel.load(CHECKPOINT, size, dtype=torch.bfloat16)
     try:

@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from math import ceil
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from trainer.tiny.documents import Document, random_document
 from trainer.tiny.evaluate import Score
 
 MAX_REREADS = 2
+DISTRACTORS_PER_CHUNK = 0.2
+"""One fact of another person or thing in five chunks."""
 _TOKENIZER = Path("services/inference/models/memloop-tiny/tokenizer.json")
 
 
@@ -97,12 +99,8 @@ def documents_of(
     profile: Profile, *, tokens: int, hops: int, count: int, seed: int, distractors_per_chunk: float
 ) -> list[Document]:
     """Documents of so many tokens of the tiny tokenizer, each with its facts at places of its own."""
-    return [
-        document_of(
-            profile, tokens=tokens, hops=hops, distractors_per_chunk=distractors_per_chunk, seed=seed, number=number
-        )
-        for number in range(count)
-    ]
+    asked = partial(document_of, profile, tokens=tokens, hops=hops, distractors_per_chunk=distractors_per_chunk)
+    return [asked(seed=seed, number=number) for number in range(count)]
 
 
 def document_of(
