@@ -116,7 +116,7 @@ class FakeEngine:
         """Be gone: connections are refused from now on."""
         await self._stack.aclose()
 
-    async def until_running(self, count: int, *, within_s: float = 30.0) -> None:
+    async def until_running(self, count: int, *, within_s: float = 3.0) -> None:
         """Wait until that many requests are open."""
         async with asyncio.timeout(within_s), self._change:
             await self._change.wait_for(lambda: self.running == count)

@@ -42,7 +42,7 @@ class Rig:
     async def write(self, *texts: str, namespace: Namespace = ALICE) -> str:
         return await self.jobs.enqueue_memory_write(namespace, turns(*texts))
 
-    async def event(self, event_id: str, *, timeout_s: float = 30.0) -> MemoryEvent:
+    async def event(self, event_id: str, *, timeout_s: float = 15.0) -> MemoryEvent:
         """The event once it ended."""
         return await self.jobs.events.wait("local", event_id, timeout_s=timeout_s)
 
@@ -94,7 +94,7 @@ def script(*replies: Reply) -> Callable[[Body], Reply]:
     return answer
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]] | Callable[[], bool], *, timeout_s: float = 30.0) -> None:
+async def eventually(holds: Callable[[], Awaitable[bool]] | Callable[[], bool], *, timeout_s: float = 15.0) -> None:
     """Wait until it holds."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

@@ -99,14 +99,14 @@ async def test_another_process_hears_of_a_made_and_of_a_revoked_key(operated: Ga
         async def works_there() -> bool:
             return await second.status_with(made["secret"]) == 200
 
-        await eventually(works_there)
+        await eventually(works_there, timeout_s=1.0)
         assert (await first.call("DELETE", f"{KEYS}/{made['id']}")).json["deleted"] is True
         assert await first.status_with(made["secret"]) == 401
 
         async def refused_there() -> bool:
             return not await works_there()
 
-        await eventually(refused_there)
+        await eventually(refused_there, timeout_s=1.0)
         assert (await second.call("DELETE", f"{KEYS}/{made['id']}")).status == 404
 
 

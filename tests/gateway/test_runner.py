@@ -232,7 +232,7 @@ async def test_an_erased_job_stops_and_is_not_retried(queue: LaneQueue) -> None:
     async with running(queue, handler):
         await started.wait()
         await queue.forget("lane", "job", index=index(queue))
-        await asyncio.wait_for(stopped.wait(), 30)
+        await asyncio.wait_for(stopped.wait(), 2)
         await drained(queue)
     assert handler.runs == {"job": 1}
 
@@ -338,4 +338,4 @@ async def test_a_ticket_that_a_stopping_worker_gets_goes_to_another_at_once(queu
     await stopping
     assert handler.runs == {}
     async with running(queue, handler, options=patient, consumer="two"):
-        await eventually(lambda: handler.runs == {"job": 1})
+        await eventually(lambda: handler.runs == {"job": 1}, timeout_s=3)

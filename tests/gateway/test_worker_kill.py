@@ -78,7 +78,7 @@ async def killed_at(it: Rig, kill: Kill) -> None:
     it.store.hold = kill.store
     reached = it.engine.hanging if kill.store is None else kill.store.reached
     async with worker_process(it) as process:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(30):
             await reached.wait()
         process.send_signal(signal.SIGKILL)
         await process.wait()
@@ -136,7 +136,7 @@ async def test_a_restarted_process_takes_up_what_the_killed_one_left_and_later_w
             assert (await it.event(second, timeout_s=30)).status == "completed"
             assert (await it.event(first)).status == "completed"
             process.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(process.wait(), 60)
+            await asyncio.wait_for(process.wait(), 10)
     assert it.store.texts() == ["Alice likes tea.", "Alice has a cat."]
     await eventually(lambda: it.engine.active == 0)
 

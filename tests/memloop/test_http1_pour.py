@@ -104,7 +104,7 @@ def test_silence_counts_from_the_last_bytes(run: Run) -> None:
             with pytest.raises(Timeout):
                 await response.pour(taker)
             assert b"".join(taker.given) == b"xxxxx"
-            await asyncio.wait_for(peer.left.wait(), 30)
+            await asyncio.wait_for(peer.left.wait(), 2)
 
     run(scenario)
 
@@ -120,7 +120,7 @@ def test_a_cancelled_pour_gives_nothing_more_and_hangs_up(run: Run) -> None:
                 pouring.cancel()
                 await asyncio.wait({pouring})
             given = len(taker.given)
-            await asyncio.wait_for(peer.left.wait(), 30)
+            await asyncio.wait_for(peer.left.wait(), 2)
             assert 0 < len(taker.given) == given
 
     run(scenario)
@@ -141,7 +141,7 @@ def test_a_taker_at_fault_loses_its_connection_and_nobody_waits_for_ever(run: Ru
             async with http.open("GET", "x") as response:
                 with pytest.raises(Unavailable):
                     await response.pour(broken)
-            await asyncio.wait_for(peer.left.wait(), 30)
+            await asyncio.wait_for(peer.left.wait(), 2)
             assert [type(fault) for fault in reported] == [ZeroDivisionError]
 
     run(scenario)
