@@ -22,7 +22,7 @@ from tests.fakes.processes import clean_environment
 from tests.trainer.gate_rig import write_record
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
-from trainer.data.tiny_rows import tiny_rows
+from trainer.data.tiny_rows import Hardness, tiny_rows
 from trainer.rollout.export_record import TOKENIZER_FILES
 from trainer.tiny.prose import book
 
@@ -70,7 +70,9 @@ def _memloop(*arguments: str) -> tuple[str, ...]:
 
 
 def test_one_engine_measures_first_the_incumbent_and_then_each_candidate(tmp_path: Path) -> None:
-    rows = islice(tiny_rows(random.Random(0), "memagent", load_profile("tiny"), book("held_out"), chunks=2), _ROWS)
+    rows = islice(
+        tiny_rows(random.Random(0), "memagent", load_profile("tiny"), book("held_out"), Hardness(chunks=2)), _ROWS
+    )
     write_parquet(rows, tmp_path / "rows.parquet", schemas.READING)
     near, spoilt = write_export(tmp_path / "near", noise=0.001), write_export(tmp_path / "spoilt", noise=1.0)
     home, port = tmp_path / "home", free_ports(7960).gateway

@@ -1,6 +1,7 @@
 """The evaluation runs the loops that are served, counts errors as wrong, and states its doubt."""
 
 import random
+import re
 
 import pytest
 
@@ -52,6 +53,17 @@ def test_a_document_has_its_chunks_in_order_and_its_fact_once() -> None:
     assert [chunk.index for chunk in document.chunks] == list(range(8))
     assert all(left.end == right.start for left, right in zip(document.chunks, document.chunks[1:], strict=False))
     assert sum(document.answer in chunk.text for chunk in document.chunks) >= 1
+
+
+def test_a_crowded_document_has_only_facts_that_nearly_answer() -> None:
+    crowded = random_document(
+        random.Random(2), chunks=2, chunk_tokens=256, hops=1, distractors_per_chunk=8.0, near_misses=1.0
+    )
+    [(attribute, entity)] = re.findall(r"What is the (.+) of (.+)\?", crowded.question)
+    told = re.findall(r"The ([a-z ]+) of (\w+) is (\w+)\.", "".join(chunk.text for chunk in crowded.chunks))
+    assert len(told) == 2 * 8 + 1
+    assert [value for *key, value in told if key == [attribute, entity]] == [crowded.answer]
+    assert all(attribute == other or entity == owner for other, owner, _ in told)
 
 
 @pytest.mark.parametrize(

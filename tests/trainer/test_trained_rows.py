@@ -4,12 +4,15 @@
 # pyright: reportUnknownMemberType=false
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from trainer.rollout.advantages import Rows, advantages_of, trained_mask
+from trainer.rollout.advantages import Rows, advantages_of, filled, trained_mask
 from trainer.rollout.settings import LoopSettings
 
 KEYS = ["p_0_0", "p_0_1", "p_1_0", "p_1_1"]
+LETTERS = ["a", "b", "c", "d", "e", "f"]
 MASK = torch.tensor([[1.0, 1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 0.0]])
 
 
@@ -43,3 +46,25 @@ def test_long_replies_cost_a_rollout_reward_and_its_group_sees_it() -> None:
 def test_rea_grpo_refuses_a_penalty_that_would_make_right_answers_wrong() -> None:
     with pytest.raises(ValidationError, match="right from wrong"):
         LoopSettings(objective="rea-grpo", overlong_share=0.2)
+
+
+@pytest.mark.parametrize(
+    ("live", "kept"),
+    [
+        pytest.param("b e", "b e", id="the live ones are enough"),
+        pytest.param("b d e", "a b d e", id="filled up with the first of the others, in their order"),
+        pytest.param("", "a b", id="a batch that teaches nothing still has a row for each part"),
+        pytest.param("a b c d e f", "a b c d e f", id="all are live"),
+    ],
+)
+def test_live_rows_are_filled_up_to_a_multiple(live: str, kept: str) -> None:
+    assert filled(LETTERS, [key in live.split() for key in LETTERS], 2) == kept.split()
+
+
+@given(live=st.lists(st.booleans(), min_size=12, max_size=12), multiple=st.sampled_from([1, 2, 3, 4, 6, 12]))
+def test_no_live_row_is_lost_and_the_parts_are_equal(live: list[bool], multiple: int) -> None:
+    keys = [str(number) for number in range(len(live))]
+    kept = filled(keys, live, multiple)
+    assert {key for key, is_live in zip(keys, live, strict=True) if is_live} <= set(kept)
+    assert len(kept) % multiple == 0
+    assert len(kept) - sum(live) < max(multiple, 1) or not any(live)

@@ -24,7 +24,7 @@ from memloop.profiles import load_profile
 from trainer.checkpoint_store import CheckpointStore
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
-from trainer.data.tiny_rows import tiny_rows
+from trainer.data.tiny_rows import Hardness, tiny_rows
 from trainer.tiny.prose import book
 
 RAY = Path(sys.executable).parent / "ray"
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def test_jobs_train_keep_their_checkpoints_and_go_on_from_them(tmp_path: Path) -> None:
-    rows = islice(tiny_rows(Random(0), "memagent", load_profile("tiny"), book("train"), chunks=2), 12)
+    rows = islice(tiny_rows(Random(0), "memagent", load_profile("tiny"), book("train"), Hardness(chunks=2)), 12)
     write_parquet(rows, tmp_path / "rows.parquet", schemas.READING)
     store = CheckpointStore.at((tmp_path / "bucket").as_uri())
     with _cluster() as (dashboard, environment):

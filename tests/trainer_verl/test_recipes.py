@@ -58,6 +58,7 @@ def test_verl_accepts_every_recipe_as_it_does_before_a_run() -> None:
         ("actor_rollout_ref.rollout.n=1", "teaches nothing"),
         ("actor_rollout_ref.rollout.tensor_model_parallel_size=3", "do not divide into engines"),
         ("memloop.updates=5000", "updates=5000"),
+        ("memloop.live_rows_only=true", "the KL loss"),
         ("actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent", "the loop tool_agent"),
     ],
 )

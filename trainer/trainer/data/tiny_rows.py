@@ -4,37 +4,57 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 
 from memloop.profiles import Profile
 from memloop.wire.chat import Json
 from trainer.data.rows import AgentName, reading_row, writing_row
 from trainer.tiny.conversations import random_conversation
-from trainer.tiny.documents import TRAINED_CHUNKS, random_document
+from trainer.tiny.documents import NEAR_MISSES, TRAINED_CHUNKS, random_document
 from trainer.tiny.prose import Prose
 
+_FEW = 0.2
 _HARDER = (0.0, 0.5, 1.0)
 """Distractors per chunk, drawn for each document: a policy that is right on all of them learns nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hardness:
+    """What documents are like: how many chunks, how many distractors in each, which share of them are near misses.
+
+    Without a number of distractors a document has a few, as fits its loop.
+    """
+
+    chunks: int = TRAINED_CHUNKS
+    distractors: float | None = None
+    near_misses: float = NEAR_MISSES
+
+
 def tiny_rows(
-    rng: random.Random, agent: AgentName, profile: Profile, prose: Prose, *, chunks: int = TRAINED_CHUNKS
+    rng: random.Random, agent: AgentName, profile: Profile, prose: Prose, hardness: Hardness = Hardness()
 ) -> Iterator[Json]:
     """Rows without end. MemReread's questions have two hops, whose facts stand in the wrong order for one pass."""
     for index in count():
         if agent == "memreader":
             yield _writing(rng, index, prose)
         else:
-            yield _reading(rng, index, agent, profile, prose, chunks)
+            yield _reading(rng, index, agent, profile, prose, hardness)
 
 
-def _reading(rng: random.Random, index: int, agent: AgentName, profile: Profile, prose: Prose, chunks: int) -> Json:
+def _reading(
+    rng: random.Random, index: int, agent: AgentName, profile: Profile, prose: Prose, hardness: Hardness
+) -> Json:
+    distractors = hardness.distractors
+    if distractors is None:
+        distractors = rng.choice(_HARDER) if agent == "memagent" else _FEW
     document = random_document(
         rng,
-        chunks=chunks,
+        chunks=hardness.chunks,
         chunk_tokens=profile.budget.chunk_tokens,
         hops=2 if agent == "memreread" else 1,
-        distractors_per_chunk=rng.choice(_HARDER) if agent == "memagent" else 0.2,
+        distractors_per_chunk=distractors,
+        near_misses=hardness.near_misses,
         prose=prose,
     )
     return reading_row(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import torch
@@ -81,6 +82,13 @@ def advantages_of(rows: Rows, settings: LoopSettings) -> Tensor:
                 steps=[each.get("step") for each in facts],
                 kinds=[each.get("kind", "") for each in facts],
             )
+
+
+def filled(keys: Sequence[str], live: Sequence[bool], multiple: int) -> list[str]:
+    """The live ones of the keys, and as few of the others as make a multiple, at least one; in their order."""
+    wanted = max(1, ceil(sum(live) / multiple)) * multiple
+    live_first = sorted(range(len(keys)), key=lambda at: not live[at])
+    return [keys[at] for at in sorted(live_first[:wanted])]
 
 
 def _per_rollout(rollouts: Rollouts, of_rows: Sequence[int]) -> Tensor:

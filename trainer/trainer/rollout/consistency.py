@@ -76,6 +76,9 @@ def _groups(recipe: Composed) -> Iterator[str]:
     if config.data.train_batch_size * rollout.n < recipe.settings.updates:
         rollouts = f"{config.data.train_batch_size} × {rollout.n} rollouts"
         yield f"memloop.updates={recipe.settings.updates}, but a batch has {rollouts}"
+    actor = config.actor_rollout_ref.actor
+    if recipe.settings.live_rows_only and (actor.use_kl_loss or actor.entropy_coeff):
+        yield "memloop.live_rows_only leaves out rows that the KL loss and the entropy bonus are about"
     if gpus % rollout.tensor_model_parallel_size:
         yield f"{gpus} GPUs do not divide into engines of {rollout.tensor_model_parallel_size}"
     if recipe.settings.checkpoints and config.actor_rollout_ref.actor.checkpoint.async_save:

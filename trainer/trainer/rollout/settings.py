@@ -22,6 +22,9 @@ class LoopSettings(BaseModel):
     Replies that are too long (:mod:`trainer.objectives.dapo`): ``overlong_share`` of a reply's limit is where a penalty
     grows, 0 for none; ``drop_truncated`` leaves the tokens of replies that were cut out of the loss.
 
+    ``live_rows_only`` leaves rows without an advantage out of the update: groups whose rollouts were all right or all
+    wrong have no gradient, and cost as much as others. The loss is then a mean over the live tokens alone.
+
     ``checkpoints`` is where finished ones are kept beside the disk, and fetched from: ``s3://bucket/prefix`` (by the
     ``AWS_*`` variables), ``gs://``, ``az://``, ``file:///folder``.
     """
@@ -40,6 +43,7 @@ class LoopSettings(BaseModel):
     updates: int = Field(default=1, ge=1)
     overlong_share: float = Field(default=0.0, ge=0, le=1)
     drop_truncated: bool = False
+    live_rows_only: bool = False
     checkpoints: str | None = None
 
     def loaded(self) -> Profile:

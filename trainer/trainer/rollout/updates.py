@@ -27,7 +27,7 @@ from verl.utils.metric import reduce_metrics
 from verl.utils.py_functional import rename_dict
 from verl.workers.utils.padding import response_to_nested
 
-from trainer.rollout.advantages import Rows, advantages_of, trained_mask
+from trainer.rollout.advantages import Rows, advantages_of, filled, trained_mask
 from trainer.rollout.settings import LoopSettings
 
 NAME = "memloop"
@@ -54,7 +54,8 @@ class LoopTrainer(PPOTrainerSync):
             self.role_worker_mapping = {role: ray.remote(CpuWorker) for role in self.role_worker_mapping}
 
     def _get_required_batch_multiple(self, dp_size: int) -> int:
-        return dp_size * self.settings.updates
+        self._multiple = dp_size * self.settings.updates
+        return self._multiple
 
     def _load_checkpoint(self) -> None:
         """From the disk, where a newer checkpoint in the object storage is brought first."""
@@ -85,8 +86,9 @@ class LoopTrainer(PPOTrainerSync):
 
     def _update_actor(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
         actor = self.config.actor_rollout_ref.actor
-        rows = len(batch) // self.settings.updates
-        orders: dict[str, Any] = cast(Any, batch.extra_info)
+        trained = self._live(batch, metrics) if self.settings.live_rows_only else batch
+        rows = len(trained) // self.settings.updates
+        orders: dict[str, Any] = cast(Any, trained.extra_info)
         orders.update(
             {
                 "calculate_entropy": actor.calculate_entropy or actor.entropy_coeff != 0.0,
@@ -100,10 +102,18 @@ class LoopTrainer(PPOTrainerSync):
                 "temperature": self.config.actor_rollout_ref.rollout.temperature,
             }
         )
-        told = rename_dict(self.actor_rollout_wg.update_actor(batch)["metrics"], "actor/")
+        told = rename_dict(self.actor_rollout_wg.update_actor(trained)["metrics"], "actor/")
         told["perf/mfu/actor"] = told.pop("actor/mfu")
         metrics.update(reduce_metrics(told))
         return batch
+
+    def _live(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
+        """The rows that have an advantage, filled up with others to what the update's parts need."""
+        part = batch.partition_id or "train"
+        data: Any = tq.kv_batch_get(keys=batch.keys, partition_id=part, select_fields=["advantages"])
+        live: list[bool] = data.to_padded_tensor()["advantages"].ne(0).any(-1).tolist()
+        metrics["memloop/live_rows"] = float(sum(live))
+        return batch.select_keys(filled(batch.keys, live, self._multiple))
 
 
 def _told(rows: Rows, real: Tensor) -> dict[str, float]:

@@ -12,6 +12,7 @@ from trainer.tiny.world import Fact
 
 TRAINED_CHUNKS = 4
 """One training length: 4 chunks."""
+NEAR_MISSES = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +31,29 @@ def random_document(
     chunk_tokens: int,
     hops: int,
     distractors_per_chunk: float,
+    near_misses: float = NEAR_MISSES,
     prose: Prose | None = None,
 ) -> Document:
     """A document of `chunks` chunks of about `chunk_tokens` tokens; without `prose`, of prose that is held out.
 
     The facts stand in chunks at random; of a two-hop question's facts the place's comes first, so one pass misses it.
+    `near_misses` is the share of distracting facts that have the person or the attribute of a fact that is asked for.
     """
     scene = random_scene(rng, two_hop_share=float(hops == 2))
     told: list[list[Fact]] = [[] for _ in range(chunks)]
     for number, fact in zip(sorted(rng.sample(range(chunks), len(scene.facts))), reversed(scene.facts), strict=True):
         told[number].append(fact)
     for facts in told:
-        facts.extend(_distractors(rng, scene, distractors_per_chunk))
+        facts.extend(_distractors(rng, scene, distractors_per_chunk, near_misses))
         rng.shuffle(facts)
     around = prose or book("held_out")
     texts = [_section(rng, facts, chunk_tokens, around) for facts in told]
     return Document(scene.question.text(), scene.facts[-1].value, _chunks(texts, chunk_tokens))
 
 
-def _distractors(rng: random.Random, scene: Scene, mean: float) -> list[Fact]:
+def _distractors(rng: random.Random, scene: Scene, mean: float, near_misses: float) -> list[Fact]:
     whole = int(mean)
-    return [distractor(rng, scene, 0.2) for _ in range(whole + (rng.random() < mean - whole))]
+    return [distractor(rng, scene, near_misses) for _ in range(whole + (rng.random() < mean - whole))]
 
 
 def _section(rng: random.Random, facts: list[Fact], tokens: int, prose: Prose) -> str:
