@@ -1,6 +1,6 @@
 """Search: dense and BM25 rankings in one round trip, fused, raised by what the question says, packed into a budget."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -65,7 +65,7 @@ class Retrieval:
             best = self._in_order(candidates)
             if self._reranker is not None:
                 with self._stage("rerank"):
-                    best = await self._reranker.reordered(request.query, best)
+                    best = await self._reranker.reordered(request.query, list(best))
         return SearchResult(results=tuple(self._packed(request, best)))
 
     async def _query(self, request: StoreSearch) -> Hybrid:
@@ -119,10 +119,10 @@ class Retrieval:
     def _asked_at(self, request: StoreSearch) -> datetime:
         return utc(request.as_of) if request.as_of else self._clock()
 
-    def _in_order(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def _in_order(self, candidates: Sequence[Candidate]) -> Iterable[Candidate]:
         return diversified(candidates, self._tuning.diversity) if self._tuning.diversity else ordered(candidates)
 
-    def _packed(self, options: SearchOptions, candidates: Sequence[Candidate]) -> list[SearchHit]:
+    def _packed(self, options: SearchOptions, candidates: Iterable[Candidate]) -> list[SearchHit]:
         """At most ``top_k`` that reach the threshold and fit the budget."""
         chosen: list[SearchHit] = []
         left = options.max_tokens
