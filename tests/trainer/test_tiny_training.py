@@ -12,11 +12,12 @@ from transformers import AutoModelForCausalLM
 
 from tests.trainer.tiny_world import profile, tokenizer
 from trainer.tiny.batches import BUCKETS, Encoder, Feed, Source
-from trainer.tiny.curriculum import FULL, PHASES, mix_at
-from trainer.tiny.export import export
+from trainer.tiny.card_data import TRAINING, TrainingLog, read_training
+from trainer.tiny.curriculum import CROWDED, FULL, PHASES, Phases, mix_at
+from trainer.tiny.export import export, weights_of
 from trainer.tiny.network import Shape, TinyQwen3, rope_tables
 from trainer.tiny.prose import book
-from trainer.tiny.recipe import BUDGETS
+from trainer.tiny.recipe import BUDGETS, make
 from trainer.tiny.train import Run
 from trainer.tiny.wiring import LOOK_BACK, wire
 
@@ -51,6 +52,23 @@ def test_the_exported_files_are_the_same_network_to_transformers(tmp_path: Path)
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 16 * 2**20
 
 
+def test_a_run_goes_on_from_a_checkpoint_with_its_tokenizer_and_tells_of_it(tmp_path: Path) -> None:
+    start, out = tmp_path / "start", tmp_path / "out"
+    torch.manual_seed(0)
+    network = TinyQwen3(Shape(vocabulary())).bfloat16()  # as the files hold it
+    export(start, network.state_dict(), network.shape, tokenizer())
+    assert all(torch.equal(weights_of(start)[name], w.float()) for name, w in network.state_dict().items())
+    log = TrainingLog(
+        budget="cpu", seed=0, device="cpu", profile="p", parameters=1, chunk_tokens=256, steps=5, batch_tokens=9
+    )
+    (start / TRAINING).write_text(log.model_dump_json(), "utf-8")
+    make(out, budget="smoke", seed=1, device="cpu", start=start, compiled=False)
+    assert read_training(out).start == log
+    assert (out / "tokenizer.json").read_bytes() == (start / "tokenizer.json").read_bytes()
+    assert "5 steps" in (card := (out / "README.md").read_text("utf-8"))
+    assert "--start DIR --seed 1 --budget smoke`: 20 steps" in card
+
+
 def test_the_wired_heads_look_back_by_their_offsets() -> None:
     torch.manual_seed(0)
     network = TinyQwen3(Shape(vocabulary()))
@@ -72,7 +90,8 @@ def test_batches_are_full_and_the_same_for_a_seed() -> None:
         assert rows == 2048 // length
 
 
+@pytest.mark.parametrize("phases", [PHASES, CROWDED])
 @pytest.mark.parametrize("progress", [0.0, 0.05, 0.3, 0.99, 1.0])
-def test_the_shares_of_every_phase_sum_to_one(progress: float) -> None:
-    assert sum(mix_at(progress).shares.values()) == pytest.approx(1.0)
-    assert PHASES[-1][0] == 1.0
+def test_the_shares_of_every_phase_sum_to_one(progress: float, phases: Phases) -> None:
+    assert sum(mix_at(progress, phases).shares.values()) == pytest.approx(1.0)
+    assert phases[-1][0] == 1.0

@@ -1,14 +1,15 @@
 """The synthetic world: deterministic, closed, and consistent with its own rules."""
 
 import random
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.trainer.tiny_world import examples
+from tests.trainer.tiny_world import examples, profile
 from trainer.tiny.prose import book, plant
-from trainer.tiny.reading_tasks import Scene, distractor, random_scene
+from trainer.tiny.reading_tasks import Scene, distractor, random_scene, read_example
 from trainer.tiny.world import HOME, PEOPLE, PLACES, UNKNOWN, Fact, Question, sought
 
 HOME_OF_MARTA = Fact("Marta", HOME, "Oslo")
@@ -51,6 +52,16 @@ def test_a_distractor_never_changes_the_memory(seed: int) -> None:
     scene: Scene = random_scene(rng)
     others = [distractor(rng, scene) for _ in range(4)]
     assert sought(scene.question, (*others, *scene.facts)) == sought(scene.question, scene.facts)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_a_crowded_section_is_full_of_facts(seed: int) -> None:
+    crowded = read_example(
+        random.Random(seed), profile(), book("train"), section_tokens=240, near_misses=0.0, crowded=True
+    )
+    text = "\n".join(message.text() for message in crowded.messages)
+    told = re.findall(r"The [a-z ]+ (?:of|for) \w+ (?:is|was) \w+", text)
+    assert 7 <= len(told) <= 20  # a sparse one has six at most
 
 
 @given(prose=st.text(alphabet="ab .\n", max_size=80), seed=st.integers(0, 99))

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line and run the command."""
     chosen = _parser().parse_args(arguments)
     if chosen.command == "train":
-        make(chosen.out, budget=chosen.budget, seed=chosen.seed, device=chosen.device)
+        make(chosen.out, budget=chosen.budget, seed=chosen.seed, device=chosen.device, start=chosen.start)
     elif chosen.command == "evaluate":
         asyncio.run(
             evaluate_engine(
@@ -43,8 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer.tiny", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("train", help="train from nothing and write the checkpoint")
+    train = commands.add_parser("train", help="train from nothing, or go on, and write the checkpoint")
     train.add_argument("--out", type=Path, required=True)
+    train.add_argument("--start", type=Path, help="a checkpoint of the same shape to go on from")
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     train.add_argument("--budget", choices=tuple(BUDGETS), default="cpu")

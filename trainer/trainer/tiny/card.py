@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from trainer.tiny import world
@@ -19,8 +20,8 @@ tags: [memloop, demonstration]
 # memloop-tiny
 
 A {parameters:,}-parameter Qwen3 with a byte-level BPE tokenizer of its own, trained from scratch by
-`python -m trainer.tiny train --out DIR --seed {seed} --budget {budget}`. It exists so that the whole stack runs for
-real, without a GPU and without a download. **It is a demonstration, not an assistant.**
+`python -m trainer.tiny train`. It exists so that the whole stack runs for real, without a GPU and without a download.
+**It is a demonstration, not an assistant.**
 
 ## What it can do
 
@@ -44,16 +45,19 @@ three-digit values.
 
 ## How it was trained
 
-{steps:,} steps of {batch_tokens:,} tokens ({tokens:.1f}M in all), {minutes:.0f} minutes on {device}, bfloat16, Muon
-and AdamW. The first two layers start wired for associative recall (`trainer/tiny/wiring.py`). Filler: the first three
-quarters of *Moby-Dick* (public domain); the last quarter is held out for evaluation and for the demo document. License
-of weights, tokenizer and card: CC0. The training log is `training.json`.
+{stages}
+
+In bfloat16, with Muon and AdamW; half of the sections that `crowded` goes on with are full of facts that nearly answer.
+The first two layers start wired for associative recall (`trainer/tiny/wiring.py`). Filler: the first three quarters of
+*Moby-Dick* (public domain); the last quarter is held out for evaluation and for the demo document. License of weights,
+tokenizer and card: CC0. The training log is `training.json`.
 """
 
 
 _ABOUT_SERVED = """\
 `python -m trainer.tiny evaluate`, seed {seed}. 1x is 4 chunks of {chunk} tokens; with distractors, each chunk holds one
-fact that nobody asks for. An error counts as wrong. Intervals are Wilson's, 95 %."""
+fact that nobody asks for; crowded, eight that nearly answer the question. An error counts as wrong. Intervals are
+Wilson's, 95 %."""
 
 
 def write_card(folder: Path) -> None:
@@ -69,17 +73,23 @@ def write_card(folder: Path) -> None:
 def _head(log: TrainingLog) -> str:
     return _HEAD.format(
         parameters=log.parameters,
-        seed=log.seed,
-        budget=log.budget,
         people=len(world.PEOPLE),
         places=len(world.PLACES),
         attributes=len(world.PERSON_CODES) + len(world.PLACE_CODES),
         chunk=log.chunk_tokens,
-        steps=log.steps,
-        batch_tokens=log.batch_tokens,
-        minutes=log.seconds / 60,
-        device="one CPU core" if log.device == "cpu" else "one GPU",
-        tokens=log.tokens / 1e6,
+        stages="\n".join(_stages(log)),
+    )
+
+
+def _stages(log: TrainingLog) -> Iterator[str]:
+    """What was run, one line for each run, the first one first."""
+    if log.start:
+        yield from _stages(log.start)
+    start = "--start DIR " if log.start else ""
+    where = "one CPU core" if log.device == "cpu" else "one GPU"
+    yield (
+        f"* `--out DIR {start}--seed {log.seed} --budget {log.budget}`: {log.steps:,} steps of {log.batch_tokens:,} "
+        f"tokens ({log.tokens / 1e6:.1f}M in all), {log.seconds / 60:.0f} minutes on {where}"
     )
 
 

@@ -10,7 +10,10 @@ TRAINING, EVALUATION = "training.json", "evaluation.json"
 
 
 class TrainingLog(BaseModel):
-    """`training.json`: what was run, and how it went. `exact` is right and all turns by kind, at the end."""
+    """`training.json`: what was run, and how it went. `exact` is right and all turns by kind, at the end.
+
+    `start` is the log of the checkpoint that the run went on from.
+    """
 
     budget: str
     seed: int
@@ -24,6 +27,7 @@ class TrainingLog(BaseModel):
     tokens: int = 0
     exact: dict[str, tuple[int, int]] = {}
     losses: tuple[tuple[int, float], ...] = ()
+    start: TrainingLog | None = None
 
     def after(
         self, step: int, seconds: int, tokens: int, loss: float, exact: dict[str, tuple[int, int]]

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 ROLES = ("read", "answer", "judge", "integrate", "memory", "chat")
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Shares of the kinds of example, and how long sections are (in tokens)."""
+    """Shares of the kinds of example, and how long sections are (in tokens).
+
+    `near_misses` is the share of distracting facts that nearly answer; a share of sections is `crowded` with these.
+    """
 
     shares: Mapping[str, float]
     shortest_section: int
     longest_section: int
     full_share: float = 0.0
     near_misses: float = 0.4
+    crowded: float = 0.0
     chunk_tokens: int = 256
 
     def section_tokens(self, rng: random.Random) -> int:
@@ -40,18 +45,22 @@ def _mix(bare: float, read: float, longest: int, full_share: float, near_misses:
     return Mix(shares, 8, longest, full_share, near_misses)
 
 
-PHASES = (
+Phases: TypeAlias = tuple[tuple[float, Mix], ...]
+"""Mixes, each with the progress (0 to 1) up to which it is drawn from; the last one's is 1."""
+
+PHASES: Phases = (
     (0.05, _mix(0.3, 0.4, 32, 0.05, 0.3)),
     (0.4, _mix(0.05, 0.5, 64, 0.05, 0.4)),
     (0.6, _mix(0.02, 0.55, 160, 0.15, 0.4)),
     (1.0, _mix(0.0, 0.55, 240, 0.35, 0.4)),
 )
 FULL = PHASES[-1][1]
+CROWDED: Phases = ((1.0, replace(FULL, crowded=0.5)),)
 SHORT = PHASES[1][1]
 RECALL = Mix({"recall": 1.0}, 16, 16)
 DENSE = Mix({"recall": 0.3, "queries": 0.4, "read": 0.3}, 8, 32)
 
 
-def mix_at(progress: float) -> Mix:
+def mix_at(progress: float, phases: Phases = PHASES) -> Mix:
     """The mix at a point of the training, 0 to 1."""
-    return next(mix for until, mix in PHASES if progress <= until or until == 1.0)
+    return next(mix for until, mix in phases if progress <= until or until == 1.0)

@@ -24,7 +24,10 @@ def draw(rng: random.Random, mix: Mix, profile: Profile, prose: Prose) -> Exampl
             return queries_example(rng, prose, section_tokens=rng.randrange(20, 80))
         case "read":
             tokens = mix.section_tokens(rng)
-            return read_example(rng, profile, prose, section_tokens=tokens, near_misses=mix.near_misses)
+            crowded = mix.crowded > 0 and rng.random() < mix.crowded
+            return read_example(
+                rng, profile, prose, section_tokens=tokens, near_misses=mix.near_misses, crowded=crowded
+            )
         case "answer":
             return answer_example(rng, profile)
         case "judge":

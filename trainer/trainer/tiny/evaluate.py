@@ -20,7 +20,7 @@ from trainer.decisions import told_by
 from trainer.memories import HeldMemories
 from trainer.tiny.conversations import Conversation, random_conversation
 from trainer.tiny.curriculum import FULL
-from trainer.tiny.documents import TRAINED_CHUNKS, Document, random_document
+from trainer.tiny.documents import NEAR_MISSES, TRAINED_CHUNKS, Document, random_document
 from trainer.tiny.draw import draw
 from trainer.tiny.example import Example
 from trainer.tiny.prose import book
@@ -106,16 +106,23 @@ class _Read:
     hops: int
     distractors: float
     reread: bool = False
+    crowded: bool = False
 
     @property
     def name(self) -> str:
-        beside = "/distractors" if self.hops == 1 and self.distractors else ""
-        return f"{'memreread' if self.reread else 'memagent'}/{self.hops}-hop/{self.times}x{beside}"
+        return f"{'memreread' if self.reread else 'memagent'}/{self.hops}-hop/{self.times}x{self._beside}"
+
+    @property
+    def _beside(self) -> str:
+        if self.crowded:
+            return "/crowded"
+        return "/distractors" if self.hops == 1 and self.distractors else ""
 
 
 _READS = (
     *(_Read(times, 1, 0.0) for times in LENGTHS),
     *(_Read(times, 1, 1.0) for times in LENGTHS),
+    _Read(8, 1, 8.0, crowded=True),
     *(_Read(times, 2, 0.2, reread) for times in LENGTHS[:2] for reread in (False, True)),
 )
 
@@ -136,6 +143,7 @@ def _document(rng: random.Random, read: _Read, profile: Profile) -> Document:
         chunk_tokens=profile.budget.chunk_tokens,
         hops=read.hops,
         distractors_per_chunk=read.distractors,
+        near_misses=1.0 if read.crowded else NEAR_MISSES,
     )
 
 

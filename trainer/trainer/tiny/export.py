@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -16,19 +16,26 @@ from trainer.tiny.chat_format import TEMPLATE
 from trainer.tiny.network import Shape
 from trainer.tiny.tokenizer import END, PAD, token_id
 
+_WEIGHTS = "model.safetensors"
+
 
 def export(folder: Path, weights: dict[str, Tensor], shape: Shape, tokenizer: Tokenizer) -> None:
     """Write config, weights (bfloat16), tokenizer and chat template into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     end, pad = token_id(tokenizer, END), token_id(tokenizer, PAD)
     tensors = {name: tensor.detach().to("cpu", torch.bfloat16).contiguous() for name, tensor in weights.items()}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "model.safetensors").chmod(0o644)
+    save_file(tensors, folder / _WEIGHTS, metadata={"format": "pt"})
+    (folder / _WEIGHTS).chmod(0o644)
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
     _write(folder / "config.json", model_config(shape, end=end, pad=pad))
     _write(folder / "generation_config.json", {"do_sample": False, "eos_token_id": [end, pad], "pad_token_id": pad})
     _write(folder / "tokenizer_config.json", tokenizer_config(shape))
+
+
+def weights_of(folder: Path) -> dict[str, Tensor]:
+    """The weights of a checkpoint that `export` wrote, in float32."""
+    return {name: tensor.float() for name, tensor in load_file(folder / _WEIGHTS).items()}
 
 
 def model_config(shape: Shape, *, end: int, pad: int) -> dict[str, object]:

@@ -27,6 +27,7 @@ from trainer.tiny.world import (
 )
 
 CHARS_PER_TOKEN = 3.05
+_TOKENS_PER_FACT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,27 @@ def _near_miss(rng: random.Random, scene: Scene) -> Fact:
 
 
 def read_example(
-    rng: random.Random, profile: Profile, prose: Prose, *, section_tokens: int, near_misses: float
+    rng: random.Random,
+    profile: Profile,
+    prose: Prose,
+    *,
+    section_tokens: int,
+    near_misses: float,
+    crowded: bool = False,
 ) -> Example:
-    """One turn of the reading loop: the section may hold facts that help, others, or prose only."""
+    """One turn of the reading loop: the section may hold facts that help, others, or prose only.
+
+    A crowded section is full of facts that nearly answer.
+    """
     scene = random_scene(rng)
     known = _known_before(rng, scene)
-    section_facts = _section_facts(rng, scene, known, section_tokens, near_misses)
+    room = max(1, section_tokens // _TOKENS_PER_FACT)
+    if crowded:
+        section_facts = _section_facts(rng, scene, known, room, count=rng.randint(room // 2, room), near_misses=1.0)
+    else:
+        room = min(5, room)
+        count = rng.choice((0, 1, 1, 2, 3, room))
+        section_facts = _section_facts(rng, scene, known, room, count=count, near_misses=near_misses)
     section = _section(rng, prose, section_facts, section_tokens)
     fresh = not known and rng.random() < 0.4
     before, after = sought(scene.question, known), sought(scene.question, (*known, *section_facts))
@@ -103,10 +119,10 @@ def _known_before(rng: random.Random, scene: Scene) -> tuple[Fact, ...]:
 
 
 def _section_facts(
-    rng: random.Random, scene: Scene, known: tuple[Fact, ...], section_tokens: int, near_misses: float
+    rng: random.Random, scene: Scene, known: tuple[Fact, ...], room: int, *, count: int, near_misses: float
 ) -> list[Fact]:
-    room = max(1, min(5, section_tokens // 16))
-    facts = [distractor(rng, scene, near_misses) for _ in range(rng.choice((0, 1, 1, 2, 3, room)))]
+    """At most one fact more than there is room for: `count` distractors, and often what is missing."""
+    facts = [distractor(rng, scene, near_misses) for _ in range(count)]
     missing = [fact for fact in scene.facts if fact not in known]
     if missing and rng.random() < 0.55:
         facts.append(missing[0])

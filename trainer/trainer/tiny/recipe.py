@@ -15,19 +15,30 @@ from tokenizers import Tokenizer
 from memloop.profiles import Profile, load_profile
 from trainer.tiny.batches import Encoder, Source, prompt_text
 from trainer.tiny.card import write_card
-from trainer.tiny.card_data import TRAINING, TrainingLog
-from trainer.tiny.curriculum import SHORT
+from trainer.tiny.card_data import TRAINING, TrainingLog, read_training
+from trainer.tiny.curriculum import CROWDED, SHORT
 from trainer.tiny.draw import draw
-from trainer.tiny.export import export
+from trainer.tiny.export import export, weights_of
 from trainer.tiny.network import Shape
 from trainer.tiny.prose import book
 from trainer.tiny.tokenizer import VOCABULARY, build_tokenizer, prompt_lines
 from trainer.tiny.train import Budget, Progress, Run
 
-BudgetName = Literal["cpu", "gpu", "early", "smoke"]
+BudgetName = Literal["cpu", "crowded", "gpu", "early", "smoke"]
 
 BUDGETS: dict[BudgetName, Budget] = {
     "cpu": Budget(steps=8_000, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=1000),
+    # Goes on from `cpu`: gently, or the rarer turns are lost.
+    "crowded": Budget(
+        steps=1_500,
+        batch_tokens=4096,
+        shape=Shape(VOCABULARY),
+        matrix_rate=0.0005,
+        other_rate=0.0003,
+        decay_from=0.0,
+        eval_every=500,
+        phases=CROWDED,
+    ),
     # Not run yet: no accelerator was at hand when this was written.
     "gpu": Budget(steps=20_000, batch_tokens=32_768, shape=Shape(VOCABULARY, hidden=192, layers=6, intermediate=512)),
     # Stopped while sections are still short: what reinforcement learning on whole documents starts from.
@@ -38,15 +49,22 @@ BUDGETS: dict[BudgetName, Budget] = {
 }
 
 
-def make(out: Path, *, budget: BudgetName, seed: int, device: str, compiled: bool = True) -> TrainingLog:
-    """Train from nothing and write the checkpoint into `out`. `device` is `auto`, `cpu` or `cuda`."""
+def make(
+    out: Path, *, budget: BudgetName, seed: int, device: str, start: Path | None = None, compiled: bool = True
+) -> TrainingLog:
+    """Train from nothing, or from the checkpoint `start`, and write the checkpoint into `out` (which may be the same).
+
+    `device` is `auto`, `cpu` or `cuda`.
+    """
     out.mkdir(parents=True, exist_ok=True)
     profile, chosen = load_profile("tiny"), _device(device)
-    tokenizer = tokenizer_for(profile, seed=seed)
+    tokenizer = _tokenizer_of(start) if start else tokenizer_for(profile, seed=seed)
     plan = replace(BUDGETS[budget], shape=replace(BUDGETS[budget].shape, vocab=tokenizer.get_vocab_size()))
     encoder = Encoder(tokenizer)
     source, held_out = Source(profile, book("train"), encoder), Source(profile, book("held_out"), encoder)
     run = Run(source, held_out, plan, seed=seed, device=chosen, compiled=compiled)
+    if start:
+        run.network.load_state_dict(weights_of(start))
     log = TrainingLog(
         budget=budget,
         seed=seed,
@@ -56,6 +74,7 @@ def make(out: Path, *, budget: BudgetName, seed: int, device: str, compiled: boo
         chunk_tokens=profile.budget.chunk_tokens,
         steps=plan.last,
         batch_tokens=plan.batch_tokens,
+        start=read_training(start) if start else None,
     )
     for report in run.reports():
         log = log.after(report.step, report.seconds, report.tokens, report.loss, report.exact)
@@ -64,6 +83,10 @@ def make(out: Path, *, budget: BudgetName, seed: int, device: str, compiled: boo
         print(describe(report), flush=True)
     write_card(out)
     return log
+
+
+def _tokenizer_of(checkpoint: Path) -> Tokenizer:
+    return Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
 
 
 def tokenizer_for(profile: Profile, *, seed: int) -> Tokenizer:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from trainer.tiny.batches import BUCKETS, Batch, Feed, Row, Source, collate
-from trainer.tiny.curriculum import FULL, mix_at
+from trainer.tiny.curriculum import FULL, PHASES, Phases, mix_at
 from trainer.tiny.network import Shape, TinyQwen3
 from trainer.tiny.wiring import wire
 
@@ -37,6 +37,7 @@ class Budget:
     eval_every: int = 400
     eval_rows: int = 1500
     stop_at: int | None = None
+    phases: Phases = PHASES
 
     @property
     def last(self) -> int:
@@ -134,7 +135,7 @@ class Run:
         losses: list[float] = []
         tokens, started = 0, time.perf_counter()
         for number in range(self._budget.last):
-            batch = self._feed.next(mix_at(number / self._budget.steps)).to(self._device)
+            batch = self._feed.next(mix_at(number / self._budget.steps, self._budget.phases)).to(self._device)
             loss = loss_of(self.network, batch)
             loss.backward()
             self._optimizers.step(number)
