@@ -29,7 +29,7 @@ from tests.dialogues.scripted import DOCUMENT, QUESTION, TINY
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
 from trainer.data.rows import AgentName
-from trainer.data.tiny_rows import tiny_rows
+from trainer.data.tiny_rows import Hardness, tiny_rows
 from trainer.tiny.prose import book
 
 LOOPS: tuple[AgentName, ...] = ("memagent", "memreread", "memreader")
@@ -135,10 +135,9 @@ async def test_vllm_serves_the_exported_checkpoint_to_the_loop(exported: Path) -
 
 
 def _write_rows(file: Path) -> None:
-    rng, profile, prose = random.Random(0), load_profile("tiny"), book("train")
-    rows = [
-        row for loop in LOOPS for row in islice(tiny_rows(rng, loop, profile, prose, chunks=2), STEPS // 3 * PROMPTS)
-    ]
+    rng, profile, prose, short = random.Random(0), load_profile("tiny"), book("train"), Hardness(chunks=2)
+    of_loops = [islice(tiny_rows(rng, loop, profile, prose, short), STEPS // 3 * PROMPTS) for loop in LOOPS]
+    rows = [row for rows_of_loop in of_loops for row in rows_of_loop]
     write_parquet(rows, file, schemas.WRITING)
 
 
