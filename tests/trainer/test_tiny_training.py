@@ -11,6 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from tests.trainer.tiny_world import profile, tokenizer
+from trainer.tiny.__main__ import main
 from trainer.tiny.batches import BUCKETS, Encoder, Feed, Source
 from trainer.tiny.card_data import TRAINING, TrainingLog, read_training
 from trainer.tiny.curriculum import CROWDED, FULL, PHASES, Phases, mix_at
@@ -88,6 +89,22 @@ def test_batches_are_full_and_the_same_for_a_seed() -> None:
         rows, length = one.ids.shape
         assert length in BUCKETS
         assert rows == 2048 // length
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["--budget", "crowded"], "--start", id="crowded goes on from a checkpoint"),
+        pytest.param(["--start", "nowhere"], "nowhere holds no checkpoint", id="there is none"),
+    ],
+)
+def test_a_run_that_cannot_go_on_is_refused_before_it_begins(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", "--out", str(tmp_path / "out"), *arguments])
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("phases", [PHASES, CROWDED])

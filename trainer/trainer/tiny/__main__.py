@@ -9,6 +9,7 @@ from pathlib import Path
 
 from memloop.chunking import TokenizerSplitter
 from memloop.profiles import load_profile
+from trainer.tiny.card_data import TRAINING
 from trainer.tiny.demo import demo_document, write_demo
 from trainer.tiny.evaluate_command import evaluate_engine
 from trainer.tiny.recipe import BUDGETS, make
@@ -19,8 +20,13 @@ _EXAMPLE = Path("examples/long-read")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the command line and run the command."""
-    chosen = _parser().parse_args(arguments)
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
     if chosen.command == "train":
+        if chosen.start and not (chosen.start / TRAINING).is_file():
+            parser.error(f"{chosen.start} holds no checkpoint of this command ({TRAINING})")
+        if chosen.budget == "crowded" and not chosen.start:
+            parser.error("--budget crowded goes on from a checkpoint: name it with --start")
         make(chosen.out, budget=chosen.budget, seed=chosen.seed, device=chosen.device, start=chosen.start)
     elif chosen.command == "evaluate":
         asyncio.run(
