@@ -47,10 +47,9 @@ three-digit values.
 
 {stages}
 
-In bfloat16, with Muon and AdamW; half of the sections that `crowded` goes on with are full of facts that nearly answer.
-The first two layers start wired for associative recall (`trainer/tiny/wiring.py`). Filler: the first three quarters of
-*Moby-Dick* (public domain); the last quarter is held out for evaluation and for the demo document. License of weights,
-tokenizer and card: CC0. The training log is `training.json`.
+In bfloat16, with Muon and AdamW. The first two layers start wired for associative recall (`trainer/tiny/wiring.py`).
+Filler: the first three quarters of *Moby-Dick* (public domain); the last quarter is held out for evaluation and for the
+demo document. License of weights, tokenizer and card: CC0. The training log is `training.json`.
 """
 
 
@@ -86,10 +85,11 @@ def _stages(log: TrainingLog) -> Iterator[str]:
     if log.start:
         yield from _stages(log.start)
     start = "--start DIR " if log.start else ""
+    read = ", half of the sections full of facts that nearly answer" if log.budget == "crowded" else ""
     where = "one CPU core" if log.device == "cpu" else "one GPU"
     yield (
         f"* `--out DIR {start}--seed {log.seed} --budget {log.budget}`: {log.steps:,} steps of {log.batch_tokens:,} "
-        f"tokens ({log.tokens / 1e6:.1f}M in all), {log.seconds / 60:.0f} minutes on {where}"
+        f"tokens ({log.tokens / 1e6:.1f}M in all), {log.seconds / 60:.0f} minutes on {where}{read}"
     )
 
 
