@@ -106,7 +106,7 @@ class _Read:
     hops: int
     distractors: float
     reread: bool = False
-    crowded: bool = False
+    near_misses: float = NEAR_MISSES
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ class _Read:
 
     @property
     def _beside(self) -> str:
-        if self.crowded:
+        if self.near_misses == 1.0:
             return "/crowded"
         return "/distractors" if self.hops == 1 and self.distractors else ""
 
@@ -122,7 +122,7 @@ class _Read:
 _READS = (
     *(_Read(times, 1, 0.0) for times in LENGTHS),
     *(_Read(times, 1, 1.0) for times in LENGTHS),
-    _Read(8, 1, 8.0, crowded=True),
+    _Read(8, 1, 8.0, near_misses=1.0),
     *(_Read(times, 2, 0.2, reread) for times in LENGTHS[:2] for reread in (False, True)),
 )
 
@@ -143,7 +143,7 @@ def _document(rng: random.Random, read: _Read, profile: Profile) -> Document:
         chunk_tokens=profile.budget.chunk_tokens,
         hops=read.hops,
         distractors_per_chunk=read.distractors,
-        near_misses=1.0 if read.crowded else NEAR_MISSES,
+        near_misses=read.near_misses,
     )
 
 

@@ -28,7 +28,7 @@ BudgetName = Literal["cpu", "crowded", "gpu", "early", "smoke"]
 
 BUDGETS: dict[BudgetName, Budget] = {
     "cpu": Budget(steps=8_000, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=1000),
-    # Goes on from `cpu`: gently, or the rarer turns are lost.
+    # Goes on from `cpu`: gently, or the rarer turns are lost. Not what ships: no better at 3.5M tokens.
     "crowded": Budget(
         steps=1_500,
         batch_tokens=4096,
