@@ -189,10 +189,20 @@ return 1
 """
 
 DUE = """
--- KEYS: delayed. The lanes whose delay is over
+-- KEYS: delayed, of every tier. In how many ms the next lane's delay is over (empty: none waits), then the lanes whose
+-- delay is over now: at most 100 of a tier, whose 101st is then the next
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)
+local soonest, lanes = '', {}
+for _, delayed in ipairs(KEYS) do
+  local found = redis.call('ZRANGE', delayed, 0, 100, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local wait = math.max(0, found[i + 1] - now)
+    if wait == 0 and i < 200 then lanes[#lanes + 1] = found[i]
+    elseif soonest == '' or wait < soonest then soonest = wait end
+  end
+end
+return {soonest, unpack(lanes)}
 """
 
 PROMOTE = (

@@ -18,6 +18,7 @@ A queue has *partitions*: one on a single Redis, more in a cluster. All keys of 
 so in one slot (``gateway.keys``); each has its own stream, counter of tokens and dead letters.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
@@ -219,14 +220,15 @@ class LaneQueue:
         _, keys = self._held_keys(lease)
         await self._abandon(keys, [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane])
 
-    async def promote_due(self) -> int:
-        """Write tickets for the lanes whose delay is over; how many."""
-        promoted = 0
+    async def promote_due(self) -> float:
+        """Write tickets for the lanes whose delay is over; in how many seconds the next one's is (infinity: never)."""
+        next_s = math.inf
         for part, tickets in self._tickets.items():
-            for stream in tickets.streams:
-                for lane in await self._due.rows([_delayed(stream)], []):
-                    promoted += await self._promote.number(self._lane_keys(part, lane), [lane])
-        return promoted
+            soonest_ms, *lanes = await self._due.rows([_delayed(stream) for stream in tickets.streams], [])
+            for lane in lanes:
+                await self._promote.number(self._lane_keys(part, lane), [lane])
+            next_s = min(next_s, int(soonest_ms) / 1000 if soonest_ms else math.inf)
+        return next_s
 
     async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
         """Lock the lane for something that is no job; its fencing token, or None while a job holds it."""

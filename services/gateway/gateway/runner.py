@@ -127,8 +127,8 @@ class Runner:
 
     async def _promote(self, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
         del group
-        await self._queue.promote_due()
-        await _pause(stop, self._options.poll_s * min(4, len(self._queue.keys.partitions)) / 4)
+        next_s = await self._queue.promote_due()
+        await _pause(stop, min(next_s, self._options.poll_s))
 
     async def _start(self, ticket: Ticket, stop: asyncio.Event, group: asyncio.TaskGroup) -> None:
         if ticket in self._running:
