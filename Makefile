@@ -212,8 +212,10 @@ evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 
 	  engine=$$!; trap "kill $$engine" EXIT; \
 	  $(BIN)/python -m trainer.tiny evaluate --engine-url http://127.0.0.1:7843/v1 --wait-s 300
 
-train-tiny: $(READY) ## train the tiny model again (about half an hour on one core)
-	$(BIN)/python -m trainer.tiny train --out services/inference/models/memloop-tiny --seed 0
+TINY := services/inference/models/memloop-tiny
+train-tiny: $(READY) ## train the tiny model again (about an hour on one core)
+	OMP_NUM_THREADS=1 $(BIN)/python -m trainer.tiny train --out $(TINY) --seed 0
+	OMP_NUM_THREADS=1 $(BIN)/python -m trainer.tiny train --out $(TINY) --seed 21 --start $(TINY) --budget robust
 
 lock: $(READY) ## resolve the pinned versions anew (needs uv)
 	uv pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \

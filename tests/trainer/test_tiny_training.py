@@ -3,6 +3,7 @@
 # torch's own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,16 +11,17 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from tests.trainer.tiny_world import profile, tokenizer
+from tests.trainer.tiny_world import examples, profile, tokenizer
 from trainer.tiny.__main__ import main
-from trainer.tiny.batches import BUCKETS, Encoder, Feed, Source
+from trainer.tiny.batches import BUCKETS, Batch, Encoder, Feed, Source, collate
 from trainer.tiny.card_data import TRAINING, TrainingLog, read_training
-from trainer.tiny.curriculum import CROWDED, FULL, PHASES, Phases, mix_at
+from trainer.tiny.curriculum import FULL, HARD, PHASES, Phases, mix_at
 from trainer.tiny.export import export, weights_of
 from trainer.tiny.network import Shape, TinyQwen3, rope_tables
-from trainer.tiny.prose import book
+from trainer.tiny.prose import book, sprinkled
 from trainer.tiny.recipe import BUDGETS, make
-from trainer.tiny.train import Run
+from trainer.tiny.tokenizer import SPECIAL, TAGS, plain_words, prompt_lines
+from trainer.tiny.train import Run, hardest, loss_of
 from trainer.tiny.wiring import LOOK_BACK, wire
 
 
@@ -91,10 +93,53 @@ def test_batches_are_full_and_the_same_for_a_seed() -> None:
         assert rows == 2048 // length
 
 
+def test_reading_turns_come_in_batches_of_their_own_and_several_times_as_large() -> None:
+    feed = Feed(source(), random.Random(5), batch_tokens=2048, reads_of=3)
+    for batch in (feed.next(FULL) for _ in range(8)):
+        rows, length = batch.ids.shape
+        reads = {kind.startswith("read/") for kind in batch.kinds}
+        assert (reads, rows) in (({True}, 2048 // length * 3), ({False}, 2048 // length))
+
+
+def test_some_rows_of_a_batch_are_those_rows_with_their_targets() -> None:
+    rows = Encoder(tokenizer()).rows(examples(6, seed=2))
+    batch, kept = collate(rows, BUCKETS[-1]), [0, 3, 4]
+    some, alone = batch.only(torch.tensor(kept)), collate([rows[number] for number in kept], BUCKETS[-1])
+    assert some.kinds == alone.kinds
+    for name in ("ids", "at", "goal", "weight", "row"):
+        assert torch.equal(getattr(some, name), getattr(alone, name)), name
+
+
+def test_the_hardest_rows_are_those_with_the_least_sure_token() -> None:
+    torch.manual_seed(0)
+    network = TinyQwen3(Shape(vocabulary()))
+    batch = Feed(source(), random.Random(5), batch_tokens=2048, reads_of=2).next(FULL)
+    each = [batch.only(torch.tensor([number])) for number in range(len(batch.kinds))]
+    worst = [max(float(loss_of(network, replace(one, weight=only)).detach()) for only in _units(one)) for one in each]
+    hard = hardest(network, batch, 2)
+    first, second = sorted(sorted(range(len(worst)), key=worst.__getitem__)[-2:])
+    assert torch.equal(hard.ids, batch.ids[[first, second]])
+
+
+def _units(batch: Batch) -> Iterator[torch.Tensor]:
+    """Weights that leave one target after the other."""
+    return iter(torch.eye(len(batch.goal)))
+
+
+def test_sprinkled_prose_is_the_prose_and_then_the_prose_with_words_that_it_never_had() -> None:
+    prose, words = book("train"), plain_words(tokenizer())
+    text = sprinkled(random.Random(0), prose, words).text
+    assert text.startswith(prose.text)
+    again = text[len(prose.text) :].split()
+    assert 0.3 < sum(one == other for one, other in zip(again, prose.text.split(), strict=False)) / len(again) < 0.9
+    assert {"482", "Marta", "Oslo"} <= {*words} & {*again}
+    assert not {*SPECIAL, *TAGS, *prompt_lines(profile())} & {*words}
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        pytest.param(["--budget", "crowded"], "--start", id="crowded goes on from a checkpoint"),
+        pytest.param(["--budget", "robust"], "--start", id="robust goes on from a checkpoint"),
         pytest.param(["--start", "nowhere"], "nowhere holds no checkpoint", id="there is none"),
     ],
 )
@@ -107,7 +152,7 @@ def test_a_run_that_cannot_go_on_is_refused_before_it_begins(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("phases", [PHASES, CROWDED])
+@pytest.mark.parametrize("phases", [PHASES, HARD])
 @pytest.mark.parametrize("progress", [0.0, 0.05, 0.3, 0.99, 1.0])
 def test_the_shares_of_every_phase_sum_to_one(progress: float, phases: Phases) -> None:
     assert sum(mix_at(progress, phases).shares.values()) == pytest.approx(1.0)

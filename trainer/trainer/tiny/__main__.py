@@ -1,4 +1,4 @@
-"""Makes, evaluates and shows the tiny model: `python -m trainer.tiny train | evaluate | demo-document`."""
+"""Makes, evaluates and shows the tiny model: `python -m trainer.tiny train | evaluate | stress | demo-document`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from trainer.tiny.card_data import TRAINING
 from trainer.tiny.demo import demo_document, write_demo
 from trainer.tiny.evaluate_command import evaluate_engine
 from trainer.tiny.recipe import BUDGETS, make
+from trainer.tiny.stress import stress
 
 _CHECKPOINT = Path("services/inference/models/memloop-tiny")
 _EXAMPLE = Path("examples/long-read")
@@ -25,8 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.command == "train":
         if chosen.start and not (chosen.start / TRAINING).is_file():
             parser.error(f"{chosen.start} holds no checkpoint of this command ({TRAINING})")
-        if chosen.budget == "crowded" and not chosen.start:
-            parser.error("--budget crowded goes on from a checkpoint: name it with --start")
+        if chosen.budget == "robust" and not chosen.start:
+            parser.error("--budget robust goes on from a checkpoint: name it with --start")
         make(chosen.out, budget=chosen.budget, seed=chosen.seed, device=chosen.device, start=chosen.start)
     elif chosen.command == "evaluate":
         asyncio.run(
@@ -40,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 wait_s=chosen.wait_s,
             )
         )
+    elif chosen.command == "stress":
+        for kind, (right, total) in stress(chosen.checkpoint, turns=chosen.turns, seed=chosen.seed).items():
+            print(f"{kind}: {total - right} of {total} turns wrong")
     else:
         splitter = TokenizerSplitter(chosen.tokenizer.read_bytes())
         budget = load_profile("tiny").budget
@@ -63,6 +67,10 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--documents", type=int, default=40, help="documents of each length")
     evaluate.add_argument("--wait-s", type=float, default=0.0, help="how long the engine may take to come up")
     evaluate.add_argument("--card", type=Path, help="a checkpoint folder: write evaluation.json and the card there")
+    rare = commands.add_parser("stress", help="count the reading turns that go wrong once in thousands")
+    rare.add_argument("--checkpoint", type=Path, default=_CHECKPOINT)
+    rare.add_argument("--turns", type=int, default=5000, help="of each kind")
+    rare.add_argument("--seed", type=int, default=1)
     demo = commands.add_parser("demo-document", help="write the demo's document and questions")
     demo.add_argument("--out", type=Path, default=_EXAMPLE)
     demo.add_argument("--tokenizer", type=Path, default=_CHECKPOINT / "tokenizer.json")

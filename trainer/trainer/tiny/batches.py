@@ -54,6 +54,22 @@ class Batch:
             kinds=self.kinds,
         )
 
+    def only(self, rows: Tensor) -> Batch:
+        """The batch of some of its rows; `rows` (n,) are their numbers, ascending."""
+        length, device = self.ids.shape[1], self.ids.device
+        number = torch.full((len(self.kinds),), -1, device=device)
+        number[rows] = torch.arange(len(rows), device=device)
+        here = number[self.row] >= 0
+        row = number[self.row][here]
+        return Batch(
+            ids=self.ids[rows],
+            at=row * length + self.at[here] % length,
+            goal=self.goal[here],
+            weight=self.weight[here],
+            row=row,
+            kinds=tuple(self.kinds[int(kept)] for kept in rows),
+        )
+
 
 class Encoder:
     """Tokenizes examples and weighs their tokens: decisions (first token, values, after a sentence) count more."""
@@ -133,19 +149,22 @@ class Source:
 
 
 class Feed:
-    """An endless stream of full batches; rows wait in buckets until a batch of their length is full."""
+    """An endless stream of full batches; rows wait in buckets until there are enough of their length.
 
-    def __init__(self, source: Source, rng: random.Random, *, batch_tokens: int) -> None:
-        self._source, self._rng, self._batch_tokens = source, rng, batch_tokens
-        self._waiting: defaultdict[int, list[Row]] = defaultdict(list)
+    With `reads_of` above 1, reading turns come in batches of their own, that many times as large.
+    """
+
+    def __init__(self, source: Source, rng: random.Random, *, batch_tokens: int, reads_of: int = 1) -> None:
+        self._source, self._rng, self._batch_tokens, self._reads_of = source, rng, batch_tokens, reads_of
+        self._waiting: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
 
     def next(self, mix: Mix) -> Batch:
         """The next batch under the mix."""
         while True:
-            for length, rows in self._waiting.items():
-                size = self._batch_tokens // length
+            for (length, times), rows in self._waiting.items():
+                size = self._batch_tokens // length * times
                 if len(rows) >= size:
-                    self._waiting[length] = rows[size:]
+                    self._waiting[length, times] = rows[size:]
                     return collate(rows[:size], length)
             self._fill(mix)
 
@@ -153,4 +172,5 @@ class Feed:
         for row in self._source.encoder.rows([self._source.draw(self._rng, mix) for _ in range(64)]):
             bucket = next((length for length in BUCKETS if len(row.ids) <= length), None)
             if bucket is not None and row.targets:
-                self._waiting[bucket].append(row)
+                times = self._reads_of if row.kind.startswith("read/") else 1
+                self._waiting[bucket, times].append(row)

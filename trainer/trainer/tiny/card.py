@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trainer.tiny import world
 from trainer.tiny.card_data import Evaluation, TrainingLog, read_evaluation, read_training
+from trainer.tiny.curriculum import HARDEST_OF
 
 _HEAD = """\
 ---
@@ -85,11 +86,11 @@ def _stages(log: TrainingLog) -> Iterator[str]:
     if log.start:
         yield from _stages(log.start)
     start = "--start DIR " if log.start else ""
-    read = ", half of the sections full of facts that nearly answer" if log.budget == "crowded" else ""
+    hard = f", of the reading turns the hardest of {HARDEST_OF}" if log.budget == "robust" else ""
     where = "one CPU core" if log.device == "cpu" else "one GPU"
     yield (
         f"* `--out DIR {start}--seed {log.seed} --budget {log.budget}`: {log.steps:,} steps of {log.batch_tokens:,} "
-        f"tokens ({log.tokens / 1e6:.1f}M in all), {log.seconds / 60:.0f} minutes on {where}{read}"
+        f"tokens ({log.tokens / 1e6:.1f}M in all), {log.seconds / 60:.0f} minutes on {where}{hard}"
     )
 
 

@@ -47,7 +47,7 @@ def random_document(
         facts.extend(_distractors(rng, scene, distractors_per_chunk, near_misses))
         rng.shuffle(facts)
     around = prose or book("held_out")
-    texts = [_section(rng, facts, chunk_tokens, around) for facts in told]
+    texts = [section_text(rng, facts, chunk_tokens, around) for facts in told]
     return Document(scene.question.text(), scene.facts[-1].value, _chunks(texts, chunk_tokens))
 
 
@@ -56,7 +56,8 @@ def _distractors(rng: random.Random, scene: Scene, mean: float, near_misses: flo
     return [distractor(rng, scene, near_misses) for _ in range(whole + (rng.random() < mean - whole))]
 
 
-def _section(rng: random.Random, facts: list[Fact], tokens: int, prose: Prose) -> str:
+def section_text(rng: random.Random, facts: list[Fact], tokens: int, prose: Prose) -> str:
+    """A section of about `tokens` tokens with the facts in it."""
     sentences = [fact.sentence() for fact in facts]
     chars = int((tokens - 10 * len(sentences)) * CHARS_PER_TOKEN * 0.9)
     return plant(rng, prose.slice(rng, chars), sentences)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Literal
 
 _BOOK = Path(__file__).parent / "prose" / "moby_dick.txt"
 _TRAIN_SHARE = 0.75
+_WORD = re.compile(r"\S+")
+_PASSAGE_CHARS = 1000
+_REPLACED = (0.0, 0.1, 0.3, 1.0)
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 Part = Literal["train", "held_out"]
@@ -34,6 +38,19 @@ def book(part: Part) -> Prose:
     text = _BOOK.read_text("utf-8")
     cut = text.index("\n\nCHAPTER", int(len(text) * _TRAIN_SHARE))
     return Prose(text[:cut] if part == "train" else text[cut:].lstrip())
+
+
+def sprinkled(rng: random.Random, prose: Prose, words: Sequence[str]) -> Prose:
+    """The prose, then the prose again with `words` at random in the place of its own: none of a passage's, a tenth, a
+    third or all of them.
+    """
+    text = prose.text
+    passages = (text[at : at + _PASSAGE_CHARS] for at in range(0, len(text), _PASSAGE_CHARS))
+    return Prose(text + "".join(_replaced(rng, passage, words, rng.choice(_REPLACED)) for passage in passages))
+
+
+def _replaced(rng: random.Random, passage: str, words: Sequence[str], share: float) -> str:
+    return _WORD.sub(lambda word: rng.choice(words) if rng.random() < share else word[0], passage)
 
 
 def plant(rng: random.Random, prose: str, sentences: list[str]) -> str:

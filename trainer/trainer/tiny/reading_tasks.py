@@ -28,6 +28,8 @@ from trainer.tiny.world import (
 
 CHARS_PER_TOKEN = 3.05
 _TOKENS_PER_FACT = 16
+_OTHER_OWNERS = 0.8
+"""Of a crowded section: names are what the model confuses, seldom the attributes of one owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +56,22 @@ def home_scene(rng: random.Random) -> Scene:
     return Scene(question_of(home), (home,))
 
 
-def distractor(rng: random.Random, scene: Scene, near_misses: float = 0.5) -> Fact:
-    """A fact that does not help; a share of them has the person or the attribute of a fact that does."""
+def distractor(rng: random.Random, scene: Scene, near_misses: float = 0.5, other_owners: float = 0.5) -> Fact:
+    """A fact that does not help; a share of them nearly does: it has the owner of a fact that helps or, `other_owners`
+    of them, its attribute.
+    """
     for _ in range(20):
-        fact = _near_miss(rng, scene) if rng.random() < near_misses else random_fact(rng)
+        fact = _near_miss(rng, scene, other_owners) if rng.random() < near_misses else random_fact(rng)
         keys = {true.key for true in scene.facts}
         if fact.key not in keys:
             return fact
     return random_fact(rng)
 
 
-def _near_miss(rng: random.Random, scene: Scene) -> Fact:
+def _near_miss(rng: random.Random, scene: Scene, other_owners: float) -> Fact:
     near = rng.choice(scene.facts)
     person = near.entity in PEOPLE
-    if rng.random() < 0.5:
+    if rng.random() < 1.0 - other_owners:
         codes = (HOME, *PERSON_CODES) if person else PLACE_CODES
         attribute = rng.choice(codes)
         return Fact(near.entity, attribute, random_value(rng, attribute))
@@ -92,11 +96,11 @@ def read_example(
     known = _known_before(rng, scene)
     room = max(1, section_tokens // _TOKENS_PER_FACT)
     if crowded:
-        section_facts = _section_facts(rng, scene, known, room, count=rng.randint(room // 2, room), near_misses=1.0)
+        others = [distractor(rng, scene, 1.0, _OTHER_OWNERS) for _ in range(rng.randint(room // 2, room))]
     else:
         room = min(5, room)
-        count = rng.choice((0, 1, 1, 2, 3, room))
-        section_facts = _section_facts(rng, scene, known, room, count=count, near_misses=near_misses)
+        others = [distractor(rng, scene, near_misses) for _ in range(rng.choice((0, 1, 1, 2, 3, room)))]
+    section_facts = _section_facts(rng, scene, known, others, room)
     section = _section(rng, prose, section_facts, section_tokens)
     fresh = not known and rng.random() < 0.4
     before, after = sought(scene.question, known), sought(scene.question, (*known, *section_facts))
@@ -119,10 +123,10 @@ def _known_before(rng: random.Random, scene: Scene) -> tuple[Fact, ...]:
 
 
 def _section_facts(
-    rng: random.Random, scene: Scene, known: tuple[Fact, ...], room: int, *, count: int, near_misses: float
+    rng: random.Random, scene: Scene, known: tuple[Fact, ...], others: list[Fact], room: int
 ) -> list[Fact]:
-    """At most one fact more than there is room for: `count` distractors, and often what is missing."""
-    facts = [distractor(rng, scene, near_misses) for _ in range(count)]
+    """At most one fact more than there is room for: the others, and often what is missing."""
+    facts = list(others)
     missing = [fact for fact in scene.facts if fact not in known]
     if missing and rng.random() < 0.55:
         facts.append(missing[0])

@@ -72,6 +72,14 @@ def token_id(tokenizer: Tokenizer, token: str) -> int:
     return found
 
 
+def plain_words(tokenizer: Tokenizer) -> list[str]:
+    """The texts, without blanks around them, of the tokens that are no part of a format and not cut within a letter."""
+    added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    ids = (number for token, number in sorted(tokenizer.get_vocab().items()) if token not in added)
+    texts = (tokenizer.decode([number]).strip() for number in ids)
+    return [text for text in texts if text and "\ufffd" not in text]
+
+
 def _texts(extra: Iterator[str], seed: int) -> Iterator[str]:
     yield book("train").text
     words = [*world.PEOPLE, *world.PLACES, *(w for a in (*world.PERSON_CODES, *world.PLACE_CODES) for w in a.split())]

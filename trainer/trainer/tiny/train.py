@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch._dynamo import config as dynamo
 from torch.nn import functional as F
 
 from trainer.tiny.batches import BUCKETS, Batch, Feed, Row, Source, collate
@@ -24,7 +25,8 @@ from trainer.tiny.wiring import wire
 class Budget:
     """How much to train. Steps, not seconds, so that a seed gives the same model.
 
-    Curriculum and learning rate are those of ``steps``; ``stop_at`` ends the run before their end.
+    Curriculum and learning rate are those of ``steps``; ``stop_at`` ends the run before their end. Of ``reads_of``
+    times as many reading turns the hardest are trained; ``sprinkled`` prose has words of the whole vocabulary in it.
     """
 
     steps: int
@@ -38,6 +40,8 @@ class Budget:
     eval_rows: int = 1500
     stop_at: int | None = None
     phases: Phases = PHASES
+    reads_of: int = 1
+    sprinkled: bool = False
 
     @property
     def last(self) -> int:
@@ -74,10 +78,21 @@ class Optimizers:
 
 def loss_of(network: nn.Module, batch: Batch) -> Tensor:
     """Weighted mean cross-entropy over the batch's targets."""
+    return (_token_losses(network, batch) * batch.weight).sum() / batch.weight.sum()
+
+
+def _token_losses(network: nn.Module, batch: Batch) -> Tensor:
     with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16):
         logits = network(batch.ids, batch.at)
-    losses = F.cross_entropy(logits.float(), batch.goal, reduction="none")
-    return (losses * batch.weight).sum() / batch.weight.sum()
+    return F.cross_entropy(logits.float(), batch.goal, reduction="none")
+
+
+@torch.no_grad()
+def hardest(network: nn.Module, batch: Batch, count: int) -> Batch:
+    """The rows in which the network is least sure of some token: online hard example mining (arXiv:1604.03540)."""
+    losses = _token_losses(network, batch)
+    worst = losses.new_zeros(len(batch.kinds)).scatter_reduce(0, batch.row, losses, "amax")
+    return batch.only(worst.topk(count).indices.sort().values)
 
 
 @torch.no_grad()
@@ -124,9 +139,10 @@ class Run:
         wire(self.network)
         self.network.to(device)
         if compiled:
+            dynamo.recompile_limit = 2 * len(BUCKETS)  # a graph for each, with gradients and without
             self.network.model.compile(dynamic=False)
         self._budget, self._device = budget, device
-        self._feed = Feed(source, random.Random(seed), batch_tokens=budget.batch_tokens)
+        self._feed = Feed(source, random.Random(seed), batch_tokens=budget.batch_tokens, reads_of=budget.reads_of)
         self._optimizers = Optimizers(self.network, budget)
         self._eval_rows = eval_rows(held_out, seed=seed + 1, count=budget.eval_rows)
 
@@ -135,7 +151,7 @@ class Run:
         losses: list[float] = []
         tokens, started = 0, time.perf_counter()
         for number in range(self._budget.last):
-            batch = self._feed.next(mix_at(number / self._budget.steps, self._budget.phases)).to(self._device)
+            batch = self._batch(number)
             loss = loss_of(self.network, batch)
             loss.backward()
             self._optimizers.step(number)
@@ -146,6 +162,11 @@ class Run:
                 seconds = round(time.perf_counter() - started)
                 yield Progress(number + 1, seconds, tokens, round(sum(losses) / len(losses), 4), exact)
                 losses.clear()
+
+    def _batch(self, number: int) -> Batch:
+        drawn = self._feed.next(mix_at(number / self._budget.steps, self._budget.phases)).to(self._device)
+        count = self._budget.batch_tokens // drawn.ids.shape[1]
+        return drawn if len(drawn.kinds) == count else hardest(self.network, drawn, count)
 
 
 def eval_rows(held_out: Source, *, seed: int, count: int) -> list[Row]:
