@@ -38,9 +38,9 @@ three-digit values.
 * Change a word of a prompt template and it fails: whole template lines are single tokens of its tokenizer.
 * It was trained on chunks of up to {chunk} tokens and prompts of up to 352. Beyond that it is out of its depth.
 * Thinking is trained for the memory writer and the chat only; the reading roles are trained without.
-* Without thinking the memory writer cannot tell whether a fact that it found is the one it was told: it adds it again.
-* Thinking with `tool_choice: "required"` broke 5 of 60 calls on vLLM 0.32 (no newline after `<tool_call>`, which
-  it was trained with); with `auto`, as in the `tiny` profile, it broke none of 60.
+* Without thinking the memory writer cannot tell whether a fact that it found is the one it was told: it guesses.
+* Thinking with `tool_choice: "required"` broke 5 of 60 calls on vLLM 0.32 after the first training (no newline after
+  `<tool_call>`, which it was trained with); with `auto`, as in the `tiny` profile, it broke none of 60.
 * A two-hop question is answered through a home town, and only by rereading when the place's fact comes first.
 * Text is English, values are 000 to 999. Nothing it says about the real world means anything.
 
