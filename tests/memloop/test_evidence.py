@@ -167,6 +167,13 @@ async def test_a_bare_answer_that_only_occurs_somewhere_is_no_support() -> None:
     assert not finding.supported
 
 
+async def test_two_sentences_without_a_blank_between_do_not_support_a_mixture_of_both() -> None:
+    text = "The locker code of Anna is 117.The vault code of Marta is 482."
+    false, true = await found(text, memory="The locker code of Marta is 482. The vault code of Marta is 482.")
+    assert not false.supported
+    assert [span.text for span in true.spans] == ["The vault code of Marta is 482."]
+
+
 async def test_every_statement_has_a_finding_in_order_and_marks_of_ours_are_no_part_of_it() -> None:
     memory = "- <confirmed>Ann lives in Rome.</confirmed>\n2. Bob left Lima; Carla stayed."
     findings = await found("Ann lives in Rome.", memory=memory, answer="Rome, of course. Yes!", question="Where?")
@@ -191,6 +198,16 @@ def test_sentences_are_pieces_of_the_text_in_order(text: str) -> None:
         assert sentence.start >= end
         assert text[sentence.start : sentence.end] == sentence.text
         end = sentence.end
+
+
+def test_a_sentence_ends_where_the_blank_after_it_is_missing() -> None:
+    text = 'He paid 331.The rest (he said "no".) Was 3.5.A man at v2.x of U.S.Steel came.'
+    assert statements_of(text) == [
+        "He paid 331.",
+        'The rest (he said "no".)',
+        "Was 3.5.",
+        "A man at v2.x of U.S.Steel came.",
+    ]
 
 
 def test_abbreviations_and_decimals_do_not_end_a_sentence() -> None:

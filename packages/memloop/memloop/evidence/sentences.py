@@ -6,7 +6,11 @@ from itertools import chain
 
 from memloop.evidence.spans import TextSpan
 
-_END = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s)|[;。！？]["'”’)\]」』]*|\n\s*\n""")
+_END = re.compile(
+    r"""[.!?…]+["'”’)\]]*(?=\s)"""
+    r"""|(?<=[a-zß-ÿ\d])[.!?…]["'”’)\]]*(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|\s))"""  # pasted text may lack the blank
+    r"""|[;。！？]["'”’)\]」』]*|\n\s*\n"""
+)
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd)\.$")
 _MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
 
