@@ -1,13 +1,19 @@
 """Turns that go wrong once in thousands: what they are, and that they are counted."""
 
+# torch's own annotations are partly unknown to pyright.
+# pyright: reportUnknownMemberType=false
 import random
 import re
+from pathlib import Path
 
 import pytest
+import torch
 
-from tests.trainer.tiny_world import CHECKPOINT, profile
+from tests.trainer.tiny_world import CHECKPOINT, profile, tokenizer
 from trainer.tiny.__main__ import main
-from trainer.tiny.stress import KINDS, stress_turn
+from trainer.tiny.export import export
+from trainer.tiny.network import Shape, TinyQwen3
+from trainer.tiny.stress import KINDS, stress, stress_turn
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -23,7 +29,14 @@ def test_a_turn_tells_the_fact_or_others_that_nearly_answer(name: str, seed: int
     assert ("unknown" in turn.completion) == (asked[2] not in told)
 
 
-def test_a_checkpoints_wrong_turns_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_untrained_checkpoint_is_wrong_at_every_turn(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    network = TinyQwen3(Shape(tokenizer().get_vocab_size()))
+    export(tmp_path, network.state_dict(), network.shape, tokenizer())
+    assert stress(tmp_path, turns=3, seed=1) == dict.fromkeys(KINDS, (0, 3))
+
+
+def test_the_shipped_checkpoints_wrong_turns_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     main(["stress", "--checkpoint", str(CHECKPOINT), "--turns", "10", "--seed", "3"])
     assert capsys.readouterr().out.splitlines() == [
         "others' facts: 0 of 10 turns wrong",

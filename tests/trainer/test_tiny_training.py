@@ -41,6 +41,14 @@ def test_twenty_steps_lower_the_loss() -> None:
     assert last.loss < first.loss - 0.5
 
 
+def test_a_step_of_the_robust_budget_trains_a_batch_however_many_turns_were_drawn() -> None:
+    robust = BUDGETS["robust"]
+    budget = replace(robust, shape=Shape(vocabulary()), steps=4, batch_tokens=1024, eval_every=4, eval_rows=8)
+    (report,) = Run(source(), source(), budget, seed=0, device="cpu", compiled=False).reports()
+    assert report.step == 4
+    assert 4 * 704 <= report.tokens <= 4 * 1024  # two rows of the longest fill 704
+
+
 def test_the_exported_files_are_the_same_network_to_transformers(tmp_path: Path) -> None:
     torch.manual_seed(0)
     network = TinyQwen3(Shape(vocabulary()))

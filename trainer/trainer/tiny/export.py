@@ -17,6 +17,7 @@ from trainer.tiny.network import Shape
 from trainer.tiny.tokenizer import END, PAD, token_id
 
 _WEIGHTS = "model.safetensors"
+_TOKENIZER = "tokenizer.json"
 
 
 def export(folder: Path, weights: dict[str, Tensor], shape: Shape, tokenizer: Tokenizer) -> None:
@@ -26,7 +27,7 @@ def export(folder: Path, weights: dict[str, Tensor], shape: Shape, tokenizer: To
     tensors = {name: tensor.detach().to("cpu", torch.bfloat16).contiguous() for name, tensor in weights.items()}
     save_file(tensors, folder / _WEIGHTS, metadata={"format": "pt"})
     (folder / _WEIGHTS).chmod(0o644)
-    tokenizer.save(str(folder / "tokenizer.json"))
+    tokenizer.save(str(folder / _TOKENIZER))
     (folder / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
     _write(folder / "config.json", model_config(shape, end=end, pad=pad))
     _write(folder / "generation_config.json", {"do_sample": False, "eos_token_id": [end, pad], "pad_token_id": pad})
@@ -36,6 +37,11 @@ def export(folder: Path, weights: dict[str, Tensor], shape: Shape, tokenizer: To
 def weights_of(folder: Path) -> dict[str, Tensor]:
     """The weights of a checkpoint that `export` wrote, in float32."""
     return {name: tensor.float() for name, tensor in load_file(folder / _WEIGHTS).items()}
+
+
+def tokenizer_of(folder: Path) -> Tokenizer:
+    """The tokenizer of a checkpoint that `export` wrote."""
+    return Tokenizer.from_file(str(folder / _TOKENIZER))
 
 
 def model_config(shape: Shape, *, end: int, pad: int) -> dict[str, object]:

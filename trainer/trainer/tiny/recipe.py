@@ -18,7 +18,7 @@ from trainer.tiny.card import write_card
 from trainer.tiny.card_data import TRAINING, TrainingLog, read_training
 from trainer.tiny.curriculum import HARD, HARDEST_OF, SHORT
 from trainer.tiny.draw import draw
-from trainer.tiny.export import export, weights_of
+from trainer.tiny.export import export, tokenizer_of, weights_of
 from trainer.tiny.network import Shape
 from trainer.tiny.prose import book, sprinkled
 from trainer.tiny.tokenizer import VOCABULARY, build_tokenizer, plain_words, prompt_lines
@@ -60,7 +60,7 @@ def make(
     """
     out.mkdir(parents=True, exist_ok=True)
     profile, chosen = load_profile("tiny"), _device(device)
-    tokenizer = _tokenizer_of(start) if start else tokenizer_for(profile, seed=seed)
+    tokenizer = tokenizer_of(start) if start else tokenizer_for(profile, seed=seed)
     plan = replace(BUDGETS[budget], shape=replace(BUDGETS[budget].shape, vocab=tokenizer.get_vocab_size()))
     encoder = Encoder(tokenizer)
     prose = book("train")
@@ -88,10 +88,6 @@ def make(
         print(describe(report), flush=True)
     write_card(out)
     return log
-
-
-def _tokenizer_of(checkpoint: Path) -> Tokenizer:
-    return Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
 
 
 def tokenizer_for(profile: Profile, *, seed: int) -> Tokenizer:

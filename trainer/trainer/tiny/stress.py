@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from memloop.profiles import Profile, load_profile
 from trainer.tiny.batches import Encoder
 from trainer.tiny.documents import section_text
 from trainer.tiny.example import Example, memory_text
-from trainer.tiny.export import weights_of
+from trainer.tiny.export import tokenizer_of, weights_of
 from trainer.tiny.network import Shape, TinyQwen3
 from trainer.tiny.prose import book
 from trainer.tiny.reading_tasks import distractor, random_scene
@@ -47,7 +45,7 @@ KINDS: Mapping[str, Stress] = {
 
 def stress(checkpoint: Path, *, turns: int, seed: int) -> dict[str, tuple[int, int]]:
     """Right and all turns of a checkpoint, by kind, over held-out prose."""
-    tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+    tokenizer = tokenizer_of(checkpoint)
     network = TinyQwen3(Shape(tokenizer.get_vocab_size()))
     network.load_state_dict(weights_of(checkpoint))
     turn = partial(stress_turn, random.Random(seed), load_profile("tiny"))
