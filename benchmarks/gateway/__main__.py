@@ -17,7 +17,7 @@ from yarl import URL
 from benchmarks.gateway import results, servers
 from benchmarks.gateway.load import closed_loop
 from benchmarks.gateway.plot import draw
-from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, Goal, Row, Rows
+from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, PLAIN, Goal, Row, Rows
 from benchmarks.gateway.soak import soak
 from benchmarks.gateway.workload import LEVELS, Level, remember, requests
 from benchmarks.mock_engine import mock_engine
@@ -99,9 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         redis = stack.enter_context(servers.redis_server(folder))
         store = stack.enter_context(servers.memory_store(redis=redis, folder=folder))
         gateway = stack.enter_context(servers.gateway(engine_url=engine_url, redis=redis, store=store))
+        plain = stack.enter_context(servers.plain_proxy(engine_url=engine_url))
         beside = peer(stack, engine_url, folder)
         targets = [
             Target(DIRECT, URL(engine_url).port or 0),
+            Target(PLAIN, plain.port, {"plain": plain}),
             Target(OFF, gateway.port, {"gateway": gateway}),
             Target(ON, gateway.port, {"gateway": gateway, "store": store, "redis": redis}, memory=True),
             *([beside.target] if beside.target else []),

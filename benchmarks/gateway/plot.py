@@ -9,10 +9,16 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, Row
+from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, PLAIN, Row
 
-_NAMES = {DIRECT: "engine, direct", OFF: "gateway, memory off", ON: "gateway, memory on", LITELLM: "LiteLLM"}
-_CPU = {OFF: "gateway", ON: "gateway", LITELLM: "litellm"}
+_NAMES = {
+    DIRECT: "engine, direct",
+    PLAIN: "plain proxy",
+    OFF: "gateway, memory off",
+    ON: "gateway, memory on",
+    LITELLM: "LiteLLM",
+}
+_CPU = {PLAIN: "plain", OFF: "gateway", ON: "gateway", LITELLM: "litellm"}
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:

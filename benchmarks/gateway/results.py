@@ -8,7 +8,7 @@ from benchmarks.gateway.soak import Soak
 from benchmarks.gateway.workload import Kind, Level
 from benchmarks.mock_engine import STREAM_EVENTS
 
-DIRECT, OFF, ON, LITELLM = "direct", "memory_off", "memory_on", "litellm"
+DIRECT, PLAIN, OFF, ON, LITELLM = "direct", "plain", "memory_off", "memory_on", "litellm"
 ADDED_AT = 4
 """The concurrency at which the added time is told: more than one, and below what two cores can carry."""
 PEER_AT = 32
@@ -81,10 +81,13 @@ class Rows:
     def figures(self) -> dict[str, float | None]:
         """The figures of the last line, by name; None where the peer was not there."""
         ours = {kind: self.cpu_ms(OFF, "gateway", kind) for kind in ("json", "stream")}
+        plain = {kind: self.cpu_ms(PLAIN, "plain", kind) for kind in ("json", "stream")}
         peer = {kind: self.cpu_ms(LITELLM, "litellm", kind) for kind in ("json", "stream")}
         return {
             "cpu_ms_json": ours["json"],
             "cpu_ms_stream": ours["stream"],
+            "plain_cpu_ms_json": plain["json"],
+            "plain_cpu_ms_stream": plain["stream"],
             "litellm_cpu_ratio_json": ratio(peer["json"], ours["json"]),
             "litellm_cpu_ratio_stream": ratio(peer["stream"], ours["stream"]),
             "litellm_rps_ratio_c32": ratio(self._rate(OFF), self._rate(LITELLM)),

@@ -95,6 +95,16 @@ def redis_server(folder: Path) -> Generator[Server]:
 
 
 @contextmanager
+def plain_proxy(*, engine_url: str) -> Generator[Server]:
+    """The floor: a proxy that does nothing but pass requests on. Raises ServerError."""
+    port = free_port()
+    command = (sys.executable, "-m", "benchmarks.gateway.plain", str(port), engine_url)
+    with _running("plain", port, command, _clean(os.environ)) as server:
+        _wait_until_ready(server, "/readyz")
+        yield server
+
+
+@contextmanager
 def litellm_proxy(command: Path, *, engine_url: str, folder: Path) -> Generator[Server]:
     """LiteLLM's proxy, one worker, no database and no call-backs: the least it can do. Raises ServerError."""
     port, config = free_port(), folder / "litellm.yaml"
