@@ -18,7 +18,7 @@ from memory_store.retrieval.parts import parts_of
 from memory_store.retrieval.raising import neighbours_of, raise_neighbours, raise_newest, wanted_neighbours
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing
 from memory_store.retrieval.tuning import PLAIN
-from memory_store.vectors.port import Found
+from memory_store.vectors.port import Ranked
 from tests.memory_store.api import StoreApi, day
 
 ASKED_AT = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -38,7 +38,7 @@ def candidate(
 
 
 def test_the_first_of_both_rankings_has_score_one() -> None:
-    dense, sparse = [Found("a", {}, 0.9), Found("b", {}, 0.8)], [Found("a", {}, 7.0), Found("c", {}, 3.0)]
+    dense, sparse = [Ranked("a", 0.9), Ranked("b", 0.8)], [Ranked("a", 7.0), Ranked("c", 3.0)]
 
     scores = {one.id: one.score for one in fuse(dense, sparse, PLAIN)}
 

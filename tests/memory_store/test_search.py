@@ -1,11 +1,31 @@
 """What a search finds, through the HTTP API."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import httpx
 import pytest
 from pydantic import JsonValue
 
-from memloop.wire.memory import MemoryDraft
+from memloop.wire.memory import MemoryDraft, Namespace
+from memory_store.filters import Ids
+from memory_store.settings import Settings
+from memory_store.vectors.port import Hybrid, Ranked
+from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import StoreApi, day
+from tests.memory_store.conftest import app_over, serving
+
+
+class GoneWhenRanked(QdrantEdge):
+    """Another process deletes a point between the ranking and the reading."""
+
+    goes = ""
+
+    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
+        """Rank, then lose the point."""
+        found = await super().rank(queries)
+        await self.delete(where=Ids((self.goes,)))
+        return found
 
 
 async def test_the_memory_that_shares_words_comes_first(store: StoreApi) -> None:
@@ -36,6 +56,26 @@ async def test_explain_names_both_ranks_and_scores(store: StoreApi) -> None:
     assert best.score_breakdown["sparse_score"] > 0
     assert "sparse_rank" not in other.score_breakdown
     assert other.score_breakdown["dense_rank"] == 2
+
+
+async def test_the_words_of_another_user_move_no_score(store: StoreApi) -> None:
+    await store.add("Pet", "a grey cat")
+    [before] = await store.search("grey cat", explain=True)
+
+    other = replace(store, namespace=Namespace(tenant="t1", user_id="bob"))
+    await other.add_all(*(MemoryDraft(key=f"k{number}", value=f"grey wall {number}") for number in range(9)))
+
+    assert await store.search("grey cat", explain=True) == [before]
+
+
+async def test_what_is_gone_once_it_was_ranked_is_not_found(settings: Settings) -> None:
+    vectors = GoneWhenRanked(settings.data_dir, flush_s=60)
+    async with serving(app_over(vectors, settings)) as http:
+        store = StoreApi(http)
+        await store.add("Wall", "a grey wall")
+        vectors.goes = (await store.add("Pet", "a grey cat")).item.id
+
+        assert await store.found("grey cat") == ["a grey wall"]
 
 
 async def test_threshold_drops_lower_scores(store: StoreApi) -> None:

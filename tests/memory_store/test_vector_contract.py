@@ -250,12 +250,12 @@ async def test_both_rankings_are_fused_by_rank(vectors: VectorStore) -> None:
     assert [one.score for one in found] == pytest.approx([1 / 2 + 1 / 2, 1 / 4 + 1 / 3, 1 / 3], abs=1e-6)
 
 
-async def test_many_searches_answer_in_their_order(vectors: VectorStore) -> None:
+async def test_many_rankings_come_in_their_order(vectors: VectorStore) -> None:
     await vectors.upsert([point(1, "red boat"), point(2, "blue kite", dense=(0, 1, 0, 0))])
     by_meaning = hybrid(dense=(0.0, 1.0, 0.0, 0.0))
     by_words = hybrid(sparse=_BM25.query("boat"))
 
-    found = await vectors.search_many([by_meaning, by_words, by_meaning])
+    found = await vectors.rank([by_meaning, by_words, by_meaning])
 
     assert [ranking[0].id for ranking in found] == [_id(2), _id(1), _id(2)]
 

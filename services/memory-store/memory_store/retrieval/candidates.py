@@ -4,16 +4,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from pydantic import JsonValue
+
 from memory_store.retrieval.tuning import Tuning
-from memory_store.vectors.port import Found, Payload
+from memory_store.vectors.port import Payload, Ranked
 
 
 @dataclass(slots=True)
 class Candidate:
-    """An item on its way into the answer. ``shares`` add up to its score, ``found`` says how the rankings saw it."""
+    """An item on its way into the answer. ``shares`` add up to its score, ``found`` says how the rankings saw it.
+
+    What it says of the memory is known once its payload has been read.
+    """
 
     id: str
-    payload: Payload
+    payload: Payload = field(default_factory=dict[str, JsonValue])
     shares: dict[str, float] = field(default_factory=dict[str, float])
     found: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -50,16 +55,16 @@ class Candidate:
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def fuse(dense: Sequence[Found], sparse: Sequence[Found], tuning: Tuning) -> list[Candidate]:
+def fuse(dense: Sequence[Ranked], sparse: Sequence[Ranked], tuning: Tuning) -> list[Candidate]:
     """Both rankings in one list by reciprocal rank (RRF, Cormack et al. 2009), in a scale of its own.
 
-    The first of both rankings has score 1, the first of one alone its ranking's weight.
+    The first of both rankings has score 1, the first of one alone its ranking's weight. No payload is read yet.
     """
     candidates: dict[str, Candidate] = {}
     weights = (("dense", dense, tuning.dense_weight), ("sparse", sparse, 1 - tuning.dense_weight))
     for name, ranking, weight in weights:
         for rank, found in enumerate(ranking):
-            one = candidates.setdefault(found.id, Candidate(found.id, found.payload))
+            one = candidates.setdefault(found.id, Candidate(found.id))
             one.shares[name] = weight * tuning.rank_constant / (tuning.rank_constant + rank)
             one.found |= {f"{name}_rank": rank + 1.0, f"{name}_score": found.score}
     return list(candidates.values())

@@ -1,4 +1,4 @@
-"""Search: dense and BM25 rankings in one round trip, fused, raised by what the question says, packed into a budget."""
+"""Search: dense and BM25 rankings in one round trip, fused; the best read, raised by cues, packed into a budget."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -6,9 +6,9 @@ from datetime import datetime
 
 from memloop.chunking import EstimatingSplitter
 from memloop.wire.memory import SearchHit, SearchOptions, SearchResult, StoreSearch
-from memory_store.documents import Clock, from_payload, now, of_tenant, within
+from memory_store.documents import Clock, from_payload, now, within
 from memory_store.encoding import TextEncoding
-from memory_store.filters import Equals, OneOf, all_of, parse_filters, utc
+from memory_store.filters import Equals, Ids, OneOf, all_of, parse_filters, utc
 from memory_store.metrics import Metrics
 from memory_store.retrieval.candidates import Candidate, fuse, ordered
 from memory_store.retrieval.diversity import diversified
@@ -23,7 +23,7 @@ from memory_store.retrieval.raising import (
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.tuning import Tuning
 from memory_store.retrieval.view import View
-from memory_store.vectors.port import Found, Hybrid, VectorStore
+from memory_store.vectors.port import Hybrid, Ranked, VectorStore
 
 _MIN_DEPTH = 50
 _DEPTH_PER_HIT = 4
@@ -74,9 +74,10 @@ class Retrieval:
         with self._stage("embed"):
             dense, sparse = await self._encoding.query(request.query)
         depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
+        namespace = within(request.namespace)
         return Hybrid(
-            where=all_of([within(request.namespace), view.condition(self._clock()), user_filter]),
-            corpus=of_tenant(request.namespace.tenant),
+            where=all_of([namespace, view.condition(self._clock()), user_filter]),
+            corpus=namespace,
             limit=depth,
             depth=depth,
             dense=dense,
@@ -84,16 +85,25 @@ class Retrieval:
         )
 
     async def _candidates(self, question: str, query: Hybrid) -> list[Candidate]:
-        """What the rankings find, and the raw turns beside the best of it."""
+        """The best that the rankings find, and the raw turns beside the best of it."""
         rankings = [replace(query, sparse=None), *([replace(query, dense=None)] if query.sparse else [])]
         parts = parts_of(question) if self._tuning.parts else ()
         words = [vector for vector in map(self._encoding.words, parts) if vector]
         rankings += [replace(query, dense=None, sparse=vector) for vector in words]
-        found = await self._vectors.search_many(rankings)
+        found = await self._vectors.rank(rankings)
         first = 2 if query.sparse else 1
         candidates = fuse(found[0], found[1] if query.sparse else (), self._tuning)
         _add_parts(candidates, found[first:], self._tuning.parts)
-        return await self._with_neighbours(candidates, query)
+        return await self._with_neighbours(await self._read(ordered(candidates)[: query.depth], query), query)
+
+    async def _read(self, candidates: Sequence[Candidate], query: Hybrid) -> list[Candidate]:
+        """With their payloads; what has left the view since it was ranked is left out."""
+        if not candidates:
+            return []
+        ids = Ids(tuple(one.id for one in candidates))
+        page = await self._vectors.scroll(where=all_of([ids, query.where]), limit=len(candidates))
+        payloads = {found.id: found.payload for found in page.found}
+        return [replace(one, payload=payloads[one.id]) for one in candidates if one.id in payloads]
 
     async def _with_neighbours(self, candidates: list[Candidate], query: Hybrid) -> list[Candidate]:
         wanted = wanted_neighbours(candidates) if self._tuning.neighbours else ()
@@ -140,7 +150,7 @@ class Retrieval:
         return chosen
 
 
-def _add_parts(candidates: Sequence[Candidate], rankings: Sequence[Sequence[Found]], weight: float) -> None:
+def _add_parts(candidates: Sequence[Candidate], rankings: Sequence[Sequence[Ranked]], weight: float) -> None:
     """Each part's best gain by their rank; what no whole ranking brought stays out."""
     for ranking in rankings:
         places = {found.id: place for place, found in enumerate(ranking)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memloop.wire.errors import DependencyError
 from memory_store.filters import Condition
-from memory_store.vectors.port import Collection, Collections, Found, Hybrid, Page, Point
+from memory_store.vectors.port import Collection, Collections, Found, Hybrid, Page, Point, Ranked
 from memory_store.vectors.schema import CollectionSpec
 
 _PAGE = 256
@@ -97,9 +97,9 @@ class LiveCollection:
         """A page in the order of ids."""
         return await self._now.scroll(where=where, limit=limit, start_id=start_id)
 
-    async def search_many(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Found]]:
-        """Several searches at once."""
-        return await self._now.search_many(queries)
+    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
+        """Several searches at once, without payloads."""
+        return await self._now.rank(queries)
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         """A page by time."""

@@ -47,6 +47,14 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Ranked:
+    """A point's place in a ranking, by its score."""
+
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Some of the points, in the order of their ids; ``next_id`` None ends the list."""
 
@@ -59,7 +67,7 @@ class Hybrid:
     """A search. With both vectors the ranks are fused (RRF, ``1 / (2 + rank)``, rank from 0); with one it ranks alone.
 
     ``depth`` is how many candidates each vector brings to the fusion, ``corpus`` the points over which inverse
-    document frequency is counted, so that the words of one tenant never move another's scores.
+    document frequency is counted, so that the words of one user never move another's scores.
     """
 
     where: Condition
@@ -110,8 +118,8 @@ class Collection(Protocol):
         """The best points first."""
         ...
 
-    async def search_many(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Found]]:
-        """Several searches in one round trip, their results in the same order."""
+    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
+        """Several searches in one round trip, in the same order; payloads, most of the cost, are not read."""
         ...
 
     async def count(self, *, where: Condition) -> int:

@@ -13,7 +13,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from memloop.wire.errors import DependencyError, NotSupported, Unavailable
 from memory_store.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import NO_WORDS, Collection, Found, Hybrid, Page, Payload, Point, SparseVector
+from memory_store.vectors.port import NO_WORDS, Collection, Found, Hybrid, Page, Payload, Point, Ranked, SparseVector
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind, is_ours
 from memory_store.vectors.server_filters import to_filter
 
@@ -157,13 +157,18 @@ class ServerCollection:
 
     async def search(self, query: Hybrid) -> Sequence[Found]:
         """Dense, sparse or both fused."""
-        return (await self.search_many([query]))[0]
+        [points] = await self._asked([_request(query, with_payload=True)])
+        return [Found(str(point.id), _payload(point.payload), point.score) for point in points]
 
-    async def search_many(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Found]]:
+    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
         """One batch request."""
+        answers = await self._asked([_request(query, with_payload=False) for query in queries])
+        return [[Ranked(str(point.id), point.score) for point in points] for points in answers]
+
+    async def _asked(self, requests: list[models.QueryRequest]) -> Sequence[Sequence[models.ScoredPoint]]:
         with _translated():
-            answers = await self._client.query_batch_points(self.name, [_request(query) for query in queries])
-        return [[Found(str(point.id), _payload(point.payload), point.score) for point in one.points] for one in answers]
+            answers = await self._client.query_batch_points(self.name, requests)
+        return [answer.points for answer in answers]
 
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
@@ -245,7 +250,7 @@ def _payload(payload: models.Payload | None) -> Payload:
     return cast("dict[str, JsonValue]", payload or {})
 
 
-def _request(query: Hybrid) -> models.QueryRequest:
+def _request(query: Hybrid, *, with_payload: bool) -> models.QueryRequest:
     rankings = _rankings(query)
     if len(rankings) == 1:
         only = rankings[0]
@@ -255,10 +260,10 @@ def _request(query: Hybrid) -> models.QueryRequest:
             filter=only.filter,
             params=only.params,
             limit=query.limit,
-            with_payload=True,
+            with_payload=with_payload,
         )
     fusion = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
-    return models.QueryRequest(prefetch=rankings, query=fusion, limit=query.limit, with_payload=True)
+    return models.QueryRequest(prefetch=rankings, query=fusion, limit=query.limit, with_payload=with_payload)
 
 
 def _rankings(query: Hybrid) -> list[models.Prefetch]:
