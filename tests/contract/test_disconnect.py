@@ -12,7 +12,7 @@ from tests.contract.conftest import TinyEngine
 from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, Gateway, running_gateway
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.alone]
 _AT_ONCE = 16
 _CLIENTS = 64  # most of them wait for the engine, so that it has work for long enough to leave in its middle
 _TOKENS_EACH = 1800
