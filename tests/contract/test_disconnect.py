@@ -16,7 +16,7 @@ from tests.gateway.running import CHAT, Gateway, running_gateway
 pytestmark = [pytest.mark.engine, pytest.mark.alone]
 _AT_ONCE = 16
 _CLIENTS = 64  # most of them wait for the engine, so that it has work for long enough to leave in its middle
-_ROUNDS = 5  # at most: a virtual machine may stand still for seconds, with us or the engine on it
+_ROUNDS = 5  # at most: on few cores a process may stand still for seconds while the engine works
 _TOKENS_EACH = 1800
 _GONE_WITHIN_S = 2.0
 
