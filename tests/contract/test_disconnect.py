@@ -88,12 +88,11 @@ async def asked_and_left(gateway: Gateway, engine: TinyEngine, *, stream: bool) 
     before = await gauge(gateway, engine, WRITTEN)
     clients = [asyncio.create_task(ask(gateway, engine, stream=stream)) for _ in range(_CLIENTS)]
     await begun(gateway, engine, clients)
-    for client in clients:
-        client.cancel()
+    leaving = [client for client in clients if client.cancel()]
     idle_after_s = await seconds_until_idle(gateway, engine)
-    ends = await asyncio.gather(*clients, return_exceptions=True)
-    left = sum(isinstance(end, asyncio.CancelledError) for end in ends)
-    return Round(left, idle_after_s, await gauge(gateway, engine, WRITTEN) - before)
+    ends = await asyncio.gather(*leaving, return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError] * len(leaving)
+    return Round(len(leaving), idle_after_s, await gauge(gateway, engine, WRITTEN) - before)
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["in mid-stream", "in mid-JSON"])
