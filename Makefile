@@ -55,8 +55,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-load
 
 TWO_AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 
-# What watches no clock runs beside each other; the other tests have the machine for themselves. What times a real engine,
-# which takes every core that it gets, comes last and alone.
+# What watches no clock runs beside each other; the other tests have the machine for themselves.
 CALM := $(addprefix tests/,memloop trainer benchmarks dialogues examples observability)
 
 test: ## all checks and all tests, the real engine and real verl included
@@ -69,8 +68,7 @@ test-calm: $(READY) lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not slow" $(CALM)
 
 test-workspace: $(READY) $(SGLANG)
-	$(PYTEST) -m "not slow and not alone" $(CALM:%=--ignore=%)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m alone tests/contract
+	$(PYTEST) -m "not slow" $(CALM:%=--ignore=%)
 
 check: $(READY) $(SGLANG) lint test-fast ## ruff, pyright strict, import contracts, deptry, the fast tests
 

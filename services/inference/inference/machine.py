@@ -1,10 +1,12 @@
-"""What this machine offers an engine: a GPU, and which engines are installed."""
+"""What this machine offers an engine: a GPU, cores, and which engines are installed."""
 
 import importlib.util
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+import joblib  # pyright: ignore[reportMissingTypeStubs]
 
 EngineName: TypeAlias = Literal["vllm", "sglang", "vllm-cpu"]
 ENGINES: tuple[EngineName, ...] = ("vllm", "sglang", "vllm-cpu")
@@ -13,10 +15,14 @@ _GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """``installed`` are the engines of the Python that will run them."""
+    """``installed`` are the engines of the Python that will run them.
+
+    ``cores`` are physical ones that this process may use, a container's limit included.
+    """
 
     has_gpu: bool
     installed: frozenset[EngineName]
+    cores: int = 1
 
     @classmethod
     def look(cls) -> "Machine":
@@ -24,6 +30,7 @@ class Machine:
         return cls(
             has_gpu=any(Path(file).exists() for file in _GPU_FILES),
             installed=frozenset(name for name in ENGINES if _is_installed(name)),
+            cores=joblib.cpu_count(only_physical_cores=True),
         )
 
 

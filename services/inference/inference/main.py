@@ -110,7 +110,7 @@ async def serve(launch: Launch) -> int:
     engine = await ChildProcess.start(
         launch.command.argv,
         on_line=engine_log.info,
-        environment={**os.environ, **launch.command.environment},
+        environment=launch.command.environment_within(os.environ),
         grace_s=launch.settings.serve_stop_timeout_s,
     )
     http = asyncio.create_task(launch.server.serve())

@@ -30,6 +30,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         served_name=settings.serve_name or (settings.model if settings.model in cards else Path(model).name),
         host=settings.engine_host,
         port=settings.engine_port,
+        cores=machine.cores,
         profile=settings.profile or card.profile,
         api_key=settings.engine_api_key.get_secret_value() if settings.engine_api_key else None,
         max_model_len=settings.serve_max_model_len or card.max_model_len,

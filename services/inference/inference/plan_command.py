@@ -65,7 +65,7 @@ def _machine(settings: LauncherSettings, gpu_gib: float | None) -> Machine:
 def _what(settings: LauncherSettings, plan: EnginePlan, profile: Profile) -> Iterator[str]:
     command = BUILDERS[plan.engine](plan)
     key = {name: "***" for name, value in command.environment.items() if value == plan.api_key}
-    environment = {**command.environment, **key}
+    environment = {**command.defaults, **command.environment, **key}
     yield f"model     {settings.model} on {plan.engine}, profile {profile.ref}"
     yield f"command   {command.shown()}"
     yield "with      " + " ".join(f"{name}={value}" for name, value in sorted(environment.items()))

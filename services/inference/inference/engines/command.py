@@ -12,11 +12,19 @@ _ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, never bound
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command line and the environment that it needs on top of the launcher's own. ``argv`` may hold a key."""
+    """A command line and its environment: ``environment`` overrides the launcher's own, ``defaults`` yield to it.
+
+    ``argv`` may hold a key.
+    """
 
     argv: Flags
     environment: Mapping[str, str]
     secrets: frozenset[str] = frozenset()
+    defaults: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def environment_within(self, own: Mapping[str, str]) -> dict[str, str]:
+        """All that the engine's process gets, where the launcher itself has ``own``."""
+        return {**self.defaults, **own, **self.environment}
 
     def shown(self) -> str:
         """The command line as a shell takes it, its secrets replaced."""
@@ -49,7 +57,8 @@ class EnginePlan:
     """One engine serving one model: every contradiction is already resolved.
 
     ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1),
-    ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes. None leaves a choice to the engine.
+    ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes, ``cores`` are the machine's. None
+    leaves a choice to the engine.
     """
 
     engine: EngineName
@@ -59,6 +68,7 @@ class EnginePlan:
     host: str
     port: int
     profile: str
+    cores: int = 1
     local: bool = True
     api_key: str | None = field(default=None, repr=False)
     max_model_len: int | None = None

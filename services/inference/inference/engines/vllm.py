@@ -23,10 +23,16 @@ def vllm_command(plan: EnginePlan) -> Command:
 
 
 def vllm_cpu_command(plan: EnginePlan) -> Command:
-    """The command for the CPU build, which needs to be told the size of its cache and compiles for a minute if let."""
-    return vllm_command(
+    """The command for the CPU build, which needs to be told the size of its cache and compiles for a minute if let.
+
+    The model runs in the scheduler's process, for the reasons in docs/decisions/0045-one-process-computes.md: the
+    variable is the one by which vLLM's CPU platform decides.
+    """
+    command = vllm_command(
         replace(plan, kv_cache_memory_bytes=plan.kv_cache_memory_bytes or _CPU_KV_CACHE_BYTES, enforce_eager=True)
     )
+    threads = max(1, plan.cores - 1)  # a core is left for HTTP and the other services
+    return replace(command, defaults={"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": str(threads)})
 
 
 def _model(plan: EnginePlan) -> Flags:
