@@ -1,6 +1,7 @@
 """An engine that answers every chat completion with the same text after a fixed time, in a process of its own.
 
-A request with ``"stream": true`` gets the text as ``STREAM_EVENTS`` events, each its own write, a fixed gap apart.
+A request with ``"stream": true`` gets the text as ``STREAM_EVENTS`` events, each its own write: one right after the
+other, or ``PACE_S`` apart at least if the words ``TAKE_YOUR_TIME`` are anywhere in the request.
 """
 
 import asyncio
@@ -16,7 +17,8 @@ from aiohttp import web
 
 REPLY = "The harbour master keeps the key of the north gate. " * 8
 STREAM_EVENTS = 20
-STREAM_GAP_S = 0.001
+TAKE_YOUR_TIME = "Take your time."
+PACE_S = 0.001
 _START_S = 30.0
 
 
@@ -60,11 +62,13 @@ def _serve(port: int, latency_s: float) -> None:
         await asyncio.sleep(latency_s)
         if not _wants_stream(asked):
             return web.Response(body=body, content_type="application/json")
+        paced = TAKE_YOUR_TIME.encode() in asked
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for event in events:
             await response.write(event)
-            await asyncio.sleep(STREAM_GAP_S)
+            if paced:
+                await asyncio.sleep(PACE_S)
         return response
 
     async def models(request: web.Request) -> web.Response:

@@ -10,6 +10,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.gateway.results import DIRECT, LITELLM, OFF, ON, PLAIN, Row
+from benchmarks.gateway.workload import Kind
 
 _NAMES = {
     DIRECT: "engine, direct",
@@ -18,6 +19,7 @@ _NAMES = {
     ON: "gateway, memory on",
     LITELLM: "LiteLLM",
 }
+_COSTS: dict[Kind, str] = {"json": "JSON", "stream": "stream", "stream_paced": "paced stream"}
 _CPU = {PLAIN: "plain", OFF: "gateway", ON: "gateway", LITELLM: "litellm"}
 
 
@@ -26,18 +28,17 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     mpl.rcParams["svg.fonttype"] = "none"
     mpl.rcParams["svg.hashsalt"] = "memloop"
-    figure = Figure(figsize=(11, 3.4), layout="constrained")
-    axes = figure.subplots(1, 3)
+    figure = Figure(figsize=(14, 3.4), layout="constrained")
+    axes = figure.subplots(1, 1 + len(_COSTS))
     for target, name in _NAMES.items():
-        json = [row for row in rows if row.target == target and row.kind == "json"]
-        streams = [row for row in rows if row.target == target and row.kind == "stream"]
-        if not json:
+        found = {kind: [row for row in rows if row.target == target and row.kind == kind] for kind in _COSTS}
+        if not (json := found["json"]):
             continue
         axes[0].plot([row.concurrency for row in json], [row.per_second for row in json], marker="o", label=name)
-        for axis, found in ((axes[1], json), (axes[2], streams)) if target in _CPU else ():
-            costs = [row.cpu_ms[_CPU[target]] for row in found]
-            axis.plot([row.concurrency for row in found], costs, marker="o", label=name)
-    titles = ("JSON: requests per second", "JSON: CPU ms per request", "stream: CPU ms per request")
+        for axis, kind in zip(axes[1:], _COSTS, strict=True) if target in _CPU else ():
+            costs = [row.cpu_ms[_CPU[target]] for row in found[kind]]
+            axis.plot([row.concurrency for row in found[kind]], costs, marker="o", label=name)
+    titles = ("JSON: requests per second", *(f"{name}: CPU ms per request" for name in _COSTS.values()))
     for axis, title in zip(axes, titles, strict=True):
         axis.set(title=title, xscale="log", yscale="log", xlabel="concurrency", xticks=[1, 4, 16, 64])
         axis.set_xticklabels(["1", "4", "16", "64"])

@@ -1,4 +1,4 @@
-"""What is asked: short chats, streamed or not, with memory or without, and bodies of 100K tokens."""
+"""What is asked: short chats, whole or streamed (at once or paced), with memory or without; bodies of 100K tokens."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,10 +7,12 @@ from typing import Literal, TypeAlias
 import orjson
 
 from benchmarks.gateway.load import post
+from benchmarks.mock_engine import TAKE_YOUR_TIME
 from memloop.clients import StoreClient
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
 
-Kind: TypeAlias = Literal["json", "stream", "json_100k"]
+Kind: TypeAlias = Literal["json", "stream", "stream_paced", "json_100k"]
+STREAMS: tuple[Kind, ...] = ("stream", "stream_paced")
 
 TENANT = "local"
 API_KEY = f"sk-{hashlib.sha256(b'memloop benchmark').hexdigest()}"
@@ -33,7 +35,7 @@ class Level:
 
 LEVELS = (
     *(Level("json", c, n) for c, n in ((1, 200), (4, 400), (16, 600), (32, 800), (64, 800))),
-    *(Level("stream", c, n) for c, n in ((1, 100), (4, 300), (16, 400), (32, 400), (64, 400))),
+    *(Level(kind, c, n) for kind in STREAMS for c, n in ((1, 100), (4, 300), (16, 400), (32, 400), (64, 400))),
     *(Level("json_100k", c, n) for c, n in ((1, 30), (4, 60))),
 )
 
@@ -45,6 +47,7 @@ def requests(level: Level, *, memory: bool) -> list[bytes]:
 
 def _request(kind: Kind, number: int, *, memory: bool) -> bytes:
     question = f"Question {number}: who keeps the key of the {_PLACES[number % len(_PLACES)]}?"
+    question += f" {TAKE_YOUR_TIME}" if kind == "stream_paced" else ""
     context = (_PROSE * (1 + _LONG_CHARS // len(_PROSE)))[:_LONG_CHARS] if kind == "json_100k" else _PROSE
     body: dict[str, object] = {
         "model": "mock",
@@ -53,7 +56,7 @@ def _request(kind: Kind, number: int, *, memory: bool) -> bytes:
     }
     if memory:
         body["memory"] = {"user_id": f"user-{number % USERS}"}
-    if kind == "stream":
+    if kind in STREAMS:
         body["stream_options"] = {"include_usage": True}
         body["stream"] = True
     return post("/v1/chat/completions", orjson.dumps(body), key=API_KEY)
