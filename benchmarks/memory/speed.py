@@ -18,7 +18,7 @@ from benchmarks.memory.floor import Floor
 from benchmarks.memory.loading import load
 from benchmarks.memory.peers import Asked, Mem0, Ours, mem0
 from benchmarks.mock_engine import mock_engine
-from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
+from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 
 SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
 ROUNDS = 5
@@ -98,7 +98,7 @@ class Clock:
 async def run(sizes: Sequence[str], *, budget_s: float) -> Speed:
     """Measure. mem0 is left out of a size for whose loading the budget has no time."""
     clock = Clock(budget_s)
-    encoder = SentenceEncoder(DEFAULT_MODEL, threads=1, batch=32)
+    encoder = SentenceEncoder(DEFAULT_MODEL, threads=usable_threads(), batch=32)
     with tempfile.TemporaryDirectory(prefix="memloop-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         with clock.timed("embed"):

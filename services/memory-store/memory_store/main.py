@@ -30,7 +30,7 @@ from memory_store.redis_link import RedisLink, connect
 from memory_store.retrieval import Retrieval
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker
 from memory_store.routes import Capabilities, store_routes
-from memory_store.sentence_encoder import SentenceEncoder
+from memory_store.sentence_encoder import SentenceEncoder, usable_threads
 from memory_store.settings import Settings
 from memory_store.sparse import Bm25
 from memory_store.transfer import Transfer
@@ -183,7 +183,7 @@ def _embedder(settings: Settings, metrics: Metrics, model: str) -> BatchingEmbed
     def load() -> SentenceEncoder:
         return SentenceEncoder(
             model,
-            threads=settings.embedding_threads,
+            threads=settings.embedding_threads or usable_threads(),
             batch=settings.embedding_batch,
             precision=settings.embedding_precision,
         )

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
+import joblib  # pyright: ignore[reportMissingTypeStubs]
+
 from memory_store.compiled_model import Features, Forward, compiled
 from memory_store.embedder import Vector
 
@@ -30,6 +32,15 @@ def model_source(model: str) -> str:
     if spec is None or spec.origin is None:
         return model
     return str(Path(spec.origin).parent / "model")
+
+
+_MOST_THREADS = 4
+"""One process's loop brings no more texts than these embed."""
+
+
+def usable_threads() -> int:
+    """A thread for each physical core that this process may use, a container's limit counted; four at most."""
+    return min(_MOST_THREADS, joblib.cpu_count(only_physical_cores=True))
 
 
 class SentenceEncoder:

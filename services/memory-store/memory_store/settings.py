@@ -44,7 +44,8 @@ class Settings(ServiceSettings):
     edge_flush_s: float = Field(default=15.0, gt=0)
     """The most that a power cut can take; a killed process loses nothing."""
     embedding_model: str = DEFAULT_MODEL
-    embedding_threads: int = Field(default=1, ge=1)
+    embedding_threads: Annotated[int | None, _Unset] = Field(default=None, ge=1)
+    """Unset: a thread for each core that this process may use, four at most."""
     embedding_batch: int = Field(default=32, ge=1)
     embedding_precision: Precision = "auto"
     embedding_cache: int = Field(default=4096, ge=0)
