@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, TypeAlias
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import AwareDatetime, Field
 
+from memloop.service.direct_route import DirectRoute
 from memloop.wire.errors import InvalidRequest, Unauthenticated
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
@@ -73,6 +74,7 @@ class ItemsQuery(Namespace):
 def store_routes(parts: Capabilities, *, key: str | None) -> APIRouter:
     """All routes of the store."""
     router = APIRouter(prefix="/v1", dependencies=[Depends(_guard(key))])
+    router.include_router(_hot_routes(parts))
     router.include_router(_item_routes(parts))
     router.include_router(_owned_routes(parts.items, parts.recovery))
     router.include_router(_buffer_routes(parts))
@@ -81,8 +83,8 @@ def store_routes(parts: Capabilities, *, key: str | None) -> APIRouter:
     return router
 
 
-def _item_routes(parts: Capabilities) -> APIRouter:
-    router = APIRouter(tags=["items"])
+def _hot_routes(parts: Capabilities) -> APIRouter:
+    router = APIRouter(tags=["items"], route_class=DirectRoute)
 
     @router.post("/items")
     async def add(request: StoreAdd) -> StoreAddResult:
@@ -97,6 +99,13 @@ def _item_routes(parts: Capabilities) -> APIRouter:
         async with parts.gate.shared():
             return await parts.retrieval.search(request)
 
+    _ = add, add_batch, search
+    return router
+
+
+def _item_routes(parts: Capabilities) -> APIRouter:
+    router = APIRouter(tags=["items"])
+
     @router.get("/items")
     async def page(query: Annotated[ItemsQuery, Query()]) -> ItemPage:
         view = View(latest_only=query.latest_only, include_raw=query.include_raw, as_of=query.as_of)
@@ -110,7 +119,7 @@ def _item_routes(parts: Capabilities) -> APIRouter:
     async def entities(scope: Annotated[Scope, Query()]) -> Entities:
         return await parts.listings.entities(scope)
 
-    _ = add, add_batch, search, page, listing, entities
+    _ = page, listing, entities
     return router
 
 
@@ -192,13 +201,13 @@ def _buffer_routes(parts: Capabilities) -> APIRouter:
     return router
 
 
-def _guard(key: str | None) -> Callable[[str], Awaitable[None]]:
+def _guard(key: str | None) -> Callable[[Request], Awaitable[None]]:
     """Checks the bearer key, in constant time; with no key configured everybody on this machine may ask."""
 
-    async def check(authorization: Annotated[str, Header()] = "") -> None:
+    async def check(request: Request) -> None:
         if key is None:
             return
-        scheme, _, given = authorization.partition(" ")
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
         fits = secrets.compare_digest(given.strip().encode(), key.encode())
         if scheme.lower() != "bearer" or not fits:
             raise Unauthenticated("the store's key is missing or wrong")

@@ -12,7 +12,6 @@ from gateway.bodies import JsonBody, read_json, validated
 from gateway.chat_memory import ChatTurn, begin_turn
 from gateway.deadline import deadline_s, within
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
-from gateway.direct_route import DirectRoute
 from gateway.disconnect import ClientGone, StopWhenGone
 from gateway.document import body_of, streams
 from gateway.engine_calls import EngineCall, Relay
@@ -28,6 +27,7 @@ from gateway.relay import relay, relay_chat
 from gateway.services import Services
 from gateway.sse import error_event
 from memloop.clients import RawResponse
+from memloop.service.direct_route import DirectRoute
 from memloop.wire.chat import ChatRequest, Json
 from memloop.wire.errors import EngineError, MemloopError
 

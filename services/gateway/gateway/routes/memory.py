@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from gateway.bodies import read_ours
@@ -14,6 +14,7 @@ from gateway.memory_calls import check_has_text, erase_everywhere, search, write
 from gateway.principal import Principal
 from gateway.services import Services
 from gateway.transfer import exported, imported
+from memloop.service.direct_route import DirectRoute, json_response
 from memloop.wire.base import Wire
 from memloop.wire.memory import (
     BatchResult,
@@ -45,6 +46,8 @@ OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"])
+hot = APIRouter(route_class=DirectRoute)
+"""What agents ask for all the time."""
 _READ, _WRITE = needs("memory:read"), needs("memory:write")
 
 
@@ -87,7 +90,7 @@ class MemoryDeleted(Wire):
     deleted: bool = True
 
 
-@router.post(
+@hot.post(
     "/add",
     response_model=MemoryEvent | Accepted,
     status_code=202,
@@ -114,12 +117,12 @@ async def added(add: MemoryAdd, services: Services, principal: Principal, *, eve
     """The answer to an add, once it is queued or, if it was asked to wait, done."""
     event = await write(add, services, principal, event_id=event_id)
     if event is None:
-        return _json(Accepted(event_id=event_id), 202)
+        return json_response(Accepted(event_id=event_id), status=202)
     told = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
-    return _json(told, 200 if event.status in _ENDED else 202)
+    return json_response(told, status=200 if event.status in _ENDED else 202)
 
 
-@router.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
+@hot.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
 async def add_batch(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> BatchResult:
@@ -133,7 +136,7 @@ async def add_batch(
     return await write_batch(batch, services, principal)
 
 
-@router.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
+@hot.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
 async def search_memory(
     request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> SearchResult:
@@ -142,6 +145,9 @@ async def search_memory(
     await allowance.admit()
     namespace = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
     return await search(StoreSearch(namespace=namespace, **asked.model_dump(exclude=_NAME_FIELDS)), services)
+
+
+router.include_router(hot)
 
 
 @router.get("/events", dependencies=[_READ])
@@ -185,7 +191,7 @@ async def flush_buffers(
 
     async def queue(attempt: Attempt) -> Response:
         await allowance.admit()
-        return _json(await flushed(flush, services, principal, attempt), 202)
+        return json_response(await flushed(flush, services, principal, attempt), status=202)
 
     return await services.idempotency.once(request, principal.tenant, queue, subject=subject_of_user(flush.user_id))
 
@@ -307,7 +313,3 @@ async def get_history(item_id: str, services: ServicesDep, principal: PrincipalD
 
 def _version(if_match: str) -> int | None:
     return None if if_match == "*" else int(if_match.removeprefix("W/").strip('"'))
-
-
-def _json(model: Wire, status: int) -> Response:
-    return JSONResponse(model.model_dump(mode="json"), status_code=status)

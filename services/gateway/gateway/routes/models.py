@@ -8,7 +8,6 @@ from gateway.allowance import Allowance
 from gateway.answers import objects_in, parsed_object
 from gateway.bodies import read_json
 from gateway.deps import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
-from gateway.direct_route import DirectRoute
 from gateway.document import engines_body, streams
 from gateway.engine_calls import EngineCall
 from gateway.event_stream import Outlet
@@ -17,6 +16,7 @@ from gateway.relay import relay
 from gateway.services import Services
 from gateway.upstream import soon
 from memloop.clients import RawResponse
+from memloop.service.direct_route import DirectRoute
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound, NotSupported
 

@@ -5,9 +5,12 @@ from typing import Annotated
 
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.testclient import TestClient
 
-from gateway.direct_route import DirectRoute
+from memloop.service.direct_route import DirectRoute
+from memloop.service.errors import handle
 
 
 def app_of(router: APIRouter) -> FastAPI:
@@ -73,6 +76,53 @@ def test_a_failure_reaches_who_holds_and_who_handles() -> None:
     assert endpoint
 
 
+class Order(BaseModel):
+    thing: str
+    count: int = 1
+
+
+def shop() -> TestClient:
+    router = APIRouter(route_class=DirectRoute)
+
+    @router.post("/orders")
+    async def order(asked: Order) -> Order:
+        return asked.model_copy(update={"count": asked.count + 1})
+
+    assert order
+    app = app_of(router)
+    app.add_exception_handler(Exception, handle)
+    app.add_exception_handler(RequestValidationError, handle)
+    return TestClient(app, raise_server_exceptions=False)
+
+
+def test_a_model_is_read_from_the_body_and_written_as_the_answer() -> None:
+    client = shop()
+    answer = client.post("/orders", content=b'{"thing": "tent", "count": 2}')
+    assert (answer.status_code, answer.json()) == (200, {"thing": "tent", "count": 3})
+    assert answer.headers["content-type"] == "application/json"
+    [operation] = client.get("/openapi.json").json()["paths"]["/orders"].values()
+    assert "requestBody" in operation
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        (b"{", 400, {"code": "invalid_json", "param": None}),
+        (b"", 400, {"code": "invalid_json", "param": None}),
+        (b"{}", 422, {"code": "validation_error", "param": "thing"}),
+        (b'{"thing": "tent", "count": "many"}', 422, {"code": "validation_error", "param": "count"}),
+        (b"[]", 422, {"code": "validation_error", "param": None}),
+    ],
+    ids=["broken", "empty", "field missing", "field of a wrong type", "no object"],
+)
+def test_a_body_that_is_no_such_model_is_refused_as_elsewhere(
+    body: bytes, status: int, told: dict[str, object]
+) -> None:
+    answer = shop().post("/orders", content=body)
+    error = answer.json()["error"]
+    assert (answer.status_code, {name: error[name] for name in told}) == (status, told)
+
+
 async def nested(request: Request, other: Annotated[int, Depends(lambda: 1)]) -> None:
     del request, other
 
@@ -85,6 +135,10 @@ async def without(word: str = "") -> Response:
     return Response(word)
 
 
+async def both(request: Request, asked: Order) -> Response:
+    return Response(f"{request.method} {asked}")
+
+
 async def plain(request: Request) -> Response:
     return Response(request.method)
 
@@ -95,8 +149,8 @@ async def one(request: Request, word: str) -> Response:
 
 @pytest.mark.parametrize(
     ("path", "endpoint", "needed"),
-    [("/x", plain, nested), ("/x", plain, asking), ("/x", without, None), ("/x/{word}", one, None)],
-    ids=["nested dependency", "dependency with a parameter", "no request", "path parameter"],
+    [("/x", plain, nested), ("/x", plain, asking), ("/x", without, None), ("/x/{word}", one, None), ("/x", both, None)],
+    ids=["nested dependency", "dependency with a parameter", "no request", "path parameter", "request and body"],
 )
 def test_what_a_direct_route_cannot_do_is_refused_when_it_is_declared(
     path: str, endpoint: object, needed: object

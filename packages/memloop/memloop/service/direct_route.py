@@ -1,0 +1,107 @@
+"""A route on the hot path: FastAPI reads and describes it, and has no part in running it.
+
+FastAPI's resolver, its three exit stacks and its wrappers around every message that is sent serve what such a route
+does not use: parameters in the path, the query and the headers. What the route declares stays the one truth: the same
+dependencies and the same body are documented and run. The numbers: docs/decisions/0012-direct-routes.md.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
+from starlette.types import Receive, Scope, Send
+
+
+class DirectRoute(APIRoute):
+    """A route whose dependencies ask for the request alone, and whose endpoint asks for them and for the request or
+    for the model that the body is.
+
+    The endpoint returns a Response, or a model that is one; dependencies that yield are held until its last byte.
+    Raises TypeError when a route is declared that asks for anything else.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        asked = self.dependant
+        if _has_parameters(asked) or (asked.request_param_name is None) != (len(asked.body_params) == 1):
+            raise TypeError(f"{path}: a direct route's endpoint asks for dependencies, and the request or one model")
+        self._needs = [_need(needed) for needed in asked.dependencies]
+        self._body = _Body.of(asked) if asked.body_params else None
+        self.app = self._run
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        values: dict[str, object] = {}
+        async with AsyncExitStack() as held:
+            for need in self._needs:
+                value = await need.get(request, held)
+                if need.name is not None:
+                    values[need.name] = value
+            if self._body is not None:
+                values[self._body.name] = self._body.model_in(await request.body())
+            elif self.dependant.request_param_name is not None:
+                values[self.dependant.request_param_name] = request
+            answer: Response | BaseModel = await self.endpoint(**values)
+            response = answer if isinstance(answer, Response) else json_response(answer)
+            await response(scope, receive, send)
+
+
+def json_response(model: BaseModel, *, status: int = 200) -> Response:
+    """The model as a JSON answer, written in one step."""
+    return Response(model.model_dump_json(), status_code=status, media_type="application/json")
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """The endpoint's name for the body, and what it is."""
+
+    name: str
+    model: type[BaseModel]
+
+    @classmethod
+    def of(cls, asked: Dependant) -> "_Body":
+        [field] = asked.body_params
+        return cls(field.name, cast("type[BaseModel]", field.field_info.annotation))
+
+    def model_in(self, raw: bytes) -> BaseModel:
+        """Raises what FastAPI raises for a body that is none."""
+        try:
+            return self.model.model_validate_json(raw)
+        except ValidationError as error:
+            faults = error.errors(include_url=False, include_input=False, include_context=False)
+            raise RequestValidationError([{**fault, "loc": ("body", *fault["loc"])} for fault in faults]) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """One dependency, and the endpoint's name for it, if it wants the value."""
+
+    name: str | None
+    call: Callable[[Request], Awaitable[object]] | None
+    hold: Callable[[Request], AbstractAsyncContextManager[object]] | None
+
+    async def get(self, request: Request, held: AsyncExitStack) -> object:
+        """Its value."""
+        if self.hold is not None:
+            return await held.enter_async_context(self.hold(request))
+        return await self.call(request) if self.call is not None else None
+
+
+def _need(needed: Dependant) -> _Need:
+    call = cast(Callable[..., Any], needed.call)
+    if needed.dependencies or needed.body_params or _has_parameters(needed) or needed.request_param_name is None:
+        raise TypeError(f"{call}: a dependency of a direct route asks for the request alone")
+    if inspect.isasyncgenfunction(call):
+        return _Need(needed.name, None, asynccontextmanager(call))
+    return _Need(needed.name, call, None)
+
+
+def _has_parameters(needed: Dependant) -> bool:
+    return any((needed.path_params, needed.query_params, needed.header_params, needed.cookie_params))
