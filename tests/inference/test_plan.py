@@ -48,6 +48,11 @@ def test_an_engine_is_told_the_machines_cores(checkpoint: Path) -> None:
     assert plan_of(LauncherSettings(model=str(checkpoint), profile="tiny"), machine).cores == 6
 
 
+def test_a_machine_has_the_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert Machine.look().cores == 1
+
+
 def test_a_hub_id_needs_no_row() -> None:
     plan = plan_of(LauncherSettings(model="Qwen/Qwen3-8B"), GPU)
     assert (plan.model, plan.local, plan.served_name) == ("Qwen/Qwen3-8B", False, "Qwen3-8B")

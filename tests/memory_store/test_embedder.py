@@ -13,7 +13,7 @@ from memloop.service import new_registry
 from memloop.wire.errors import DependencyError, Unavailable
 from memory_store.embedder import BatchingEmbedder, Encoder, Vector
 from memory_store.metrics import Metrics
-from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
+from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 from tests.fakes.embedder import HashingEncoder
 
 
@@ -179,3 +179,11 @@ def test_half_the_precision_turns_the_vectors_by_next_to_nothing(monkeypatch: py
 
 def _dot(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize(("allowed", "threads"), [("1", range(1, 2)), ("64", range(1, 5))], ids=["one core", "many"])
+def test_a_thread_a_core_that_the_process_may_use_and_four_at_most(
+    monkeypatch: pytest.MonkeyPatch, allowed: str, threads: range
+) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", allowed)  # joblib's own limit, beside the machine's and the container's
+    assert usable_threads() in threads
