@@ -148,7 +148,7 @@ bench-longread: $(READY) ## what long reading costs beside its engine, peak memo
 	$(BIN)/python -m benchmarks.long_read --budget $(or $(BUDGET_S),600)
 
 .PHONY: bench-longread-full
-bench-longread-full: $(READY) ## the same on the tiny model's vLLM, and 3.5 million tokens read by it (half an hour)
+bench-longread-full: $(READY) ## the same on the tiny model's vLLM, and 3.5 million tokens read by it (a quarter of an hour)
 	$(BIN)/python -m benchmarks.long_read --budget $(or $(BUDGET_S),600) --real --full
 
 .PHONY: bench-inference
