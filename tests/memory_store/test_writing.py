@@ -228,7 +228,7 @@ _BAD_BODIES: dict[str, tuple[bytes, int]] = {
     "unknown field": (_HEAD + b',"surprise":1}', 422),
     "NaN": (_HEAD + b',"metadata":{"a":NaN}}', 422),
     "huge number": (_HEAD + b',"metadata":{"a":1' + b"0" * 40 + b"}}", 422),
-    "deep metadata": (_HEAD + b',"metadata":' + b'{"a":' * 300 + b"1" + b"}" * 301, 400),
+    "deep metadata": (_HEAD + b',"metadata":' + b'{"a":' * 300 + b"1" + b"}" * 301, 422),
 }
 
 
