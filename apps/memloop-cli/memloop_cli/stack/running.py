@@ -88,8 +88,11 @@ class RunningStack:
             async with asyncio.TaskGroup() as group:
                 for part in started:
                     group.create_task(self._until_ready(part))
-        except* CliError as failures:
-            raise failures.exceptions[0] from None
+        except ExceptionGroup as failures:  # in an except*, early Pythons 3.11 wrap what is raised once more
+            told = failures.subgroup(CliError)
+            if told is None:
+                raise
+            raise told.exceptions[0] from None
 
     async def _until_ready(self, part: _Started) -> None:
         began = time.monotonic()
