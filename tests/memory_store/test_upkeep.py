@@ -43,18 +43,30 @@ class FailingEncoder(HashingEncoder):
         return super().encode(texts)
 
 
+class SlowlyClosed(BatchingEmbedder):
+    """Takes its time to let its encoder go."""
+
+    async def close(self) -> None:
+        await asyncio.sleep(0.1)
+        await super().close()
+
+
 @asynccontextmanager
 async def store_on(
-    vectors: LiveCollection, settings: Settings, *, other: HashingEncoder | None = None
+    vectors: LiveCollection,
+    settings: Settings,
+    *,
+    other: HashingEncoder | None = None,
+    made: type[BatchingEmbedder] = BatchingEmbedder,
 ) -> AsyncGenerator[StoreApi]:
-    """A store whose other models are all ``other``."""
+    """A store whose other models are all ``other``, each in an embedder ``made`` for it."""
     registry = new_registry()
     metrics = Metrics(registry)
     first = HashingEncoder(dimension=64 if settings.embedding_model == MODEL else _WIDE)
 
     def embedder_for(model: str) -> BatchingEmbedder:
         del model
-        return BatchingEmbedder(lambda: other or HashingEncoder(dimension=_WIDE), metrics=metrics)
+        return made(lambda: other or HashingEncoder(dimension=_WIDE), metrics=metrics)
 
     adapters = Adapters(
         vectors, BatchingEmbedder(lambda: first, metrics=metrics), connect(settings.redis_url), embedder_for
@@ -129,6 +141,31 @@ async def test_a_run_that_failed_goes_on_where_it_was(vectors: LiveCollection, s
         texts = [item.memory for item in (await store.page(limit=500)).items]
         assert sorted(texts) == sorted(["changed since", *(f"value {number}" for number in range(2, 200))])
         assert sum(encoder.batches[done_before:]) < 200
+
+
+async def test_a_run_that_is_told_as_failed_is_counted_once_and_can_be_begun_anew_at_once(
+    vectors: LiveCollection, settings: Settings
+) -> None:
+    encoder = FailingEncoder(dimension=_WIDE)
+    async with store_on(vectors, settings, other=encoder, made=SlowlyClosed) as store:
+        for number in range(200):
+            await store.add(f"Key {number}", f"value {number}")
+        assert (await reembedded(store))["status"] == "failed"
+        encoder.still = True
+
+        assert (await reembedded(store))["status"] == "completed"
+
+        told = (await store.http.get("/metrics")).text
+        assert 'memory_store_copies_total{kind="reembed",status="failed"} 1.0' in told
+        assert 'memory_store_copies_total{kind="reembed",status="completed"} 1.0' in told
+
+
+async def test_of_two_runs_begun_together_one_is_refused(vectors: LiveCollection, settings: Settings) -> None:
+    async with store_on(vectors, settings) as store:
+        await store.add("City", "Rome")
+        begun = [store.http.post("/v1/admin/reembed", json={"model": "wide"}) for _ in range(2)]
+
+        assert sorted(answer.status_code for answer in await asyncio.gather(*begun)) == [202, 409]
 
 
 async def test_what_was_erased_after_a_failed_run_does_not_come_back(

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -92,10 +93,11 @@ class Upkeep:
             await self._drop_all(name for name in await self._others() if family(name) == family(old))
             target = await self._live.collections.open(spec, successor(old))
             progress = self._start("flush", target.name)
-            await self._copied(target, spec, progress, _as_they_are)
-            dropped = await self._others()
-            await self._drop_all(dropped)
-            redis = await self._rewrite_redis()
+            with self._told(progress):
+                await self._copied(target, spec, progress, _as_they_are)
+                dropped = await self._others()
+                await self._drop_all(dropped)
+                redis = await self._rewrite_redis()
             return Flushed(target.name, progress.done, tuple(dropped), redis)
 
     async def archive(self) -> Path:
@@ -114,7 +116,7 @@ class Upkeep:
         """
         if self._embedder_for is None:
             raise NotSupported("this store cannot load another embedding model")
-        if self._busy.locked():
+        if self._busy.locked() or (self.progress and self.progress.status == "running"):
             raise Conflict("another job runs; wait for its end", code="busy")
         if model == self._live.spec.model:
             raise Unprocessable(f"{model} is in service", param="model", code="model_in_service")
@@ -123,29 +125,32 @@ class Upkeep:
         return progress
 
     async def _reembed(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
-        async with self._busy:
-            try:
-                spec = CollectionSpec(model, await embedder.start())
-                target = await self._live.collections.open(spec, await self._newest_of(spec))
-                progress.target = target.name
+        try:
+            with self._told(progress):
+                async with self._busy:
+                    await self._embed_anew(model, embedder, progress)
+        except Exception:  # noqa: BLE001 - told as the end of the job, which whoever began it asks for
+            _log.exception("the memories could not be embedded anew")
 
-                async def embedded(points: Sequence[Point]) -> Sequence[Point]:
-                    texts = [from_payload(point.id, point.payload).embedded_text for point in points]
-                    vectors = await embedder.embed(texts)
-                    return [replace(point, dense=dense) for point, dense in zip(points, vectors, strict=True)]
+    async def _embed_anew(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
+        try:
+            spec = CollectionSpec(model, await embedder.start())
+            target = await self._live.collections.open(spec, await self._newest_of(spec))
+            progress.target = target.name
 
-                swapped = self._encoding.use
-                await self._copied(target, spec, progress, embedded, swapped=lambda: swapped(embedder))
-            except BaseException as error:
-                await asyncio.shield(embedder.close())
-                self._end(progress, "failed", error)
-                _log.exception("the memories could not be embedded anew")
-                if not isinstance(error, Exception):
-                    raise
-                return
-            before, self._embedder = self._embedder, embedder
-            if before:
-                await before.close()
+            async def embedded(points: Sequence[Point]) -> Sequence[Point]:
+                texts = [from_payload(point.id, point.payload).embedded_text for point in points]
+                vectors = await embedder.embed(texts)
+                return [replace(point, dense=dense) for point, dense in zip(points, vectors, strict=True)]
+
+            swapped = self._encoding.use
+            await self._copied(target, spec, progress, embedded, swapped=lambda: swapped(embedder))
+        except BaseException:
+            await asyncio.shield(embedder.close())
+            raise
+        before, self._embedder = self._embedder, embedder
+        if before:
+            await before.close()
 
     async def _copied(
         self,
@@ -159,11 +164,20 @@ class Upkeep:
         copy = Copy(self._live, self._gate, transform=transform, progress=progress)
         try:
             before = await copy.run(target, spec, swapped=swapped)
-        except BaseException as error:
+        except BaseException:
             await target.close()
-            self._end(progress, "failed", error)
             raise
         await before.close()
+
+    @contextmanager
+    def _told(self, progress: Progress) -> Generator[None]:
+        """The block's end as the job's. It is told when the next job may begin: nothing is awaited in between."""
+        try:
+            yield
+        except BaseException as error:
+            progress.error = f"{type(error).__name__}: {error}"
+            self._end(progress, "failed")
+            raise
         self._end(progress, "completed")
 
     def _start(self, kind: Literal["reembed", "flush"], target: str) -> Progress:
@@ -171,11 +185,8 @@ class Upkeep:
         self._metrics.watch_copy(self.progress)
         return self.progress
 
-    def _end(
-        self, progress: Progress, status: Literal["completed", "failed"], error: BaseException | None = None
-    ) -> None:
+    def _end(self, progress: Progress, status: Literal["completed", "failed"]) -> None:
         progress.status, progress.ended_at = status, self._clock()
-        progress.error = None if error is None else f"{type(error).__name__}: {error}"
         self._metrics.copies.labels(kind=progress.kind, status=status).inc()
 
     async def _newest_of(self, spec: CollectionSpec) -> str:
