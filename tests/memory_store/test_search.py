@@ -8,9 +8,9 @@ import pytest
 from pydantic import JsonValue
 
 from memloop.wire.memory import MemoryDraft, Namespace
-from memory_store.filters import Ids
+from memory_store.filters import Condition, Ids
 from memory_store.settings import Settings
-from memory_store.vectors.port import Hybrid, Ranked
+from memory_store.vectors.port import Query, Ranked
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import StoreApi, day
 from tests.memory_store.conftest import app_over, serving
@@ -21,9 +21,11 @@ class GoneWhenRanked(QdrantEdge):
 
     goes = ""
 
-    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
+    async def rank(
+        self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
+    ) -> Sequence[Sequence[Ranked]]:
         """Rank, then lose the point."""
-        found = await super().rank(queries)
+        found = await super().rank(queries, where=where, corpus=corpus, limit=limit)
         await self.delete(where=Ids((self.goes,)))
         return found
 

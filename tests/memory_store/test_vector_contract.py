@@ -4,7 +4,6 @@ when ``QDRANT_URL`` names one."""
 import os
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from memory_store.filters import (
     TimeRange,
 )
 from memory_store.sparse import Bm25
-from memory_store.vectors.port import NO_WORDS, Hybrid, Point, VectorStore
+from memory_store.vectors.port import NO_WORDS, Point, Query, VectorStore
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
@@ -200,81 +199,73 @@ async def test_a_condition_means_the_same_everywhere(vectors: VectorStore, name:
     assert await numbers(vectors, where) == expected
 
 
-def hybrid(query: Hybrid | None = None, **fields: object) -> Hybrid:
-    base = query or Hybrid(where=_EVERYTHING, corpus=_EVERYTHING, limit=10, depth=10)
-    return replace(base, **fields)  # pyright: ignore[reportArgumentType]
+_ABOUT_ONE = (1.0, 0.0, 0.0, 0.0)
 
 
-async def test_dense_search_ranks_by_cosine(vectors: VectorStore) -> None:
+async def ranked(
+    vectors: VectorStore, *queries: Query, where: Condition = _EVERYTHING, corpus: Condition = _EVERYTHING
+) -> list[list[str]]:
+    """The ids by each query."""
+    found = await vectors.rank(queries, where=where, corpus=corpus, limit=3)
+    return [[one.id for one in ranking] for ranking in found]
+
+
+async def test_the_nearest_come_by_cosine_with_their_payloads(vectors: VectorStore) -> None:
     await vectors.upsert([point(1, dense=(0, 1, 0, 0)), point(2, dense=(1, 0, 0, 0)), point(3, dense=(1, 1, 0, 0))])
 
-    found = await vectors.search(hybrid(dense=(1.0, 0.0, 0.0, 0.0)))
+    found = await vectors.nearest(_ABOUT_ONE, where=_EVERYTHING, limit=10)
 
     assert [one.payload["n"] for one in found] == [2, 3, 1]
     assert [one.score for one in found] == pytest.approx([1.0, 2**-0.5, 0.0], abs=1e-6)
 
 
-async def test_sparse_search_finds_only_shared_words_and_prefers_rare_ones(vectors: VectorStore) -> None:
+async def test_a_dense_vector_ranks_by_cosine(vectors: VectorStore) -> None:
+    await vectors.upsert([point(1, dense=(0, 1, 0, 0)), point(2, dense=(1, 0, 0, 0)), point(3, dense=(1, 1, 0, 0))])
+
+    [found] = await vectors.rank([_ABOUT_ONE], where=_EVERYTHING, corpus=_EVERYTHING, limit=10)
+
+    assert [one.id for one in found] == [_id(2), _id(3), _id(1)]
+    assert [one.score for one in found] == pytest.approx([1.0, 2**-0.5, 0.0], abs=1e-6)
+
+
+async def test_words_find_only_what_shares_them_and_prefer_rare_ones(vectors: VectorStore) -> None:
     await vectors.upsert([point(1, "blue boat"), point(2, "blue harbour"), point(3, "blue sky"), point(4, "red roof")])
 
-    found = await vectors.search(hybrid(sparse=_BM25.query("the blue harbours")))
+    [found] = await ranked(vectors, _BM25.query("the blue harbours"))
 
-    assert found[0].payload["n"] == 2
-    assert sorted(str(one.payload["n"]) for one in found) == ["1", "2", "3"]
+    assert found[0] == _id(2)
+    assert sorted(found) == [_id(1), _id(2), _id(3)]
 
 
 async def test_words_are_rare_or_common_within_the_corpus_only(vectors: VectorStore) -> None:
     mine, theirs = Equals("tenant", "a"), Equals("tenant", "b")
     await vectors.upsert([point(1, "blue boat", tenant="a"), point(2, "red boat", tenant="a")])
-    query = hybrid(sparse=_BM25.query("blue boat"), where=mine, corpus=mine)
-    before = [one.score for one in await vectors.search(query)]
+    query = _BM25.query("blue boat")
+    [before] = await vectors.rank([query], where=mine, corpus=mine, limit=10)
 
     await vectors.upsert([point(number, "blue blue", tenant="b") for number in range(3, 30)])
 
-    assert [one.score for one in await vectors.search(query)] == pytest.approx(before)
-    assert await vectors.search(replace(query, where=theirs, corpus=theirs))
-
-
-async def test_both_rankings_are_fused_by_rank(vectors: VectorStore) -> None:
-    await vectors.upsert(
-        [
-            point(1, "blue harbour", dense=(1, 0, 0, 0)),
-            point(2, "green field", dense=(0.9, 0.1, 0, 0)),
-            point(3, "blue boat", dense=(0, 0, 0, 1)),
-        ]
-    )
-
-    found = await vectors.search(hybrid(dense=(1.0, 0.0, 0.0, 0.0), sparse=_BM25.query("blue harbour")))
-
-    assert [one.payload["n"] for one in found] == [1, 3, 2]
-    assert [one.score for one in found] == pytest.approx([1 / 2 + 1 / 2, 1 / 4 + 1 / 3, 1 / 3], abs=1e-6)
+    [after] = await vectors.rank([query], where=mine, corpus=mine, limit=10)
+    assert [one.score for one in after] == pytest.approx([one.score for one in before])
+    assert all(await ranked(vectors, query, where=theirs, corpus=theirs))
 
 
 async def test_many_rankings_come_in_their_order(vectors: VectorStore) -> None:
     await vectors.upsert([point(1, "red boat"), point(2, "blue kite", dense=(0, 1, 0, 0))])
-    by_meaning = hybrid(dense=(0.0, 1.0, 0.0, 0.0))
-    by_words = hybrid(sparse=_BM25.query("boat"))
+    by_meaning = (0.0, 1.0, 0.0, 0.0)
 
-    found = await vectors.rank([by_meaning, by_words, by_meaning])
+    found = await ranked(vectors, by_meaning, _BM25.query("boat"), by_meaning)
 
-    assert [ranking[0].id for ranking in found] == [_id(2), _id(1), _id(2)]
-
-
-async def test_a_search_stays_within_its_condition_and_limit(vectors: VectorStore) -> None:
-    await vectors.upsert([point(number, "blue", tenant="a" if number < 5 else "b") for number in range(1, 9)])
-    query = hybrid(dense=(1.0, 0.0, 0.0, 0.0), sparse=_BM25.query("blue"), where=Equals("tenant", "b"), limit=3)
-
-    found = await vectors.search(query)
-
-    assert [one.payload["tenant"] for one in found] == ["b", "b", "b"]
+    assert [ranking[0] for ranking in found] == [_id(2), _id(1), _id(2)]
 
 
-async def test_a_search_without_words_ranks_by_meaning_alone(vectors: VectorStore) -> None:
-    await vectors.upsert([point(1, "blue")])
+async def test_rankings_stay_within_their_condition_and_limit(vectors: VectorStore) -> None:
+    await vectors.upsert([point(number, "blue", tenant="a" if number < 5 else "b") for number in range(1, 10)])
 
-    found = await vectors.search(hybrid(dense=(1.0, 0.0, 0.0, 0.0), sparse=NO_WORDS))
+    found = await ranked(vectors, _ABOUT_ONE, _BM25.query("blue"), where=Equals("tenant", "b"))
 
-    assert [one.payload["n"] for one in found] == [1]
+    assert [len(ranking) for ranking in found] == [3, 3]
+    assert {one for ranking in found for one in ranking} <= {_id(number) for number in range(5, 10)}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from memory_store.identity import draft_digest
 from memory_store.lanes import Lanes
 from memory_store.metadata import check_metadata
 from memory_store.metrics import Metrics
-from memory_store.vectors.port import Hybrid, Point, VectorStore
+from memory_store.vectors.port import Point, VectorStore
 
 _PAGE = 256
 _NEIGHBOURS = 4
@@ -181,9 +181,8 @@ class Writer:
         live = (Equals("status", "activated"), Equals("memory_type", draft.memory_type))
         unexpired = Not(TimeRange("expires_at", lte=batch.context.written_at))
         where = all_of([exactly_in(namespace), *live, unexpired])
-        query = Hybrid(where=where, corpus=where, limit=_NEIGHBOURS, depth=_NEIGHBOURS, dense=dense)
         marked = self._encoding.marked_words(text)
-        for found in await self._vectors.search(query):
+        for found in await self._vectors.nearest(dense, where=where, limit=_NEIGHBOURS):
             record = from_payload(found.id, found.payload)
             if found.score >= similarity and self._encoding.marked_words(record.embedded_text) == marked:
                 batch.add_known(record)

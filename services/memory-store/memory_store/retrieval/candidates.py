@@ -63,10 +63,11 @@ def fuse(dense: Sequence[Ranked], sparse: Sequence[Ranked], tuning: Tuning) -> l
     candidates: dict[str, Candidate] = {}
     weights = (("dense", dense, tuning.dense_weight), ("sparse", sparse, 1 - tuning.dense_weight))
     for name, ranking, weight in weights:
+        its_rank, its_score = f"{name}_rank", f"{name}_score"
         for rank, found in enumerate(ranking):
-            one = candidates.setdefault(found.id, Candidate(found.id))
+            one = candidates.get(found.id) or candidates.setdefault(found.id, Candidate(found.id))
             one.shares[name] = weight * tuning.rank_constant / (tuning.rank_constant + rank)
-            one.found |= {f"{name}_rank": rank + 1.0, f"{name}_score": found.score}
+            one.found[its_rank], one.found[its_score] = rank + 1.0, found.score
     return list(candidates.values())
 
 

@@ -17,16 +17,22 @@ def diversified(candidates: Sequence[Candidate], weight: float) -> Iterator[Cand
     head, tail = left[:_LOOKED_AT], left[_LOOKED_AT:]
     words = {one.id: frozenset(words_of(one.text)) for one in head}
     likeness = dict.fromkeys(words, 0.0)
+    scores = {one.id: one.score for one in head}
+    worth = scores.copy()
     while head:
-        best = max(head, key=lambda one: one.score - weight * likeness[one.id])
+        best = max(head, key=lambda one: worth[one.id])
         head.remove(best)
         if likeness[best.id]:
             best.shares["likeness"] = -weight * likeness[best.id]
         yield best
         for one in head:
-            likeness[one.id] = max(likeness[one.id], _alike(words[one.id], words[best.id]))
+            alike = _alike(words[one.id], words[best.id])
+            if alike > likeness[one.id]:
+                likeness[one.id] = alike
+                worth[one.id] = scores[one.id] - weight * alike
     yield from tail
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / (len(one | other) or 1)
+    common = len(one & other)
+    return common / (len(one) + len(other) - common or 1)

@@ -1,14 +1,14 @@
 """Search: dense and BM25 rankings in one round trip, fused; the best read, raised by cues, packed into a budget."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from memloop.chunking import EstimatingSplitter
 from memloop.wire.memory import SearchHit, SearchOptions, SearchResult, StoreSearch
 from memory_store.documents import Clock, from_payload, now, within
 from memory_store.encoding import TextEncoding
-from memory_store.filters import Equals, Ids, OneOf, all_of, parse_filters, utc
+from memory_store.filters import Condition, Equals, Ids, OneOf, all_of, parse_filters, utc
 from memory_store.metrics import Metrics
 from memory_store.retrieval.candidates import Candidate, fuse, ordered
 from memory_store.retrieval.diversity import diversified
@@ -23,10 +23,21 @@ from memory_store.retrieval.raising import (
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.tuning import Tuning
 from memory_store.retrieval.view import View
-from memory_store.vectors.port import Hybrid, Ranked, VectorStore
+from memory_store.vectors.port import Ranked, SparseVector, VectorStore
 
 _MIN_DEPTH = 50
 _DEPTH_PER_HIT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What is asked for; ``where`` can be seen, ``corpus`` counts the words, ``depth`` is read at most."""
+
+    where: Condition
+    corpus: Condition
+    depth: int
+    dense: tuple[float, ...]
+    sparse: SparseVector
 
 
 class Retrieval:
@@ -68,44 +79,40 @@ class Retrieval:
                     best = await self._reranker.reordered(request.query, list(best))
         return SearchResult(results=tuple(self._packed(request, best)))
 
-    async def _query(self, request: StoreSearch) -> Hybrid:
+    async def _query(self, request: StoreSearch) -> _Query:
         user_filter = parse_filters(request.filters) if request.filters else None
         view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
         with self._stage("embed"):
             dense, sparse = await self._encoding.query(request.query)
         depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
         namespace = within(request.namespace)
-        return Hybrid(
-            where=all_of([namespace, view.condition(self._clock()), user_filter]),
-            corpus=namespace,
-            limit=depth,
-            depth=depth,
-            dense=dense,
-            sparse=sparse,
-        )
+        where = all_of([namespace, view.condition(self._clock()), user_filter])
+        return _Query(where, corpus=namespace, depth=depth, dense=dense, sparse=sparse)
 
-    async def _candidates(self, question: str, query: Hybrid) -> list[Candidate]:
+    async def _candidates(self, question: str, query: _Query) -> list[Candidate]:
         """The best that the rankings find, and the raw turns beside the best of it."""
-        rankings = [replace(query, sparse=None), *([replace(query, dense=None)] if query.sparse else [])]
         parts = parts_of(question) if self._tuning.parts else ()
-        words = [vector for vector in map(self._encoding.words, parts) if vector]
-        rankings += [replace(query, dense=None, sparse=vector) for vector in words]
-        found = await self._vectors.rank(rankings)
-        first = 2 if query.sparse else 1
-        candidates = fuse(found[0], found[1] if query.sparse else (), self._tuning)
-        _add_parts(candidates, found[first:], self._tuning.parts)
+        words = [vector for vector in (query.sparse, *map(self._encoding.words, parts)) if vector]
+        dense, *by_words = await self._vectors.rank(
+            [query.dense, *words], where=query.where, corpus=query.corpus, limit=query.depth
+        )
+        sparse = by_words.pop(0) if query.sparse else ()
+        candidates = fuse(dense, sparse, self._tuning)
+        _add_parts(candidates, by_words, self._tuning.parts)
         return await self._with_neighbours(await self._read(ordered(candidates)[: query.depth], query), query)
 
-    async def _read(self, candidates: Sequence[Candidate], query: Hybrid) -> list[Candidate]:
+    async def _read(self, candidates: Sequence[Candidate], query: _Query) -> list[Candidate]:
         """With their payloads; what has left the view since it was ranked is left out."""
         if not candidates:
             return []
         ids = Ids(tuple(one.id for one in candidates))
         page = await self._vectors.scroll(where=all_of([ids, query.where]), limit=len(candidates))
         payloads = {found.id: found.payload for found in page.found}
-        return [replace(one, payload=payloads[one.id]) for one in candidates if one.id in payloads]
+        for one in candidates:
+            one.payload = payloads.get(one.id, one.payload)
+        return [one for one in candidates if one.payload]
 
-    async def _with_neighbours(self, candidates: list[Candidate], query: Hybrid) -> list[Candidate]:
+    async def _with_neighbours(self, candidates: list[Candidate], query: _Query) -> list[Candidate]:
         wanted = wanted_neighbours(candidates) if self._tuning.neighbours else ()
         if not wanted:
             return candidates

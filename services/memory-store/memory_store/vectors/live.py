@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memloop.wire.errors import DependencyError
 from memory_store.filters import Condition
-from memory_store.vectors.port import Collection, Collections, Found, Hybrid, Page, Point, Ranked
+from memory_store.vectors.port import Collection, Collections, Found, Page, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec
 
 _PAGE = 256
@@ -97,9 +97,11 @@ class LiveCollection:
         """A page in the order of ids."""
         return await self._now.scroll(where=where, limit=limit, start_id=start_id)
 
-    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
-        """Several searches at once, without payloads."""
-        return await self._now.rank(queries)
+    async def rank(
+        self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
+    ) -> Sequence[Sequence[Ranked]]:
+        """Several rankings at once, without payloads."""
+        return await self._now.rank(queries, where=where, corpus=corpus, limit=limit)
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         """A page by time."""
@@ -109,9 +111,9 @@ class LiveCollection:
         """Counts by value."""
         return await self._now.values(field, where=where, limit=limit)
 
-    async def search(self, query: Hybrid) -> Sequence[Found]:
-        """The best points first."""
-        return await self._now.search(query)
+    async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
+        """The points of the highest cosine."""
+        return await self._now.nearest(dense, where=where, limit=limit)
 
     async def count(self, *, where: Condition) -> int:
         """How many points, exactly."""

@@ -26,6 +26,9 @@ class SparseVector:
 
 NO_WORDS = SparseVector((), ())
 
+Query: TypeAlias = tuple[float, ...] | SparseVector
+"""What points are ranked by: the cosine to a dense vector, or BM25 of words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -39,7 +42,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A stored payload; ``score`` is 0 unless a search gave it."""
+    """A stored payload; ``score`` is 0 unless it was found by nearness."""
 
     id: str
     payload: Payload
@@ -60,22 +63,6 @@ class Page:
 
     found: tuple[Found, ...]
     next_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Hybrid:
-    """A search. With both vectors the ranks are fused (RRF, ``1 / (2 + rank)``, rank from 0); with one it ranks alone.
-
-    ``depth`` is how many candidates each vector brings to the fusion, ``corpus`` the points over which inverse
-    document frequency is counted, so that the words of one user never move another's scores.
-    """
-
-    where: Condition
-    corpus: Condition
-    limit: int
-    depth: int
-    dense: tuple[float, ...] | None = None
-    sparse: SparseVector | None = None
 
 
 class Collection(Protocol):
@@ -114,12 +101,18 @@ class Collection(Protocol):
         """The texts that stand in an indexed field, each with the number of its points, the most frequent first."""
         ...
 
-    async def search(self, query: Hybrid) -> Sequence[Found]:
-        """The best points first."""
+    async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
+        """The points of the highest cosine, best first."""
         ...
 
-    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
-        """Several searches in one round trip, in the same order; payloads, most of the cost, are not read."""
+    async def rank(
+        self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
+    ) -> Sequence[Sequence[Ranked]]:
+        """The best points by each query in one round trip; payloads, most of the cost, are not read.
+
+        ``corpus``: the points over which inverse document frequency is counted, so that the words of one user never
+        move another's scores.
+        """
         ...
 
     async def count(self, *, where: Condition) -> int:

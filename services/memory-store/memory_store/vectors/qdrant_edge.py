@@ -28,8 +28,8 @@ from memloop.wire.errors import DependencyError
 from memory_store.filters import Condition, Ids, all_of
 from memory_store.vectors.edge_filters import to_filter
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import NO_WORDS, Collection, Found, Hybrid, Page, Payload, Point, Ranked, SparseVector
-from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind, is_ours
+from memory_store.vectors.port import NO_WORDS, Collection, Found, Page, Payload, Point, Query, Ranked, SparseVector
+from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
 
 _log = logging.getLogger(__name__)
 
@@ -191,16 +191,30 @@ class EdgeCollection:
             hits = self._open_shard().facet(request).hits
         return {str(hit.value): hit.count for hit in hits}
 
-    async def search(self, query: Hybrid) -> Sequence[Found]:
-        """Dense, sparse or both fused."""
+    async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
+        """By cosine."""
+        request = edge.QueryRequest(limit=limit, query=_to_query(dense), filter=to_filter(where), with_payload=True)
         with _translated():
-            points = self._open_shard().query(_request(query, with_payload=True))
+            points = self._open_shard().query(request)
         return [Found(str(point.id), _payload(point.payload), point.score) for point in points]
 
-    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
-        """One after another: there is no way to go."""
+    async def rank(
+        self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
+    ) -> Sequence[Sequence[Ranked]]:
+        """One batch, whose conditions are translated once."""
+        seen, counted = to_filter(where), edge.SearchParams(idf=edge.IdfParams(corpus=to_filter(corpus)))
+        requests = [
+            edge.QueryRequest(
+                limit=limit,
+                query=_to_query(query),
+                filter=seen,
+                params=counted if isinstance(query, SparseVector) else None,
+                with_payload=False,
+            )
+            for query in queries
+        ]
         with _translated():
-            answers = [self._open_shard().query(_request(query, with_payload=False)) for query in queries]
+            answers = self._open_shard().query_batch(edge.QueryBatchRequest(requests))
         return [[Ranked(str(point.id), point.score) for point in points] for points in answers]
 
     async def count(self, *, where: Condition) -> int:
@@ -339,25 +353,7 @@ def _payload(payload: "edge.Payload | None") -> Payload:
     return cast("dict[str, JsonValue]", payload or {})
 
 
-def _request(query: Hybrid, *, with_payload: bool) -> edge.QueryRequest:
-    rankings = _rankings(query)
-    if len(rankings) == 1:
-        only = rankings[0]
-        return edge.QueryRequest(
-            limit=query.limit, query=only.query, filter=only.filter, params=only.params, with_payload=with_payload
-        )
-    fusion = cast("edge.Fusion", cast("object", edge.Fusion.Rrf(k=RRF_K)))
-    return edge.QueryRequest(limit=query.limit, query=fusion, prefetches=rankings, with_payload=with_payload)
-
-
-def _rankings(query: Hybrid) -> list[edge.Prefetch]:
-    where = to_filter(query.where)
-    rankings: list[edge.Prefetch] = []
-    if query.dense is not None:
-        nearest = edge.Query.Nearest(list(query.dense), using=DENSE)
-        rankings.append(edge.Prefetch(limit=query.depth, query=nearest, filter=where))
-    if query.sparse:
-        nearest = edge.Query.Nearest(_sparse_to_edge(query.sparse), using=SPARSE)
-        idf = edge.SearchParams(idf=edge.IdfParams(corpus=to_filter(query.corpus)))
-        rankings.append(edge.Prefetch(limit=query.depth, query=nearest, filter=where, params=idf))
-    return rankings
+def _to_query(query: Query) -> edge.Query:
+    if isinstance(query, SparseVector):
+        return edge.Query.Nearest(_sparse_to_edge(query), using=SPARSE)
+    return edge.Query.Nearest(list(query), using=DENSE)

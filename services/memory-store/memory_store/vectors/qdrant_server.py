@@ -13,8 +13,8 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from memloop.wire.errors import DependencyError, NotSupported, Unavailable
 from memory_store.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import NO_WORDS, Collection, Found, Hybrid, Page, Payload, Point, Ranked, SparseVector
-from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, RRF_K, SPARSE, CollectionSpec, IndexKind, is_ours
+from memory_store.vectors.port import NO_WORDS, Collection, Found, Page, Payload, Point, Query, Ranked, SparseVector
+from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
 from memory_store.vectors.server_filters import to_filter
 
 _RETRY_AFTER_S = 2.0
@@ -155,20 +155,33 @@ class ServerCollection:
             )
         return {str(hit.value): hit.count for hit in answer.hits}
 
-    async def search(self, query: Hybrid) -> Sequence[Found]:
-        """Dense, sparse or both fused."""
-        [points] = await self._asked([_request(query, with_payload=True)])
-        return [Found(str(point.id), _payload(point.payload), point.score) for point in points]
+    async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
+        """By cosine."""
+        with _translated():
+            answer = await self._client.query_points(
+                self.name, query=list(dense), using=DENSE, query_filter=to_filter(where), limit=limit, with_payload=True
+            )
+        return [Found(str(point.id), _payload(point.payload), point.score) for point in answer.points]
 
-    async def rank(self, queries: Sequence[Hybrid]) -> Sequence[Sequence[Ranked]]:
+    async def rank(
+        self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
+    ) -> Sequence[Sequence[Ranked]]:
         """One batch request."""
-        answers = await self._asked([_request(query, with_payload=False) for query in queries])
-        return [[Ranked(str(point.id), point.score) for point in points] for points in answers]
-
-    async def _asked(self, requests: list[models.QueryRequest]) -> Sequence[Sequence[models.ScoredPoint]]:
+        seen, counted = to_filter(where), models.SearchParams(idf=models.IdfCorpusParams(corpus=to_filter(corpus)))
+        requests = [
+            models.QueryRequest(
+                query=_to_sparse(query) if isinstance(query, SparseVector) else list(query),
+                using=SPARSE if isinstance(query, SparseVector) else DENSE,
+                filter=seen,
+                params=counted if isinstance(query, SparseVector) else None,
+                limit=limit,
+                with_payload=False,
+            )
+            for query in queries
+        ]
         with _translated():
             answers = await self._client.query_batch_points(self.name, requests)
-        return [answer.points for answer in answers]
+        return [[Ranked(str(point.id), point.score) for point in answer.points] for answer in answers]
 
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
@@ -248,31 +261,3 @@ def _from_record(record: models.Record) -> Point:
 
 def _payload(payload: models.Payload | None) -> Payload:
     return cast("dict[str, JsonValue]", payload or {})
-
-
-def _request(query: Hybrid, *, with_payload: bool) -> models.QueryRequest:
-    rankings = _rankings(query)
-    if len(rankings) == 1:
-        only = rankings[0]
-        return models.QueryRequest(
-            query=only.query,
-            using=only.using,
-            filter=only.filter,
-            params=only.params,
-            limit=query.limit,
-            with_payload=with_payload,
-        )
-    fusion = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
-    return models.QueryRequest(prefetch=rankings, query=fusion, limit=query.limit, with_payload=with_payload)
-
-
-def _rankings(query: Hybrid) -> list[models.Prefetch]:
-    where = to_filter(query.where)
-    rankings: list[models.Prefetch] = []
-    if query.dense is not None:
-        rankings.append(models.Prefetch(query=list(query.dense), using=DENSE, filter=where, limit=query.depth))
-    if query.sparse:
-        idf = models.SearchParams(idf=models.IdfCorpusParams(corpus=to_filter(query.corpus)))
-        words = _to_sparse(query.sparse)
-        rankings.append(models.Prefetch(query=words, using=SPARSE, filter=where, params=idf, limit=query.depth))
-    return rankings

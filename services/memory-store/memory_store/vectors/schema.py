@@ -7,8 +7,6 @@ from typing import Literal, TypeAlias
 
 DENSE = "dense"
 SPARSE = "bm25"
-RRF_K = 2
-"""Qdrant's own constant: with it the best score, first in both lists, is 1.0."""
 
 _PREFIX = "memloop"
 _GENERATION = "~"
