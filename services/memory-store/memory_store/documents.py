@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from memloop.wire.memory import ItemVersion, MemoryItem, Namespace, Scope
 from memory_store.conflicts import Version
 from memory_store.explanations import Cause, Decision, decisions_from, with_one_more
-from memory_store.filters import Condition, Equals, Exists, Not, all_of
+from memory_store.filters import Condition, Equals, Missing, all_of
 from memory_store.identity import normalised_key
 from memory_store.metadata import flags_of
 from memory_store.vectors.port import Payload
@@ -122,7 +122,7 @@ def within(scope: Scope) -> Condition:
 def exactly_in(namespace: Namespace) -> Condition:
     """Memories whose every id is the namespace's, those that it leaves open included."""
     optional = (("agent_id", namespace.agent_id), ("run_id", namespace.run_id))
-    missing = (Not(Exists(field)) for field, value in optional if value is None)
+    missing = (Missing(field) for field, value in optional if value is None)
     return all_of([within(namespace), *missing])
 
 

@@ -1,8 +1,8 @@
 """Adding memories: one lane at a time, resolved, written in one operation, harmless when repeated."""
 
 import contextlib
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from memloop.wire.memory import (
 )
 from memory_store.batch import Batch, Context, Statement
 from memory_store.conflicts import Change, Placement, Resolution, Rule, Version, mend, resolve
-from memory_store.documents import Clock, Record, any_write, exactly_in, from_payload, now, to_payload
+from memory_store.documents import Clock, Record, any_write, exactly_in, from_payload, now, of_tenant, to_payload
 from memory_store.encoding import TextEncoding
 from memory_store.fencing import Fence
 from memory_store.filters import AnyOf, Condition, Equals, Not, OneOf, TimeRange, all_of, utc
@@ -44,6 +44,14 @@ class WritePolicy:
 
     raw_turn_life: timedelta = timedelta(days=30)
     near_duplicate_similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An add that was let in, and what its drafts state."""
+
+    add: StoreAdd
+    statements: Sequence[Statement]
 
 
 class Writer:
@@ -88,23 +96,34 @@ class Writer:
             for lane in sorted({add.namespace.lane() for add in adds}):
                 await stack.enter_async_context(self._lanes.hold(lane))
             moment = self._clock()
-            batches: dict[Namespace, Batch] = {}
-            outcomes = [await self._outcome(add, batches, moment) for add in adds]
+            asked = [await self._let_in(add, moment) for add in adds]
+            let_in = [one for one in asked if isinstance(one, _Asked)]
+            known = await self._known(let_in)
+            contexts = {one.add.namespace: self._context(one.add, None, moment) for one in let_in}
+            batches = {namespace: Batch(context, known.get(namespace, ())) for namespace, context in contexts.items()}
+            outcomes = [
+                BatchOutcome(memories=await self._resolved(one, batches[one.add.namespace], moment))
+                if isinstance(one, _Asked)
+                else one
+                for one in asked
+            ]
             await commit(batches.values(), self._vectors, self._encoding)
         return BatchResult(results=tuple(outcomes))
 
-    async def _outcome(self, add: StoreAdd, batches: dict[Namespace, Batch], moment: datetime) -> BatchOutcome:
+    async def _let_in(self, add: StoreAdd, moment: datetime) -> _Asked | BatchOutcome:
+        """The add, or why it is refused."""
         try:
             check_metadata(add.metadata)
             await self._admit(add)
         except (Conflict, Unprocessable) as error:
             return BatchOutcome(error=error.envelope().error)
-        batch = batches.setdefault(add.namespace, Batch(self._context(add, None, moment), ()))
-        return BatchOutcome(memories=await self._resolved(add, batch, moment))
+        return self._asked(add, moment)
 
     async def _add(self, request: StoreAdd, written_at: datetime) -> StoreAddResult:
-        batch = Batch(self._context(request, None, written_at), ())
-        results = await self._resolved(request, batch, written_at)
+        asked = self._asked(request, written_at)
+        known = await self._known([asked])
+        batch = Batch(self._context(request, None, written_at), known.get(request.namespace, ()))
+        results = await self._resolved(asked, batch, written_at)
         points = await embedded([batch], self._vectors, self._encoding)
         await self._admit(request)  # again: embedding takes time, in which the lane may have gone to another writer
         await upsert(points, self._vectors)
@@ -114,18 +133,19 @@ class Writer:
         if request.fencing_token is not None:
             await self._fence.admit(request.namespace.lane(), request.fencing_token)
 
-    async def _resolved(self, request: StoreAdd, batch: Batch, written_at: datetime) -> tuple[Written, ...]:
-        """What the drafts do to the batch, which is not stored yet."""
-        writes = _write_names(request.event_id, request.drafts)
+    def _asked(self, add: StoreAdd, written_at: datetime) -> _Asked:
+        writes = _write_names(add.event_id, add.drafts)
         statements = [
-            Statement.of(draft, self._context(request, draft, written_at), write)
-            for draft, write in zip(request.drafts, writes, strict=True)
+            Statement.of(draft, self._context(add, draft, written_at), write)
+            for draft, write in zip(add.drafts, writes, strict=True)
         ]
-        for record in await self._known(request, statements):
-            batch.add_known(record)
+        return _Asked(add, statements)
+
+    async def _resolved(self, asked: _Asked, batch: Batch, written_at: datetime) -> tuple[Written, ...]:
+        """What the drafts do to the batch, which is not stored yet."""
         written: list[Written] = []
-        for statement in statements:
-            batch.context = self._context(request, statement.draft, written_at)
+        for statement in asked.statements:
+            batch.context = self._context(asked.add, statement.draft, written_at)
             written.append(await self._write(statement, batch))
         return tuple(batch.current(one) for one in written)
 
@@ -144,14 +164,16 @@ class Writer:
             said_at=said_at,
         )
 
-    async def _known(self, request: StoreAdd, statements: Sequence[Statement]) -> list[Record]:
-        """All versions of the facts that the drafts speak of, and what this event wrote before."""
-        wanted: list[Condition] = [OneOf("chain", tuple({statement.chain for statement in statements}))]
-        names = [statement.write for statement in statements if statement.write is not None]
-        if names:
-            wanted.append(OneOf("writes", any_write(names)))
-        where = all_of([exactly_in(request.namespace), AnyOf(tuple(wanted))])
-        return await every_record(self._vectors, where)
+    async def _known(self, asked: Sequence[_Asked]) -> Mapping[Namespace, list[Record]]:
+        """All versions of the facts that the drafts speak of, and what the events wrote before; one query a tenant."""
+        statements: dict[str, list[Statement]] = defaultdict(list)
+        for one in asked:
+            statements[one.add.namespace.tenant] += one.statements
+        known: dict[Namespace, list[Record]] = defaultdict(list)
+        for tenant, stated in statements.items():
+            for record in await every_record(self._vectors, _spoken_of(tenant, stated)):
+                known[record.namespace].append(record)
+        return known
 
     async def _write(self, statement: Statement, batch: Batch) -> Written:
         earlier = batch.earlier_outcome(statement.write)
@@ -230,6 +252,14 @@ async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
 def versions_of(fact: Sequence[Record], moment: datetime) -> list[Version]:
     """The versions that a new statement is compared with: those that are neither deleted nor expired."""
     return [record.as_version() for record in fact if not record.is_over(moment)]
+
+
+def _spoken_of(tenant: str, statements: Sequence[Statement]) -> Condition:
+    wanted: list[Condition] = [OneOf("chain", tuple({statement.chain for statement in statements}))]
+    names = [statement.write for statement in statements if statement.write is not None]
+    if names:
+        wanted.append(OneOf("writes", any_write(names)))
+    return all_of([of_tenant(tenant), AnyOf(tuple(wanted))])
 
 
 def _touch(rule: Rule, record: Record, batch: Batch, *, similarity: float | None = None) -> Resolution:

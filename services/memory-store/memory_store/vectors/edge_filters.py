@@ -9,22 +9,24 @@ from memory_store import filters as f
 
 def to_filter(condition: f.Condition) -> edge.Filter:
     """A filter that holds exactly when the condition holds."""
-    translated = _translate(condition)
-    return translated if isinstance(translated, edge.Filter) else edge.Filter(must=[translated])
+    clauses = f.Clauses.of(condition)
+    return edge.Filter(
+        must=[_translate(one) for one in clauses.must], must_not=[_translate(one) for one in clauses.must_not]
+    )
 
 
-def _translate(condition: f.Condition) -> edge.Filter | edge.HasIdCondition | edge.FieldCondition:
+def _translate(
+    condition: f.Condition,
+) -> edge.Filter | edge.HasIdCondition | edge.IsEmptyCondition | edge.FieldCondition:
     match condition:
-        case f.AllOf(conditions):
-            return edge.Filter(must=[_translate(one) for one in conditions])
+        case f.AllOf() | f.Not():
+            return to_filter(condition)
         case f.AnyOf(conditions):
             return edge.Filter(should=[_translate(one) for one in conditions])
-        case f.Not(negated):
-            return edge.Filter(must_not=[_translate(negated)])
         case f.Ids(ids):
             return edge.HasIdCondition(set(ids))
-        case f.Exists(field):
-            return edge.Filter(must_not=[edge.IsEmptyCondition(field)])
+        case f.Missing(field):
+            return edge.IsEmptyCondition(field)
         case _:
             return _on_field(condition)
 

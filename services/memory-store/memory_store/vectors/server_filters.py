@@ -7,23 +7,22 @@ from memory_store import filters as f
 
 def to_filter(condition: f.Condition) -> models.Filter:
     """A filter that holds exactly when the condition holds."""
-    translated = _translate(condition)
-    return translated if isinstance(translated, models.Filter) else models.Filter(must=[translated])
+    clauses = f.Clauses.of(condition)
+    return models.Filter(
+        must=[_translate(one) for one in clauses.must], must_not=[_translate(one) for one in clauses.must_not]
+    )
 
 
 def _translate(condition: f.Condition) -> models.Condition:
     match condition:
-        case f.AllOf(conditions):
-            return models.Filter(must=[_translate(one) for one in conditions])
+        case f.AllOf() | f.Not():
+            return to_filter(condition)
         case f.AnyOf(conditions):
             return models.Filter(should=[_translate(one) for one in conditions])
-        case f.Not(negated):
-            return models.Filter(must_not=[_translate(negated)])
         case f.Ids(ids):
             return models.HasIdCondition(has_id=list(ids))
-        case f.Exists(field):
-            empty = models.IsEmptyCondition(is_empty=models.PayloadField(key=field))
-            return models.Filter(must_not=[empty])
+        case f.Missing(field):
+            return models.IsEmptyCondition(is_empty=models.PayloadField(key=field))
         case _:
             return _on_field(condition)
 
