@@ -8,7 +8,12 @@ import httpx
 import pytest
 
 from memloop.wire.memory import BatchOutcome, BatchResult, MemoryDraft, StoreAdd, StoreAddResult
+from memory_store.filters import Condition
+from memory_store.settings import Settings
+from memory_store.vectors.port import Page
+from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import ALICE, StoreApi, day
+from tests.memory_store.conftest import app_over, serving
 
 
 async def test_a_new_fact_is_inserted_with_both_times(store: StoreApi) -> None:
@@ -317,3 +322,40 @@ async def test_opposite_batches_of_the_same_users_do_not_wait_for_each_other_for
         await asyncio.gather(_batch(store, *forth), _batch(store, *reversed(forth)))
 
     assert [one.memories[0].outcome for one in await _batch(store, *forth)] == ["touched"] * 8
+
+
+async def test_one_event_in_two_namespaces_of_a_batch_is_two_writes(store: StoreApi) -> None:
+    bob = store.of(user_id="bob")
+    adds = [_fact("A", "one", event_id="e1"), _fact("A", "one", event_id="e1", namespace=bob.namespace.model_dump())]
+
+    first, again = await _batch(store, *adds), await _batch(store, *adds)
+
+    assert [one.memories[0].outcome for one in first] == ["inserted", "inserted"]
+    assert [one.memories[0].item.user_id for one in again] == ["alice", "bob"]
+    assert [one.memories[0].item.id for one in again] == [one.memories[0].item.id for one in first]
+    assert await bob.found("A") == ["one"]
+
+
+class CountingReads(QdrantEdge):
+    """Counts the pages that are read."""
+
+    pages = 0
+
+    async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
+        """Count and read."""
+        self.pages += 1
+        return await super().scroll(where=where, limit=limit, start_id=start_id)
+
+
+async def test_what_a_batch_of_many_users_needs_is_read_in_one_query(settings: Settings) -> None:
+    vectors = CountingReads(settings.data_dir, flush_s=60)
+    async with serving(app_over(vectors, settings)) as http:
+        store = StoreApi(http)
+        users = [store.of(user_id=f"u{number}").namespace.model_dump() for number in range(30)]
+        await _batch(store, *(_fact("A", "one", namespace=user) for user in users))
+        before = vectors.pages
+
+        outcomes = await _batch(store, *(_fact("A", "one", namespace=user) for user in users))
+
+    assert [one.memories[0].outcome for one in outcomes] == ["touched"] * 30
+    assert vectors.pages == before + 1
