@@ -1,8 +1,8 @@
 """Re-embedding with another model, and the flush after which what was erased is in no file."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import httpx
@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient
 
 from memloop.service import new_registry
+from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Buffer, Source
 from memory_store.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
@@ -158,6 +159,30 @@ async def test_a_run_that_is_told_as_failed_is_counted_once_and_can_be_begun_ane
         told = (await store.http.get("/metrics")).text
         assert 'memory_store_copies_total{kind="reembed",status="failed"} 1.0' in told
         assert 'memory_store_copies_total{kind="reembed",status="completed"} 1.0' in told
+
+
+async def test_a_failure_after_the_swap_leaves_the_new_model_at_work(edge_folder: Path, settings: Settings) -> None:
+    full = False
+
+    @contextmanager
+    def flushing() -> Generator[None]:
+        nonlocal full
+        if full:
+            full = False
+            raise DependencyError("no space left")
+        yield
+
+    async with store_on(QdrantEdge(edge_folder, flush_s=60, flushing=flushing), settings) as store:
+        await store.add("City", "Rome")
+        full = True
+
+        job = await reembedded(store)
+
+        assert (job["status"], job["error"]) == ("failed", "DependencyError: no space left")
+        assert (await store.http.get("/v1/admin/collections")).json()["in_service"] == f"memloop_wide_{_WIDE}"
+        async with asyncio.timeout(10):
+            await store.add("Pet", "a cat")
+            assert sorted(await store.found("what")) == ["Rome", "a cat"]
 
 
 async def test_of_two_runs_begun_together_one_is_refused(vectors: LiveCollection, settings: Settings) -> None:

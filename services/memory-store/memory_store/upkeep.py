@@ -133,24 +133,27 @@ class Upkeep:
             _log.exception("the memories could not be embedded anew")
 
     async def _embed_anew(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
+        """Copy and swap; then let go of the embedder that is not in service, be it the new one, which failed."""
+        before = self._embedder
+
+        async def embedded(points: Sequence[Point]) -> Sequence[Point]:
+            texts = [from_payload(point.id, point.payload).embedded_text for point in points]
+            vectors = await embedder.embed(texts)
+            return [replace(point, dense=dense) for point, dense in zip(points, vectors, strict=True)]
+
+        def swapped() -> None:
+            self._encoding.use(embedder)
+            self._embedder = embedder
+
         try:
             spec = CollectionSpec(model, await embedder.start())
             target = await self._live.collections.open(spec, await self._newest_of(spec))
             progress.target = target.name
-
-            async def embedded(points: Sequence[Point]) -> Sequence[Point]:
-                texts = [from_payload(point.id, point.payload).embedded_text for point in points]
-                vectors = await embedder.embed(texts)
-                return [replace(point, dense=dense) for point, dense in zip(points, vectors, strict=True)]
-
-            swapped = self._encoding.use
-            await self._copied(target, spec, progress, embedded, swapped=lambda: swapped(embedder))
-        except BaseException:
-            await asyncio.shield(embedder.close())
-            raise
-        before, self._embedder = self._embedder, embedder
-        if before:
-            await before.close()
+            await self._copied(target, spec, progress, embedded, swapped=swapped)
+        finally:
+            unused = before if self._embedder is embedder else embedder
+            if unused:
+                await asyncio.shield(unused.close())
 
     async def _copied(
         self,

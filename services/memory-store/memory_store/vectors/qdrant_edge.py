@@ -137,9 +137,11 @@ class EdgeCollection:
         self._flusher.cancel()
         await asyncio.gather(self._flusher, return_exceptions=True)
         if self._shard:
-            self.flush()
-            self._shard.close()
-            self._shard = None
+            try:
+                self.flush()
+            finally:
+                self._shard.close()
+                self._shard = None
 
     @property
     def dirty(self) -> bool:
