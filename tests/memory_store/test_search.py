@@ -48,6 +48,15 @@ async def test_first_in_both_rankings_scores_one(store: StoreApi) -> None:
     assert other.score < best.score
 
 
+async def test_a_question_without_words_ranks_by_meaning_alone(store: StoreApi) -> None:
+    await store.add("Pet", "a grey cat")
+
+    [hit] = await store.search("?!", explain=True)
+
+    assert hit.item.memory == "a grey cat"
+    assert {"dense_rank", "sparse_rank"} & hit.score_breakdown.keys() == {"dense_rank"}
+
+
 async def test_explain_names_both_ranks_and_scores(store: StoreApi) -> None:
     await store.add("Pet", "a grey cat")
     await store.add("City", "Rome by the river")

@@ -159,6 +159,8 @@ _FILTERS: dict[str, tuple[Condition, list[int]]] = {
     "not missing": (Not(Missing("city")), [1, 2]),
     "null is missing": (Missing("valid_to"), [1, 3]),
     "an empty list is missing": (Missing("tags"), [3]),
+    "null is not there": (Not(Missing("valid_to")), [2]),
+    "an empty list is not there": (Not(Missing("tags")), [1, 2]),
     "not both": (Not(AllOf((Equals("city", "Rome"), Missing("valid_to")))), [2, 3]),
     "not not": (Not(Not(Equals("city", "Rome"))), [1]),
     "ids": (Ids((_id(1), _id(3), _id(9))), [1, 3]),
@@ -219,6 +221,14 @@ async def test_the_nearest_come_by_cosine_with_their_payloads(vectors: VectorSto
 
     assert [one.payload["n"] for one in found] == [2, 3, 1]
     assert [one.score for one in found] == pytest.approx([1.0, 2**-0.5, 0.0], abs=1e-6)
+
+
+async def test_the_nearest_stay_within_their_condition_and_limit(vectors: VectorStore) -> None:
+    await vectors.upsert([point(number, "blue", tenant="a" if number < 5 else "b") for number in range(1, 9)])
+
+    found = await vectors.nearest(_ABOUT_ONE, where=Equals("tenant", "b"), limit=3)
+
+    assert [one.payload["tenant"] for one in found] == ["b", "b", "b"]
 
 
 async def test_a_dense_vector_ranks_by_cosine(vectors: VectorStore) -> None:

@@ -120,8 +120,9 @@ class Upkeep:
             raise Conflict("another job runs; wait for its end", code="busy")
         if model == self._live.spec.model:
             raise Unprocessable(f"{model} is in service", param="model", code="model_in_service")
+        embedder = self._embedder_for(model)
         progress = self._start("reembed", model)
-        self._task = asyncio.create_task(self._reembed(model, self._embedder_for(model), progress), name="reembed")
+        self._task = asyncio.create_task(self._reembed(model, embedder, progress), name="reembed")
         return progress
 
     async def _reembed(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
