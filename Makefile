@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-PARTS := packages/memloop services/gateway services/memory-store services/inference trainer apps/memloop-cli
+PARTS := packages/memloop packages/memloop-service services/gateway services/memory-store services/inference trainer apps/memloop-cli
 READY := $(VENV)/.ready
 BENCH_VENV := .venv-bench
 TRAINER_VENV := .venv-trainer
@@ -56,7 +56,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-load
 TWO_AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 
 # What watches no clock runs beside each other; the other tests have the machine for themselves.
-CALM := $(addprefix tests/,memloop trainer benchmarks dialogues examples observability)
+CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks dialogues examples observability)
 
 test: ## all checks and all tests, the real engine and real verl included
 	$(TWO_AT_ONCE) setup setup-trainer
@@ -234,7 +234,7 @@ lock: $(READY) ## resolve the pinned versions anew (needs uv)
 # What an image needs of the workspace's lock, and nothing that is not in it.
 IMAGE_LOCK = uv pip compile --override requirements/overrides.txt --override requirements/images/overrides.txt \
   -c requirements/workspace.lock --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade --quiet
-MEMLOOP := packages/memloop/pyproject.toml
+MEMLOOP := packages/memloop/pyproject.toml packages/memloop-service/pyproject.toml
 IMAGES := requirements/images
 .PHONY: lock-images
 lock-images: ## derive the images' locks from workspace.lock (needs uv)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.memory.dialogues import ASKED_AT, Conversation, Kind, conversation
 from benchmarks.memory.embedding_cache import CachedEmbedder
-from memloop.service import new_registry
 from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
+from memloop_service import new_registry
 from memory_store.documents import Record
 from memory_store.encoding import TextEncoding
 from memory_store.identity import content_hash

@@ -21,9 +21,9 @@ RUN --mount=type=cache,target=/root/.cache/pip \
 # Our own code, and the bytecode of all that a start imports: a layer of its own, so that a change of our code leaves
 # the packages' layer as it is.
 FROM dependencies AS code
-COPY packages/memloop packages/memloop
+COPY packages packages
 COPY services/gateway services/gateway
-RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/memloop ./services/gateway \
+RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/memloop ./packages/memloop-service ./services/gateway \
  && pip --python /opt/memloop/bin/python install --no-cache-dir --no-deps --no-index --prefix /code /wheels/*.whl
 WORKDIR /opt/memloop
 RUN PYTHONPATH=/code/lib/python3.11/site-packages bin/python -c \

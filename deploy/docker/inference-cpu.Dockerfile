@@ -19,9 +19,9 @@ RUN --mount=type=cache,target=/root/.cache/pip \
  && pip --python /opt/memloop/bin/python install --no-deps --require-hashes -r inference-cpu.lock
 
 FROM dependencies AS code
-COPY packages/memloop packages/memloop
+COPY packages packages
 COPY services/inference services/inference
-RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/memloop ./services/inference \
+RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/memloop ./packages/memloop-service ./services/inference \
  && pip --python /opt/memloop/bin/python install --no-cache-dir --no-deps --no-index --prefix /code /wheels/*.whl \
  && cp -r services/inference/models /code/lib/python3.11/site-packages/models
 

@@ -17,10 +17,10 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     python3 -m venv --without-pip /build && python3 -m venv --without-pip /opt/memloop \
  && python3 -m pip --python /build/bin/python install --no-deps --require-hashes -r build.lock \
  && python3 -m pip --python /opt/memloop/bin/python install --no-deps --require-hashes -r launcher.lock
-COPY packages/memloop packages/memloop
+COPY packages packages
 COPY services/inference services/inference
 RUN python3 -m pip --python /build/bin/python wheel --no-deps --no-build-isolation --wheel-dir /wheels \
-      ./packages/memloop ./services/inference \
+      ./packages/memloop ./packages/memloop-service ./services/inference \
  && python3 -m pip --python /opt/memloop/bin/python install --no-cache-dir --no-deps --no-index /wheels/*.whl \
  && cp -r services/inference/models "$(/opt/memloop/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 

@@ -8,12 +8,12 @@ import pytest
 
 LOCKS = {
     "build": (),
-    "gateway": ("packages/memloop", "services/gateway"),
-    "memory-store": ("packages/memloop", "services/memory-store"),
-    "launcher": ("packages/memloop", "services/inference"),
-    "inference-cpu": ("packages/memloop", "services/inference"),
+    "gateway": ("packages/memloop", "packages/memloop-service", "services/gateway"),
+    "memory-store": ("packages/memloop", "packages/memloop-service", "services/memory-store"),
+    "launcher": ("packages/memloop", "packages/memloop-service", "services/inference"),
+    "inference-cpu": ("packages/memloop", "packages/memloop-service", "services/inference"),
 }
-OURS = {"memloop", "memloop-inference"}
+OURS = {"memloop", "memloop-inference", "memloop-service"}
 APART = {"torch"}
 """Comes first, from an index of its own."""
 LEFT_OUT = {"gateway": {"huggingface-hub"}}

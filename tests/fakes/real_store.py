@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from memloop.service import new_registry
+from memloop_service import new_registry
 from memory_store.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics

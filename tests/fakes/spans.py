@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from memloop.service.open_telemetry import OpenTelemetry
-from memloop.service.tracing import use_tracer
+from memloop_service.open_telemetry import OpenTelemetry
+from memloop_service.tracing import use_tracer
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from gateway.metrics import Metrics
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
 from gateway.worker import working
-from memloop.service import new_registry
 from memloop.wire.memory import MemoryEvent, Namespace, Source
+from memloop_service import new_registry
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
 from tests.fakes.job_store import StoreServer, store_server
 

@@ -10,7 +10,7 @@ from gateway.audit import DIFFERENT_IN_A_WINDOW, Auditor, Denial
 from gateway.audit_log import AuditLog
 from gateway.keys import API_KEYS
 from gateway.settings import GatewaySettings
-from memloop.service.logs import JsonLines
+from memloop_service.logs import JsonLines
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, OPERATED, OPERATOR_KEY
 from tests.gateway.long_reads import PATH as READ

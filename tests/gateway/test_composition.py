@@ -13,8 +13,8 @@ from gateway.services import open_services
 from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.profiles import ProfileError, load_profile, profile_files
-from memloop.service import new_registry
 from memloop.wire.errors import Unavailable
+from memloop_service import new_registry
 from tests.fakes.web_server import serving
 from tests.fakes.word_tokenizer import word_tokenizer
 

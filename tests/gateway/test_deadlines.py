@@ -4,8 +4,8 @@ import pytest
 from openai import AsyncOpenAI, InternalServerError
 
 from gateway.deadline import deadline_s
-from memloop.service import error_response
 from memloop.wire.errors import InvalidRequest, MemloopError, Overloaded, RateLimited, Unavailable
+from memloop_service import error_response
 from tests.fakes.streaming_engine import FakeEngine, Hangs
 from tests.gateway.running import CHAT, Gateway, question
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gateway.worker import working
-from memloop.service.logs import JsonLines
+from memloop_service.logs import JsonLines
 from tests.fakes.real_store import real_store
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Refuses, Says
 from tests.gateway.long_reads import asked

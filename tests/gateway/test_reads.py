@@ -21,9 +21,9 @@ from gateway.traces.redaction import RuleRedactor
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import ChatModel, Prompt
 from memloop.profiles import load_profile
-from memloop.service import new_registry
 from memloop.wire.errors import EngineError, Unprocessable
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEvent, SaveTo
+from memloop_service import new_registry
 from tests.fakes.model import Line, ScriptedModel
 from tests.gateway.redis_view import connected, keys
 

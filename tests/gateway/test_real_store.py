@@ -7,8 +7,8 @@ import pytest
 
 from gateway.settings import GatewaySettings
 from memloop.clients import StoreClient
-from memloop.service import new_registry
 from memloop.wire.memory import MemoryDraft, Namespace, StoreAdd
+from memloop_service import new_registry
 from memory_store.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics

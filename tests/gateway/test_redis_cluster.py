@@ -15,9 +15,9 @@ from gateway.jobs import Jobs
 from gateway.lanes import Lease
 from gateway.redis_state import redis_state
 from gateway.runner import Runner, RunnerOptions
-from memloop.service.redis_link import TAGS, primaries
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
+from memloop_service.redis_link import TAGS, primaries
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.gateway.redis_view import connected, keys
 from tests.gateway.rig import eventually, turns

@@ -6,7 +6,7 @@ import pytest
 from redis.crc import key_slot
 
 from gateway.keys import Keys, delivery_id, event_id, file_id
-from memloop.service.redis_link import TAGS, connect, is_cluster
+from memloop_service.redis_link import TAGS, connect, is_cluster
 
 SLOTS = 16384
 CLUSTER = "redis+cluster://127.0.0.1:7000,127.0.0.1:7001"

@@ -11,8 +11,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from gateway.worker import working
-from memloop.service import start_tracing
-from memloop.service.tracing import tracer, use_tracer
+from memloop_service import start_tracing
+from memloop_service.tracing import tracer, use_tracer
 from tests.fakes.real_store import real_store
 from tests.fakes.spans import Spans, collected_spans
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, Says

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from memloop.service import new_registry
+from memloop_service import new_registry
 from memory_store.documents import Clock, now
 from memory_store.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memloop.service import new_registry
+from memloop_service import new_registry
 from memory_store.filters import AllOf
 from memory_store.metrics import Metrics
 from memory_store.vectors.port import NO_WORDS, Point

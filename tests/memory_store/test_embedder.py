@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 from prometheus_client import CollectorRegistry
 
-from memloop.service import new_registry
 from memloop.wire.errors import DependencyError, Unavailable
+from memloop_service import new_registry
 from memory_store.embedder import BatchingEmbedder, Encoder, Vector
 from memory_store.metrics import Metrics
 from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from memloop.service import new_registry
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import MemoryDraft, StoreAdd
+from memloop_service import new_registry
 from memory_store.documents import within
 from memory_store.embedder import BatchingEmbedder, Encoder, Vector
 from memory_store.encoding import TextEncoding

@@ -10,9 +10,9 @@ import pytest
 from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient
 
-from memloop.service import new_registry
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Buffer, Source
+from memloop_service import new_registry
 from memory_store.embedder import BatchingEmbedder
 from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics

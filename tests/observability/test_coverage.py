@@ -16,9 +16,9 @@ from gateway.metrics import Metrics as GatewayMetrics
 from gateway.settings import WorkerSettings
 from inference.metrics import LauncherMetrics
 from inference.settings import LauncherSettings
-from memloop.service import ServiceSettings, create_app, new_registry, watch_disk
-from memloop.service.chores import alongside
-from memloop.service.metrics import watch_dependencies, watch_loop
+from memloop_service import ServiceSettings, create_app, new_registry, watch_disk
+from memloop_service.chores import alongside
+from memloop_service.metrics import watch_dependencies, watch_loop
 from memory_store.metrics import Metrics as StoreMetrics
 from memory_store.settings import Settings as StoreSettings
 from trainer.exporter import RunLog

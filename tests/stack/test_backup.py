@@ -13,8 +13,8 @@ import pytest
 from gateway.metrics import Metrics
 from gateway.services import Services, open_services
 from gateway.worker import working
-from memloop.service import new_registry
 from memloop.wire.memory import Namespace
+from memloop_service import new_registry
 from tests.fakes.job_engine import Body, Reply, add_memory, engine_server, last_text
 from tests.fakes.processes import clean_environment
 from tests.fakes.real_store import real_store

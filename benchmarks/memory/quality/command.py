@@ -23,8 +23,8 @@ from benchmarks.memory.quality.run import IN_MEMORY, Judged, Kept, judge_all, re
 from benchmarks.memory.quality.scorecard import Card, last_line, markdown, save_plot
 from benchmarks.memory.quality.scores import Prices, point_score, recall_score, row_score
 from benchmarks.memory.quality.stack import KEY, embedding_threads, own_stack
-from memloop.service import new_registry
 from memloop.wire.errors import MemloopError
+from memloop_service import new_registry
 from memory_store.embedder import BatchingEmbedder, Encoder
 from memory_store.metrics import Metrics
 from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder

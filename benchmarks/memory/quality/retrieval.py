@@ -9,8 +9,8 @@ from pathlib import Path
 from benchmarks.memory.quality.records import Recalled
 from benchmarks.memory.recall import namespace_of, raw_turn
 from memloop.scoring.memory import evidence_recall
-from memloop.service import new_registry
 from memloop.wire.memory import StoreSearch
+from memloop_service import new_registry
 from memory_store.embedder import Embedder
 from memory_store.encoding import TextEncoding
 from memory_store.metrics import Metrics

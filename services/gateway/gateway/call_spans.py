@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
-from memloop.service.spans import Attributes, OpenSpan, Span, Value
-from memloop.service.tracing import NO_SPAN, open_span, span, tracer
+from memloop_service.spans import Attributes, OpenSpan, Span, Value
+from memloop_service.tracing import NO_SPAN, open_span, span, tracer
 
 _OPERATIONS: Final = {"completions": "text_completion", "responses": "chat"}
 _MODEL_CHARS: Final = 128

@@ -8,9 +8,9 @@ from gateway.audit import Denial
 from gateway.deps import CALLER
 from gateway.principal import OtherTenants, Principal
 from gateway.services import Services
-from memloop.service import error_response
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Forbidden, MemloopError, Unauthenticated
+from memloop_service import error_response
 
 _DENIALS: Final = (Unauthenticated, Forbidden, OtherTenants)
 

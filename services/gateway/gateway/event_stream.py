@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.disconnect import ClientGone, StopWhenGone
 from gateway.sse import HEARTBEAT
-from memloop.service import BODY_SEND
+from memloop_service import BODY_SEND
 
 Steps: TypeAlias = Generator[object, None, None]
 """A coroutine that runs step by step; what a step yields is what it waits for."""

@@ -1,6 +1,6 @@
 """Every name that the gateway and its worker use in Redis.
 
-What one script touches has one tag, in braces (``memloop.service.redis_link``), so that a cluster has it in one slot:
+What one script touches has one tag, in braces (``memloop_service.redis_link``), so that a cluster has it in one slot:
 
 * A job lies with its queue, its lane, its journal, its events and the index that lists it. Two hex digits in its id
   tell where: ``evt_7f…`` lies at place 0x7f. The digits of a memory write follow from its user, whose writes share a
@@ -18,7 +18,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from memloop.service.redis_link import place_of, tags_of
+from memloop_service.redis_link import place_of, tags_of
 
 _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
 

@@ -25,11 +25,11 @@ from memloop.loops.reader import Reader
 from memloop.loops.steps import ReadStep
 from memloop.ports import Chunks
 from memloop.profiles import neutralise
-from memloop.service.tracing import past_span, span
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, LongContext, PartRead, SentMessage
 from memloop.wire.errors import Timeout, Unprocessable
 from memloop.wire.long_read import Document, LongReadRequest
 from memloop.wire.memory import Usage
+from memloop_service.tracing import past_span, span
 
 _STRATEGY = "memagent"
 _IN_ITS_PLACE = """A text of {tokens} tokens stood here, too long to be shown. It was read for the question at hand; \

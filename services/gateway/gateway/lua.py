@@ -7,8 +7,8 @@ from typing import TypeAlias, cast
 from redis import exceptions
 from redis.asyncio import Redis
 
-from memloop.service.redis_link import UNREACHABLE, LuaScript, is_passing
 from memloop.wire.errors import Timeout, Unavailable
+from memloop_service.redis_link import UNREACHABLE, LuaScript, is_passing
 
 RETRY_AFTER_S = 2.0
 Reply: TypeAlias = "int | str | list[Reply] | None"

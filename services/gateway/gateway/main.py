@@ -17,7 +17,7 @@ from gateway.routes import admin, chat, files, long_read, mcp, mem0, memory, mod
 from gateway.services import Services, open_services
 from gateway.settings import GatewaySettings
 from gateway.static_keys import load_static_keys
-from memloop.service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing
+from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing
 
 CLIENT_CLOSED_REQUEST = 499
 FORM_BYTES = 1 << 16

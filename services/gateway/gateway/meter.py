@@ -8,9 +8,9 @@ from gateway.allowance import Allowance
 from gateway.answers import object_in
 from gateway.call_spans import note_usage
 from gateway.metrics import Metrics
-from memloop.service.spans import Span
-from memloop.service.tracing import NO_SPAN
 from memloop.wire.chat import Json
+from memloop_service.spans import Span
+from memloop_service.tracing import NO_SPAN
 
 _INPUT: Final = ("prompt_tokens", "input_tokens")
 _OUTPUT: Final = ("completion_tokens", "output_tokens")

@@ -11,7 +11,6 @@ from memloop.loops.results import ReadResult, Slips
 from memloop.loops.so_far import MemorySoFar, slips_of
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadStep, RereadStarted, SubAnswered
 from memloop.profiles import Profile
-from memloop.service.tracing import past_span
 from memloop.wire.long_read import (
     Evidence,
     IncompleteDetails,
@@ -24,6 +23,7 @@ from memloop.wire.long_read import (
     SubQuestion,
 )
 from memloop.wire.memory import Usage
+from memloop_service.tracing import past_span
 
 Publish = Callable[[ReadEvent, LongRead], Awaitable[None]]
 """Called with every event and the record as it stands with it, in order."""

@@ -33,10 +33,10 @@ from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
-from memloop.service.tracing import span
 from memloop.wire.errors import DependencyError, MemloopError, NotFound
 from memloop.wire.long_read import LongRead, Progress, ReadOutput
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
+from memloop_service.tracing import span
 
 _CLOSING_ANSWER_S = 60.0
 

@@ -14,10 +14,10 @@ from gateway.services import Services
 from memloop.loops.rendering import memory_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
-from memloop.service.tracing import span
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, StoreSearch
+from memloop_service.tracing import span
 
 _INLINE_CHARS = 20_000
 """Up to so many characters are counted on the event loop (about 2 ms); more go to a thread."""

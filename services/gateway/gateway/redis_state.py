@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from redis.asyncio import Redis
 
 from gateway.lua import redis_errors
-from memloop.service.redis_link import servers
+from memloop_service.redis_link import servers
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from gateway.handling import Ending, Handler, LeaseHold
 from gateway.keys import Partition
 from gateway.lanes import Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease
 from gateway.tickets import Ticket
-from memloop.service.tracing import span
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import (
     Conflict,
@@ -35,6 +34,7 @@ from memloop.wire.errors import (
     RateLimited,
     Unauthenticated,
 )
+from memloop_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
 _OURS_TO_MEND = frozenset({401, 403, 404, 408, 429})

@@ -34,8 +34,8 @@ from gateway.webhooks.signing import WebhookSecrets
 from memloop.clients import Dialect, EngineClient, InferenceClient, StoreClient, Timeouts
 from memloop.ports import Splitter
 from memloop.profiles import Profile
-from memloop.service.redis_link import connect
 from memloop.wire.errors import NotSupported
+from memloop_service.redis_link import connect
 
 
 @dataclass(frozen=True, slots=True)

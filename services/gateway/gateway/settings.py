@@ -9,7 +9,7 @@ from pydantic_settings import SettingsConfigDict
 from gateway.traces.redaction import redactor_at
 from gateway.webhooks.addresses import networks_of
 from gateway.webhooks.signing import WebhookSecrets
-from memloop.service import ServiceSettings
+from memloop_service import ServiceSettings
 
 MIB = 1024 * 1024
 DAY_S = 24 * 3600

@@ -37,8 +37,8 @@ from gateway.settings import WorkerSettings
 from gateway.traces.keeper import Served
 from gateway.turn_batches import BufferLimits
 from gateway.webhooks.handler import DeliveryHandler
-from memloop.service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop.wire.errors import DependencyError
+from memloop_service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
 
 _LOG = logging.getLogger(__name__)
 _GAUGE_EVERY_S = 5.0

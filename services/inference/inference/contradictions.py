@@ -11,7 +11,7 @@ from inference.engines import EnginePlan, sglang, vllm_parsers
 from inference.settings import LauncherSettings
 from memloop.chunking import TokenizerSplitter
 from memloop.profiles import Profile, ProfileError, check_fit, load_profile
-from memloop.service import refuse_open_listen
+from memloop_service import refuse_open_listen
 
 
 def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:

@@ -33,8 +33,8 @@ from inference.routes import model_routes
 from inference.settings import LauncherSettings, SettingsRefused, read_settings
 from inference.stuck import EngineStuck
 from memloop.clients import EngineClient
-from memloop.service import configure_logging, create_app, new_registry
 from memloop.wire.errors import DependencyError
+from memloop_service import configure_logging, create_app, new_registry
 
 _LAST_LINES = 30
 _SIGKILLED = 128 + signal.SIGKILL

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import SettingsConfigDict
 
-from memloop.service import ServiceSettings
+from memloop_service import ServiceSettings
 
 
 class SettingsRefused(ValueError):

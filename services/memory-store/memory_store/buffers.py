@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Protocol, cast
 
-from memloop.service.redis_link import LuaScript
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
+from memloop_service.redis_link import LuaScript
 from memory_store.fencing import KEEP_MS, STALE, refuse_stale
 from memory_store.keys import Keys, Partition, digest
 from memory_store.redis_link import RedisLink, translated

@@ -1,7 +1,7 @@
 """Fencing tokens: a writer that lost its lane's lock must not write any more."""
 
-from memloop.service.redis_link import LuaScript
 from memloop.wire.errors import Conflict
+from memloop_service.redis_link import LuaScript
 from memory_store.keys import Keys
 from memory_store.redis_link import RedisLink, translated
 

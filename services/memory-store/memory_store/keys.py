@@ -1,15 +1,15 @@
 """Every name that the memory store uses in Redis.
 
 A user's buffers, the lists that lead to them and the fence of the user's lane are changed in one step, so they carry
-one tag, which follows from the user (``memloop.service.redis_link``). A cluster spreads users over its slots.
+one tag, which follows from the user (``memloop_service.redis_link``). A cluster spreads users over its slots.
 """
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memloop.service.redis_link import place_of, tags_of
 from memloop.wire.memory import Namespace
+from memloop_service.redis_link import place_of, tags_of
 from memory_store.redis_link import RedisLink
 
 

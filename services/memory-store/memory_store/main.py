@@ -12,8 +12,8 @@ from fastapi.middleware import Middleware
 from prometheus_client import CollectorRegistry
 from qdrant_client import AsyncQdrantClient
 
-from memloop.service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing, watch_disk
 from memloop.wire.errors import MemloopError
+from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing, watch_disk
 from memory_store.buffers import Buffers
 from memory_store.documents import Clock, now
 from memory_store.embedder import BatchingEmbedder

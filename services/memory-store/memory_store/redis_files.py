@@ -5,8 +5,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
-from memloop.service.redis_link import servers
 from memloop.wire.errors import DependencyError
+from memloop_service.redis_link import servers
 from memory_store.redis_link import RedisLink, translated
 
 _POLL_S = 0.05

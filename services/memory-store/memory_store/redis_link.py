@@ -7,8 +7,8 @@ from typing import TypeAlias
 from redis import exceptions
 from redis.asyncio import Redis
 
-from memloop.service import redis_link
 from memloop.wire.errors import DependencyError, Unavailable
+from memloop_service import redis_link
 
 RedisLink: TypeAlias = Redis
 _CONNECT_TIMEOUT_S = 2.0

@@ -10,7 +10,6 @@ from typing import Annotated, TypeAlias
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import AwareDatetime, Field
 
-from memloop.service.direct_route import DirectRoute
 from memloop.wire.errors import InvalidRequest, Unauthenticated
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
@@ -31,6 +30,7 @@ from memloop.wire.memory import (
     StoreSearch,
 )
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
+from memloop_service.direct_route import DirectRoute
 from memory_store.admin_routes import admin_routes
 from memory_store.buffers import Buffers
 from memory_store.gate import Gate

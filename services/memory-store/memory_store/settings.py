@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
-from memloop.service import ServiceSettings
+from memloop_service import ServiceSettings
 from memory_store.sentence_encoder import DEFAULT_MODEL, Precision
 
 

@@ -16,7 +16,7 @@ SETTINGS = {
     "memory-store": ("services/memory-store/memory_store/settings.py", "Settings"),
     "inference": ("services/inference/inference/settings.py", "LauncherSettings"),
 }
-SHARED = Path("packages/memloop/memloop/service/settings.py")
+SHARED = Path("packages/memloop-service/memloop_service/settings.py")
 CAPABILITIES = {"drop": ["ALL"]}
 
 

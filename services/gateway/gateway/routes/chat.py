@@ -27,9 +27,9 @@ from gateway.relay import relay, relay_chat
 from gateway.services import Services
 from gateway.sse import error_event
 from memloop.clients import RawResponse
-from memloop.service.direct_route import DirectRoute
 from memloop.wire.chat import ChatRequest, Json
 from memloop.wire.errors import EngineError, MemloopError
+from memloop_service.direct_route import DirectRoute
 
 PATH = "/v1/chat/completions"
 ENGINE_PATH = "chat/completions"

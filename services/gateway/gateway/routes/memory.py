@@ -14,7 +14,6 @@ from gateway.memory_calls import check_has_text, erase_everywhere, search, write
 from gateway.principal import Principal
 from gateway.services import Services
 from gateway.transfer import exported, imported
-from memloop.service.direct_route import DirectRoute, json_response
 from memloop.wire.base import Wire
 from memloop.wire.memory import (
     BatchResult,
@@ -35,6 +34,7 @@ from memloop.wire.memory import (
     StoreSearch,
 )
 from memloop.wire.transfer import Imported, StoreExport
+from memloop_service.direct_route import DirectRoute, json_response
 
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
 _ENDED = ("completed", "failed")

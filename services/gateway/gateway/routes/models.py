@@ -16,9 +16,9 @@ from gateway.relay import relay
 from gateway.services import Services
 from gateway.upstream import soon
 from memloop.clients import RawResponse
-from memloop.service.direct_route import DirectRoute
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound, NotSupported
+from memloop_service.direct_route import DirectRoute
 
 _ASKING = ("prompt", "input", "instructions")
 

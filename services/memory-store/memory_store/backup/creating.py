@@ -19,8 +19,8 @@ from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from qdrant_client import AsyncQdrantClient
 
-from memloop.service.redis_link import primaries
 from memloop.wire.errors import InvalidRequest, Unavailable
+from memloop_service.redis_link import primaries
 from memory_store.backup.manifest import FILE, Manifest, Part, part_of
 from memory_store.backup.redis_dump import dump
 from memory_store.vectors.schema import is_ours

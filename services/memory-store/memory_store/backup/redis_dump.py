@@ -8,8 +8,8 @@ import ssl
 from pathlib import Path
 from typing import Final
 
-from memloop.service.redis_link import Address
 from memloop.wire.errors import DependencyError, Unavailable
+from memloop_service.redis_link import Address
 
 _TIMEOUT_S: Final = 600.0
 _SILENCE_S: Final = 60.0

@@ -9,9 +9,9 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
 from gateway.denials import audit_denial
-from memloop.service import error_response
-from memloop.service.errors import as_error
 from memloop.wire.errors import MemloopError
+from memloop_service import error_response
+from memloop_service.errors import as_error
 
 _OF_THE_BODY = ("content-length", "content-type")
 

@@ -13,8 +13,8 @@ import uvicorn
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from memloop.service import ServiceSettings, create_app
-from memloop.service.drain import DrainingServer
+from memloop_service import ServiceSettings, create_app
+from memloop_service.drain import DrainingServer
 from tests.gateway.rig import eventually
 
 DRAIN_S = 0.4

@@ -10,16 +10,16 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
-from memloop.service.chores import alongside
-from memloop.service.drain import Drain
-from memloop.service.edge import Edge
-from memloop.service.errors import handle
-from memloop.service.health import Check, health_routes
-from memloop.service.metrics import introduce, metrics_route, new_registry, watch_dependencies, watch_loop
-from memloop.service.settings import ServiceSettings
-from memloop.service.spans import Tracer
-from memloop.service.tracing import tracer
 from memloop.wire.errors import ErrorEnvelope, MemloopError
+from memloop_service.chores import alongside
+from memloop_service.drain import Drain
+from memloop_service.edge import Edge
+from memloop_service.errors import handle
+from memloop_service.health import Check, health_routes
+from memloop_service.metrics import introduce, metrics_route, new_registry, watch_dependencies, watch_loop
+from memloop_service.settings import ServiceSettings
+from memloop_service.spans import Tracer
+from memloop_service.tracing import tracer
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 

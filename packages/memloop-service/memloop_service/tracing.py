@@ -1,6 +1,6 @@
 """Spans, where a process exports them; everywhere else nothing, for the price of one comparison.
 
-``memloop.service.open_telemetry`` makes the spans; it is imported only when
+``memloop_service.open_telemetry`` makes the spans; it is imported only when
 ``OTEL_EXPORTER_OTLP_ENDPOINT`` is set. Source of the names: OpenTelemetry semantic conventions, "Generative AI".
 """
 
@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Final
 
-from memloop.service.spans import Attributes, Kind, OpenSpan, Span, Tracer
+from memloop_service.spans import Attributes, Kind, OpenSpan, Span, Tracer
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
@@ -50,7 +50,7 @@ class _Switch:
 def start_tracing(service: str) -> None:
     """Export spans by OTLP over HTTP if the standard environment says where to; ``service`` names the process."""
     if any(os.environ.get(name) for name in _ENDPOINTS):
-        from memloop.service.open_telemetry import exporting_tracer
+        from memloop_service.open_telemetry import exporting_tracer
 
         use_tracer(exporting_tracer(service))
 

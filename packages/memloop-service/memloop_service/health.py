@@ -7,9 +7,9 @@ from typing import TypeAlias
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
-from memloop.service.drain import Drain
 from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
+from memloop_service.drain import Drain
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is not there."""

@@ -17,8 +17,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memloop.service.spans import Attributes, Kind
 from memloop.wire import correlation
+from memloop_service.spans import Attributes, Kind
 
 _KINDS: Final[Mapping[Kind, SpanKind]] = {
     "internal": SpanKind.INTERNAL,

@@ -7,9 +7,9 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
-from memloop.service.drain import DrainingServer
-from memloop.service.logs import configure_logging
-from memloop.service.settings import ServiceSettings
+from memloop_service.drain import DrainingServer
+from memloop_service.logs import configure_logging
+from memloop_service.settings import ServiceSettings
 
 _KEEP_ALIVE_S = 75
 _NEW_OBJECTS = 20_000
@@ -23,7 +23,7 @@ def refuse_open_listen(host: str, *, has_keys: bool) -> None:
 
 
 def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> None:
-    """Serve until a signal, then take leave as ``memloop.service.drain`` says. ``drain_s`` 0: it listens no longer."""
+    """Serve until a signal, then take leave as ``memloop_service.drain`` says. ``drain_s`` 0: it listens no longer."""
     configure_logging(app.title, settings.log_level)
     _spare_the_collector()
     config = uvicorn.Config(

@@ -19,15 +19,15 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from memloop.profiles import well_formed
-from memloop.service import Check, ServiceSettings, create_app, refuse_open_listen, watch_disk
-from memloop.service.chores import alongside
-from memloop.service.logs import JsonLines
-from memloop.service.metrics import watch_dependencies
-from memloop.service.surrogates import without_lone_surrogates
 from memloop.wire.base import Wire
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, MemloopError, RateLimited, Unauthenticated, Unavailable
 from memloop.wire.long_read import LongReadRequest
+from memloop_service import Check, ServiceSettings, create_app, refuse_open_listen, watch_disk
+from memloop_service.chores import alongside
+from memloop_service.logs import JsonLines
+from memloop_service.metrics import watch_dependencies
+from memloop_service.surrogates import without_lone_surrogates
 
 SETTINGS = ServiceSettings(max_body_bytes=1000)
 FAULTS: dict[str, Exception] = {

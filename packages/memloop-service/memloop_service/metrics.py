@@ -20,7 +20,7 @@ from prometheus_client import (
 )
 from starlette.responses import Response
 
-from memloop.service.health import Check, is_there
+from memloop_service.health import Check, is_there
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
 _EVERY_S: Final = 0.25

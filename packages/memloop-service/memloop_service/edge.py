@@ -15,11 +15,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memloop.service.drain import Drain
-from memloop.service.errors import as_error, error_response
-from memloop.service.surrogates import without_lone_surrogates
 from memloop.wire.correlation import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, TooLarge
+from memloop_service.drain import Drain
+from memloop_service.errors import as_error, error_response
+from memloop_service.surrogates import without_lone_surrogates
 
 BODY_SEND: Final = "memloop.body_send"
 """Where the scope has the way of an answer's body, once its start was sent through all layers."""

@@ -9,8 +9,8 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.testclient import TestClient
 
-from memloop.service.direct_route import DirectRoute
-from memloop.service.errors import handle
+from memloop_service.direct_route import DirectRoute
+from memloop_service.errors import handle
 
 
 def app_of(router: APIRouter) -> FastAPI:

@@ -1,0 +1,29 @@
+"""What every FastAPI process of ours shares: errors, request ids, limits, health, metrics, logs, settings, start-up."""
+
+from memloop_service.app import create_app
+from memloop_service.chores import ended
+from memloop_service.edge import BODY_SEND
+from memloop_service.errors import error_response
+from memloop_service.health import Check
+from memloop_service.logs import configure_logging
+from memloop_service.metrics import new_registry, watch_disk
+from memloop_service.request_times import RequestTimes
+from memloop_service.run import refuse_open_listen, run
+from memloop_service.settings import ServiceSettings
+from memloop_service.tracing import start_tracing
+
+__all__ = [
+    "BODY_SEND",
+    "Check",
+    "RequestTimes",
+    "ServiceSettings",
+    "configure_logging",
+    "create_app",
+    "ended",
+    "error_response",
+    "new_registry",
+    "refuse_open_listen",
+    "run",
+    "start_tracing",
+    "watch_disk",
+]
