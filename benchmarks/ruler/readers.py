@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from benchmarks.ruler.items import Item
-from gateway.reading_plan import cut, plan_read
+from gateway.long_read.plan import cut, plan_read
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.clients.engine import Dialect, EngineClient, read_completion, request_body
 from memloop.clients.http import Timeouts

@@ -27,7 +27,7 @@ RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels ./packages/meml
  && pip --python /opt/memloop/bin/python install --no-cache-dir --no-deps --no-index --prefix /code /wheels/*.whl
 WORKDIR /opt/memloop
 RUN PYTHONPATH=/code/lib/python3.11/site-packages bin/python -c \
-      "import gateway.main, gateway.worker, gateway.dead_letters, gateway.files.extract, urllib.request" \
+      "import gateway.main, gateway.worker, gateway.memory.dead_letters, gateway.files.extract, urllib.request" \
  && find . -name '*.pyc' -exec cp --parents --preserve --target-directory /code {} +
 
 # The base without its package managers, and without what only they and the build need.

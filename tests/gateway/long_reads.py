@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.read_records import TERMINAL
+from gateway.long_read.records import TERMINAL
 from tests.fakes.job_engine import Body, Reply, last_text
 from tests.gateway.api_rig import Api, events_of
 from tests.gateway.rig import eventually

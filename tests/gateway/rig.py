@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from gateway.jobs import Jobs
+from gateway.memory.jobs import Jobs
 from gateway.metrics import Metrics
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway.audit import DIFFERENT_IN_A_WINDOW, Auditor, Denial
-from gateway.audit_log import AuditLog
-from gateway.keys import API_KEYS
+from gateway.access.audit import DIFFERENT_IN_A_WINDOW, Auditor, Denial
+from gateway.access.audit_log import AuditLog
+from gateway.redis.key_names import API_KEYS
 from gateway.settings import GatewaySettings
 from memloop_service.logs import JsonLines
 from tests.fakes.redis_server import RedisServer

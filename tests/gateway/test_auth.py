@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from gateway.auth import LOCAL, KeyRing
-from gateway.key_book import KeyBook
-from gateway.key_records import KeyRecords
+from gateway.access.auth import LOCAL, KeyRing
+from gateway.access.key_cache import KeyBook
+from gateway.access.key_records import KeyRecords
+from gateway.access.principal import Principal
+from gateway.access.static_keys import KeyFileError, load_static_keys
 from gateway.main import main
-from gateway.principal import Principal
 from gateway.settings import GatewaySettings
-from gateway.static_keys import KeyFileError, load_static_keys
 from memloop.wire.errors import Forbidden, Unauthenticated
 from memloop.wire.keys import ALL_SCOPES
 from tests.gateway.running import CHAT, question, running_gateway

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gateway.recall import pack
-from gateway.sse import EventCutter, data_of
-from gateway.turns import newest_turn
+from gateway.chat.recall import pack
+from gateway.chat.turns import newest_turn
+from gateway.http.sse import EventCutter, data_of
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Recalled
 from memloop.profiles import load_profile

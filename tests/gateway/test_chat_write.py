@@ -2,8 +2,8 @@
 
 import asyncio
 
-from gateway.chat_memory import begin_turn
-from gateway.keys import event_id
+from gateway.chat.memory import begin_turn
+from gateway.redis.key_names import event_id
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import ChatRequest
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace

@@ -3,7 +3,7 @@
 import pytest
 from openai import AsyncOpenAI, InternalServerError
 
-from gateway.deadline import deadline_s
+from gateway.http.deadline import deadline_s
 from memloop.wire.errors import InvalidRequest, MemloopError, Overloaded, RateLimited, Unavailable
 from memloop_service import error_response
 from tests.fakes.streaming_engine import FakeEngine, Hangs

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from gateway.disconnect import ClientGone, StopWhenGone
+from gateway.http.disconnect import ClientGone, StopWhenGone
 
 
 class Connection:

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 from yarl import URL
 
-from gateway.engine_guard import Breaker, CircuitOpen, EngineGuard
-from gateway.engines import Engines, RetryBudget
+from gateway.engine.breaker import Breaker, CircuitOpen, EngineGuard
+from gateway.engine.engines import Engines, RetryBudget
 from gateway.settings import GatewaySettings
 from memloop.clients import EngineBusy, RawResponse
 from memloop.ports import Completion, Prompt, Sampling

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from gateway.event_stream import Outlet
+from gateway.http.event_stream import Outlet
 
 
 class Client:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.idempotency import KEEP_MS
+from gateway.http.idempotency import KEEP_MS
 from gateway.settings import GatewaySettings
 from tests.fakes.job_engine import tool_call
 from tests.fakes.redis_server import RedisServer

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from gateway.auth import KeyRing
-from gateway.key_book import KeyBook
-from gateway.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
-from gateway.keys import API_KEYS, api_keys_of
+from gateway.access.auth import KeyRing
+from gateway.access.key_cache import KeyBook
+from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
+from gateway.access.static_keys import load_static_keys
+from gateway.redis.key_names import API_KEYS, api_keys_of
 from gateway.settings import GatewaySettings
-from gateway.static_keys import load_static_keys
 from memloop.wire.audit import AuditEntry
 from memloop.wire.errors import Conflict, Unavailable
 from tests.fakes.redis_server import RedisServer

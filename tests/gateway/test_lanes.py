@@ -9,10 +9,10 @@ from unittest.mock import ANY
 import pytest
 from redis.asyncio import Redis
 
-from gateway.keys import Keys, Partition
-from gateway.lanes import Depth, LaneQueue, Lease, Submission
-from gateway.lua import entries
-from gateway.tickets import Ticket
+from gateway.queue.lanes import Depth, LaneQueue, Lease, Submission
+from gateway.queue.tickets import Ticket
+from gateway.redis.key_names import Keys, Partition
+from gateway.redis.lua import entries
 from memloop.wire.errors import DependencyError
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.redis_view import command, connected, keys

@@ -68,7 +68,7 @@ async def test_no_process_logs_a_users_words_and_the_request_id_goes_through_all
         request_id = await _use(gateway, engine)
         await eventually(lambda: any("failures 2 of 2" in line["message"] for line in _lines(written)))
     assert SECRET not in written.getvalue()
-    jobs = [line for line in _of(written, "gateway.runner") if line.get("request_id") == request_id]
+    jobs = [line for line in _of(written, "gateway.queue.runner") if line.get("request_id") == request_id]
     assert [line["level"] for line in jobs] == ["warning", "warning"]
 
 

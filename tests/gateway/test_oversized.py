@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.oversized import question_in
+from gateway.chat.oversized import question_in
 from memloop.chunking import EstimatingSplitter
 
 SPLITTER = EstimatingSplitter()

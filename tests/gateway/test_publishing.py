@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from gateway.lanes import JobGone
-from gateway.publishing import published_behind
+from gateway.long_read.publishing import published_behind
+from gateway.queue.lanes import JobGone
 from memloop.wire.long_read import LongRead, ReadEvent, ReadStatus
 
 

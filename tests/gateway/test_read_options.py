@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.reading_options import check_options
-from gateway.reads import new_record, run_read
+from gateway.long_read.options import check_options
+from gateway.long_read.run import new_record, run_read
 from memloop.loops.parity import PUBLISHED
 from memloop.ports import ChatModel, Prompt
 from memloop.profiles import load_profile

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.reading_plan import cut, estimate, plan_read
+from gateway.long_read.plan import cut, estimate, plan_read
 from memloop.chunking import EstimatingSplitter
 from memloop.profiles import load_profile
 from memloop.wire.errors import Unprocessable

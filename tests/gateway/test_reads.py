@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from gateway.checkpoints import NoCheckpoints
-from gateway.jobs import Jobs
+from gateway.long_read.records import ReadJob
+from gateway.long_read.run import ReadingTools, new_record, run_read
+from gateway.memory.jobs import Jobs
 from gateway.metrics import Metrics
-from gateway.read_records import ReadJob
-from gateway.reads import ReadingTools, new_record, run_read
+from gateway.queue.journal import NoCheckpoints
 from gateway.traces.keeper import TraceKeeper
 from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import RuleRedactor

@@ -10,11 +10,11 @@ from contextlib import suppress
 import pytest
 from redis.asyncio import Redis
 
-from gateway.handling import Ending, Hold
-from gateway.jobs import Jobs
-from gateway.lanes import Lease
-from gateway.redis_state import redis_state
-from gateway.runner import Runner, RunnerOptions
+from gateway.memory.jobs import Jobs
+from gateway.queue.handling import Ending, Hold
+from gateway.queue.lanes import Lease
+from gateway.queue.runner import Runner, RunnerOptions
+from gateway.redis.memory import redis_state
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import TAGS, primaries

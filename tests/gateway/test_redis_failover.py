@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gateway.handling import Ending, Hold
-from gateway.keys import event_id
-from gateway.lanes import LaneQueue, Lease, Submission
-from gateway.runner import Runner, RunnerOptions
+from gateway.queue.handling import Ending, Hold
+from gateway.queue.lanes import LaneQueue, Lease, Submission
+from gateway.queue.runner import Runner, RunnerOptions
+from gateway.redis.key_names import event_id
 from memloop.wire.errors import DependencyError, MemloopError
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.gateway.redis_view import connected

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gateway.handling import Ending, Hold
-from gateway.lanes import JobCancelled, JobGone, LaneQueue, Lease, Submission
-from gateway.runner import Runner, RunnerOptions, is_outage
+from gateway.queue.handling import Ending, Hold
+from gateway.queue.lanes import JobCancelled, JobGone, LaneQueue, Lease, Submission
+from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from memloop.wire.errors import Conflict, EngineError, MemloopError, NotFound, RateLimited, Timeout, Unavailable
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.redis_view import connected

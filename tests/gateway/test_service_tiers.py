@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from redis.asyncio import Redis
 
-from gateway.keys import Keys
-from gateway.lanes import LaneQueue, Submission
-from gateway.read_records import TIERS
+from gateway.long_read.records import TIERS
+from gateway.queue.lanes import LaneQueue, Submission
+from gateway.redis.key_names import Keys
 from tests.fakes.job_engine import Body, Reply, add_memory
 from tests.gateway.api_rig import Api, api
 from tests.gateway.long_reads import PATH, asked, ended, queued, reader

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from redis.crc import key_slot
 
-from gateway.keys import Keys, delivery_id, event_id, file_id
+from gateway.redis.key_names import Keys, delivery_id, event_id, file_id
 from memloop_service.redis_link import TAGS, connect, is_cluster
 
 SLOTS = 16384

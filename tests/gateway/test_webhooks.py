@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from yarl import URL
 
-from gateway.dead_letters import DeadLetters
-from gateway.handling import LeaseHold
-from gateway.jobs import WEBHOOKS_QUEUE, Jobs
-from gateway.lanes import LaneQueue, Lease, Submission
-from gateway.read_hosts import ReadHandler
-from gateway.read_records import ReadRecords
-from gateway.reads import ReadingTools
+from gateway.long_read.hosts import ReadHandler
+from gateway.long_read.records import ReadRecords
+from gateway.long_read.run import ReadingTools
+from gateway.memory.dead_letters import DeadLetters
+from gateway.memory.jobs import WEBHOOKS_QUEUE, Jobs
+from gateway.queue.handling import LeaseHold
+from gateway.queue.lanes import LaneQueue, Lease, Submission
 from gateway.webhooks.deliveries import delivery_id, delivery_of
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.signing import WebhookSecrets

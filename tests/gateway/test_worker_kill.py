@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.read_records import ReadJob
-from gateway.reads import new_record
+from gateway.long_read.records import ReadJob
+from gateway.long_read.run import new_record
 from memloop.wire.long_read import Document, LongReadRequest
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold

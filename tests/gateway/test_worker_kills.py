@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.read_documents import held
-from gateway.read_records import ReadJob
-from gateway.reads import new_record
+from gateway.long_read.documents import held
+from gateway.long_read.records import ReadJob
+from gateway.long_read.run import new_record
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
 from tests.fakes.job_engine import Body, last_text
 from tests.gateway.rig import Rig, eventually, rig

@@ -8,7 +8,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from gateway.deps import Needed
+from gateway.access.dependencies import Needed
 
 Fragment = dict[str, Any]
 """A piece of the document, as FastAPI's own functions take and give it."""

@@ -7,16 +7,24 @@ from typing import cast
 from fastapi import FastAPI, Request, Response
 from starlette.middleware import Middleware
 
-from gateway.denials import audit_denials
-from gateway.disconnect import ClientGone
+from gateway import mem0
+from gateway.access import routes as admin
+from gateway.access.denials import audit_denials
+from gateway.access.rate_headers import RateHeaders
+from gateway.access.static_keys import load_static_keys
+from gateway.chat import routes as chat
 from gateway.document import describe
+from gateway.engine import routes as models
+from gateway.files import routes as files
+from gateway.http.disconnect import ClientGone
+from gateway.long_read import routes as long_read
+from gateway.mcp import routes as mcp
 from gateway.mcp.host import McpHost
+from gateway.memory import routes as memory
 from gateway.metrics import Metrics
-from gateway.rate_headers import RateHeaders
-from gateway.routes import admin, chat, files, long_read, mcp, mem0, memory, models, traces
 from gateway.services import Services, open_services
 from gateway.settings import GatewaySettings
-from gateway.static_keys import load_static_keys
+from gateway.traces import routes as traces
 from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing
 
 CLIENT_CLOSED_REQUEST = 499

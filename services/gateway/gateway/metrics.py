@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gateway.lanes import Depth
-from gateway.limits import Lanes
-from gateway.redis_state import RedisState
+from gateway.http.capacity import Lanes
+from gateway.queue.lanes import Depth
+from gateway.redis.memory import RedisState
 from memloop.loops.results import NO_SLIPS
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from gateway.audit import Auditor
-from gateway.audit_log import AuditLog
-from gateway.auth import KeyRing
-from gateway.engine_guard import Breaker, EngineGuard
-from gateway.engines import Engines
+from gateway.access.audit import Auditor
+from gateway.access.audit_log import AuditLog
+from gateway.access.auth import KeyRing
+from gateway.access.key_cache import KeyBook
+from gateway.access.key_records import KeyRecords
+from gateway.access.rates import RateLimits, Rates
+from gateway.access.static_keys import load_static_keys
+from gateway.engine.breaker import Breaker, EngineGuard
+from gateway.engine.engines import Engines
+from gateway.engine.served import loop_model
 from gateway.files.blobs import Blobs
 from gateway.files.records import FileRecords
 from gateway.files.storage import Storage
-from gateway.idempotency import Idempotency
-from gateway.jobs import Jobs
-from gateway.key_book import KeyBook
-from gateway.key_records import KeyRecords
-from gateway.limits import Capacity, Lanes
+from gateway.http.capacity import Capacity, Lanes
+from gateway.http.idempotency import Idempotency
+from gateway.memory.jobs import Jobs
 from gateway.metrics import Metrics
-from gateway.model import loop_model
-from gateway.rates import RateLimits, Rates
 from gateway.settings import GatewaySettings
-from gateway.static_keys import load_static_keys
 from gateway.traces.keeper import TraceKeeper
 from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import redactor_at

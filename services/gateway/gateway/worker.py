@@ -17,25 +17,25 @@ from dataclasses import dataclass, replace
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
+from gateway.engine.watched import WatchedModel
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.handler import FileHandler
 from gateway.files.records import FileRecords
 from gateway.files.storage import local_folder
-from gateway.idle_buffers import flush_for_ever
-from gateway.jobs import Jobs
-from gateway.loop_calls import WatchedModel
-from gateway.lua import redis_errors
-from gateway.memory_jobs import MemoryHandler
-from gateway.memory_writer import WriterTools
+from gateway.long_read.hosts import ReadHandler
+from gateway.long_read.run import ReadingTools
+from gateway.memory.handler import MemoryHandler
+from gateway.memory.idle_buffers import flush_for_ever
+from gateway.memory.jobs import Jobs
+from gateway.memory.turn_batches import BufferLimits
+from gateway.memory.writer import WriterTools
 from gateway.metrics import Metrics
-from gateway.read_hosts import ReadHandler
-from gateway.reads import ReadingTools
-from gateway.redis_state import redis_state
-from gateway.runner import Runner, RunnerOptions
+from gateway.queue.runner import Runner, RunnerOptions
+from gateway.redis.lua import redis_errors
+from gateway.redis.memory import redis_state
 from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
 from gateway.traces.keeper import Served
-from gateway.turn_batches import BufferLimits
 from gateway.webhooks.handler import DeliveryHandler
 from memloop.wire.errors import DependencyError
 from memloop_service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk

@@ -13,8 +13,8 @@ from typing import Final, cast
 from redis.asyncio import Redis
 
 from gateway.files.storage import Storage
-from gateway.keys import Keys, Partition
-from gateway.lua import Script, redis_errors, text
+from gateway.redis.key_names import Keys, Partition
+from gateway.redis.lua import Script, redis_errors, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import TooLarge
 

@@ -8,8 +8,8 @@ from gateway.files.extract import Unreadable
 from gateway.files.extraction import ExtractionLimits, extracted
 from gateway.files.records import FileJob, FileRecords, StoredFile
 from gateway.files.texts import store_text
-from gateway.handling import Ending, Hold
-from gateway.lanes import JobGone, Lease
+from gateway.queue.handling import Ending, Hold
+from gateway.queue.lanes import JobGone, Lease
 from memloop.wire.errors import MemloopError, TooLarge
 
 

@@ -8,9 +8,9 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from gateway.files.blobs import Blob, Blobs
-from gateway.keys import FILES_EXPIRING
-from gateway.lanes import LaneQueue, Submission
-from gateway.lua import redis_errors, text
+from gateway.queue.lanes import LaneQueue, Submission
+from gateway.redis.key_names import FILES_EXPIRING
+from gateway.redis.lua import redis_errors, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gateway.allowance import Allowance
+from gateway.access.allowance import Allowance
+from gateway.access.principal import Principal
 from gateway.mcp.cancelling import Session
-from gateway.principal import Principal
 from gateway.services import Services
 
 Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]

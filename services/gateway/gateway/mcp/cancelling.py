@@ -15,9 +15,9 @@ from typing import Final
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Send
 
-from gateway.answers import object_in, parsed_object
-from gateway.keys import mcp_call
-from gateway.lua import redis_errors, text
+from gateway.engine.answers import object_in, parsed_object
+from gateway.redis.key_names import mcp_call
+from gateway.redis.lua import redis_errors, text
 from gateway.services import Services
 from memloop.wire.errors import DependencyError, NotFound
 

@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field, JsonValue
 
-from gateway.jobs import new_event_id
 from gateway.mcp.call import Call
-from gateway.memory_calls import check_has_text, search, write
+from gateway.memory.jobs import new_event_id
+from gateway.memory.operations import check_has_text, search, write
 from memloop.wire.base import Wire
 from memloop.wire.keys import Scope
 from memloop.wire.memory import (

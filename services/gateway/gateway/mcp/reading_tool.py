@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field
 
-from gateway.bodies import validated
+from gateway.http.bodies import validated
+from gateway.long_read.admission import checked_job, opened_read
 from gateway.mcp.call import Call
 from gateway.mcp.memory_tools import Tool
-from gateway.reading_calls import checked_job, opened_read
 from memloop.wire.keys import Scope
 from memloop.wire.long_read import LongReadRequest, ReadEvent, SaveTo, Strategy
 

@@ -10,8 +10,8 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.keys import trace_body, trace_switch, traces_of, traces_of_user
-from gateway.lua import Script, redis_errors, text
+from gateway.redis.key_names import trace_body, trace_switch, traces_of, traces_of_user
+from gateway.redis.lua import Script, redis_errors, text
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import TraceSettings
 

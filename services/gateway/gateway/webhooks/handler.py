@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import aiohttp
 from redis.asyncio import Redis
 
-from gateway.handling import Ending, Hold
-from gateway.keys import Keys
-from gateway.lanes import JobGone, Lease
-from gateway.lua import redis_errors, text
 from gateway.metrics import Metrics
+from gateway.queue.handling import Ending, Hold
+from gateway.queue.lanes import JobGone, Lease
+from gateway.redis.key_names import Keys
+from gateway.redis.lua import redis_errors, text
 from gateway.webhooks.addresses import AddressRefused
 from gateway.webhooks.deliveries import Delivery
 from gateway.webhooks.resolving import CheckedResolver, Lookup, system_lookup

@@ -1,0 +1,1 @@
+"""Who calls, what they may do, how much of it, and the audit of both."""

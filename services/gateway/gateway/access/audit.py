@@ -1,0 +1,131 @@
+"""Writes the audit log: every entry as a line of the logger ``memloop.audit``, and kept in Redis.
+
+Denials may come as a flood. The first of a kind is written at once; those that are the same within ``WINDOW_S``
+seconds are counted and written as one. When there are too many different ones, they are counted without saying from
+where.
+An admin action is kept by the script that does it; only its line is written here.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from gateway.access.audit_log import AuditLog
+from memloop.wire.audit import AuditEntry, AuditKind
+from memloop.wire.errors import DependencyError
+
+WINDOW_S: Final = 10.0
+DIFFERENT_IN_A_WINDOW: Final = 100
+_KEEP_EVERY_S: Final = 0.5
+_MOST_WAITING: Final = 500
+_AUDIT = logging.getLogger("memloop.audit")
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """What makes two denials the same."""
+
+    kind: AuditKind
+    status: int
+    code: str
+    tenant: str = ""
+    key: str = ""
+    method: str = ""
+    route: str = ""
+    address: str = ""
+
+    def coarse(self) -> "Denial":
+        """The denial without key, route and address."""
+        return replace(self, key="", method="", route="", address="")
+
+    def entry(self, *, count: int, request_id: str = "") -> AuditEntry:
+        """So many of them."""
+        return AuditEntry(
+            at=datetime.now(UTC),
+            kind=self.kind,
+            action="denied",
+            tenant=self.tenant,
+            actor_tenant=self.tenant,
+            actor_key=self.key,
+            method=self.method,
+            route=self.route,
+            status=self.status,
+            code=self.code,
+            address=self.address,
+            request_id=request_id,
+            count=count,
+        )
+
+
+class Auditor:
+    """Takes in what is to be audited, and never waits for Redis."""
+
+    def __init__(self, log: AuditLog, *, window_s: float = WINDOW_S) -> None:
+        self.log = log
+        self._window_s = window_s
+        self._repeats: dict[Denial, int] = {}
+        self._waiting: list[AuditEntry] = []
+        self._begun = asyncio.Event()
+
+    def denied(self, denial: Denial, *, request_id: str) -> None:
+        """Write the denial, or count it."""
+        if denial not in self._repeats and len(self._repeats) >= DIFFERENT_IN_A_WINDOW:
+            denial = denial.coarse()
+        if denial in self._repeats:
+            self._repeats[denial] += 1
+            return
+        self._repeats[denial] = 0
+        self._write(denial.entry(count=1, request_id=request_id))
+        self._begun.set()
+
+    def acted(self, entry: AuditEntry) -> None:
+        """Write the line of an admin action, which is kept already."""
+        _AUDIT.info(entry.action, extra={"fields": entry.model_dump(mode="json", exclude_defaults=True)})
+
+    @asynccontextmanager
+    async def keeping(self) -> AsyncGenerator[None]:
+        """Keep denials in Redis meanwhile, and what is left at the end."""
+        keep = asyncio.create_task(self._keep_windows())
+        try:
+            yield
+        finally:
+            keep.cancel()
+            await asyncio.wait({keep})
+            self._close_window()
+            await self._keep()
+
+    async def _keep_windows(self) -> None:
+        while True:
+            await self._begun.wait()
+            ends_at = asyncio.get_running_loop().time() + self._window_s
+            while (left_s := ends_at - asyncio.get_running_loop().time()) > 0:
+                await self._keep()
+                await asyncio.sleep(min(_KEEP_EVERY_S, left_s))
+            self._close_window()
+            await self._keep()
+
+    def _close_window(self) -> None:
+        repeats, self._repeats = self._repeats, {}
+        self._begun.clear()
+        for denial, count in repeats.items():
+            if count:
+                self._write(denial.entry(count=count))
+
+    def _write(self, entry: AuditEntry) -> None:
+        _AUDIT.warning(entry.action, extra={"fields": entry.model_dump(mode="json", exclude_defaults=True)})
+        self._waiting.append(entry)
+        del self._waiting[:-_MOST_WAITING]
+
+    async def _keep(self) -> None:
+        """Keep what waits. While Redis is gone the newest wait on; the lines have been written."""
+        entries = list(self._waiting)
+        with suppress(DependencyError):
+            if entries:
+                await self.log.append(entries)
+                kept = {id(entry) for entry in entries}
+                self._waiting = [entry for entry in self._waiting if id(entry) not in kept]

@@ -1,0 +1,79 @@
+"""Who is calling: an API key names its tenant and its scopes, and only the key's hash is kept.
+
+Without any configured key the process serves the tenant ``local`` and listens on the loopback interface only.
+"""
+
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.access.key_cache import KeyBook
+from gateway.access.principal import Principal
+from gateway.access.static_keys import Grant
+from memloop.wire.errors import Unauthenticated
+from memloop.wire.keys import ALL_SCOPES
+
+LOCAL: Final = Principal("local", ALL_SCOPES)
+_CREDENTIALS = re.compile(r"\s*(?:Bearer|Token)\s+(?P<key>\S+)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """All keys that a caller may present."""
+
+    static: Mapping[bytes, Grant]
+    """Those of the operator. Without any of them nobody needs a key."""
+    book: KeyBook
+    """Those that were made at run time."""
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether a caller must present a key."""
+        return bool(self.static)
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncGenerator[None]:
+        """Hear of the keys that are made and revoked meanwhile, if anybody needs one."""
+        async with self.book.following() if self.has_keys else nullcontext():
+            yield
+
+    def authenticate(self, headers: Mapping[str, str]) -> Principal:
+        """The caller of a request. Raises Unauthenticated, and Unavailable when a key cannot be checked.
+
+        A key is found by its hash. How long that takes may tell something of the stored hashes; nobody can choose a key
+        by its hash, so it tells nothing of a key.
+        """
+        if not self.has_keys:
+            return LOCAL
+        presented = hashlib.sha256(_presented_key(headers).encode("utf-8", "surrogatepass")).digest()
+        static = self.static.get(presented)
+        grant = static or self.book.find(presented)
+        if grant is None or not hmac.compare_digest(grant.digest, presented):
+            raise Unauthenticated("This API key is not known.")
+        now = time.time()
+        if now >= grant.expires_at:
+            raise Unauthenticated("This API key has expired.", code="api_key_expired")
+        if static is None:
+            self.book.used(grant, now)
+        return grant.principal
+
+
+def _presented_key(headers: Mapping[str, str]) -> str:
+    credentials = headers.get("authorization")
+    if credentials is None:
+        return _named(headers.get("x-api-key"))
+    found = _CREDENTIALS.fullmatch(credentials)
+    if found is None:
+        raise Unauthenticated("The Authorization header must be 'Bearer KEY' or 'Token KEY'.")
+    return found["key"]
+
+
+def _named(key: str | None) -> str:
+    if not key:
+        raise Unauthenticated("No API key: send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'.")
+    return key.strip()

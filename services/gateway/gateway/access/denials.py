@@ -1,0 +1,47 @@
+"""The answers 401, 403 and a 404 for another tenant's thing: told to the client, and to the audit log."""
+
+from typing import Final, cast
+
+from fastapi import FastAPI, Request, Response
+
+from gateway.access.audit import Denial
+from gateway.access.dependencies import CALLER
+from gateway.access.principal import OtherTenants, Principal
+from gateway.services import Services
+from memloop.wire.correlation import request_id
+from memloop.wire.errors import Forbidden, MemloopError, Unauthenticated
+from memloop_service import error_response
+
+_DENIALS: Final = (Unauthenticated, Forbidden, OtherTenants)
+
+
+def audit_denials(app: FastAPI) -> None:
+    """Have the application's denials audited."""
+    for denial in _DENIALS:
+        app.add_exception_handler(denial, _denied)
+
+
+def audit_denial(request: Request, error: MemloopError) -> None:
+    """Note the error if it is a denial: for routes that answer their errors themselves."""
+    if isinstance(error, _DENIALS):
+        services = cast(Services, request.app.state.services)
+        services.auditor.denied(_denial(request, error), request_id=request_id.get())
+
+
+async def _denied(request: Request, failure: Exception) -> Response:
+    error = cast(MemloopError, failure)
+    audit_denial(request, error)
+    return error_response(error)
+
+
+def _denial(request: Request, error: MemloopError) -> Denial:
+    caller = cast(Principal | None, request.scope.get(CALLER))
+    code = "other_tenant" if isinstance(error, OtherTenants) else error.code or ""
+    where = {
+        "method": request.method,
+        "route": cast(str, getattr(request.scope.get("route"), "path", "")),
+        "address": request.client.host if request.client else "",
+    }
+    if caller is None:
+        return Denial("unauthenticated", error.http_status, code, **where)
+    return Denial("denied", error.http_status, code, tenant=caller.tenant, key=caller.key, **where)

@@ -1,0 +1,183 @@
+"""The keys that were made at run time, as Redis keeps them: by hash, every change in a log that all processes read.
+
+A change is one script: the record, the tenant's index, the log of changes and the audit log, or none of them.
+"""
+
+import hashlib
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from redis.asyncio import Redis
+
+from gateway.access.audit_log import ENTRIES_KEPT
+from gateway.redis import key_names as keys
+from gateway.redis.lua import Script, entries, entry_list, redis_errors, text
+from memloop.wire.audit import AuditEntry
+from memloop.wire.base import Wire
+from memloop.wire.errors import Conflict, NotFound
+from memloop.wire.keys import ApiKey, Scope
+
+KEYS_OF_A_TENANT: Final = 1000
+_SECRET_BYTES: Final = 32
+_PREFIX_CHARS: Final = 10
+_LOG_KEPT: Final = 10_000
+_START: Final = "0-0"
+
+_CHANGE = """
+-- KEYS: records, the tenant's index, log of changes, last uses, audit log
+-- ARGV: id, record before ('' = none), record after ('' = none), most of a tenant, audit entry, kept in either log
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 'changed' end
+if ARGV[3] == '' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  redis.call('HDEL', KEYS[4], ARGV[1])
+else
+  if ARGV[2] == '' and redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[4]) then return 'full' end
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+  redis.call('ZADD', KEYS[2], 0, ARGV[1])
+end
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[6], '*', 'id', ARGV[1])
+redis.call('XADD', KEYS[5], 'MAXLEN', '~', ARGV[7], '*', 'entry', ARGV[5])
+return 'done'
+"""
+
+
+class KeyRecord(Wire):
+    """A key as it is kept. Digests are SHA-256 in hex."""
+
+    id: str
+    tenant: str
+    name: str
+    prefix: str
+    scopes: tuple[Scope, ...]
+    digest: str
+    created_at: int
+    expires_at: int | None = None
+    old_digest: str | None = None
+    old_until: int | None = None
+
+    def shown(self, *, last_used_at: int | None = None) -> ApiKey:
+        """What may be seen of it."""
+        overlaps = self.old_until is not None and self.old_until > time.time()
+        return ApiKey(
+            **self.model_dump(include={"id", "tenant", "name", "prefix", "scopes", "created_at", "expires_at"}),
+            last_used_at=last_used_at,
+            overlap_until=self.old_until if overlaps else None,
+        )
+
+
+def new_key_id() -> str:
+    """An id; later ones sort after earlier ones."""
+    return f"key_{int(time.time() * 1000):012x}{secrets.token_hex(6)}"
+
+
+def new_secret() -> str:
+    """A secret of 256 random bits."""
+    return f"ml_{secrets.token_urlsafe(_SECRET_BYTES)}"
+
+
+def prefix_of(secret: str) -> str:
+    """What may be shown of a secret: 42 of its bits."""
+    return secret[:_PREFIX_CHARS]
+
+
+def digest_of(secret: str) -> str:
+    """What is kept of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class KeyRecords:
+    """The records. Methods raise Unavailable and Timeout when Redis is gone."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._change = Script(redis, _CHANGE)
+
+    async def create(self, record: KeyRecord, entry: AuditEntry) -> None:
+        """Keep a new key. Raises Conflict when its tenant has too many."""
+        await self._changed(None, record, entry)
+
+    async def replace(self, old: KeyRecord, new: KeyRecord, entry: AuditEntry) -> None:
+        """Keep a changed key. Raises Conflict when somebody else has changed it meanwhile."""
+        await self._changed(old, new, entry)
+
+    async def remove(self, record: KeyRecord, entry: AuditEntry) -> None:
+        """Forget a key. Raises Conflict when somebody else has changed it meanwhile."""
+        await self._changed(record, None, entry)
+
+    async def get(self, key_id: str) -> KeyRecord:
+        """One key. Raises NotFound."""
+        (found,) = await self.some([key_id])
+        if found is None:
+            raise NotFound(f"There is no key {key_id!r}.", param="key_id")
+        return found
+
+    async def some(self, key_ids: Sequence[str]) -> list[KeyRecord | None]:
+        """These keys, in this order; None for one that is gone."""
+        if not key_ids:
+            return []
+        with redis_errors():
+            found: Any = await self._redis.hmget(keys.API_KEYS, list(key_ids))
+        return [None if raw is None else _record(raw) for raw in found]
+
+    async def all(self) -> list[KeyRecord]:
+        """Every key of every tenant."""
+        with redis_errors():
+            found: Any = await self._redis.hvals(keys.API_KEYS)
+        return [_record(raw) for raw in found]
+
+    async def page(self, tenant: str, *, cursor: str | None, limit: int) -> list[ApiKey]:
+        """The tenant's keys that are older than the key with the id ``cursor``, newest first."""
+        newest = f"({cursor}" if cursor else "+"
+        with redis_errors():
+            found: Any = await self._redis.zrevrangebylex(keys.api_keys_of(tenant), newest, "-", start=0, num=limit)
+        ids = [text(id_) for id_ in cast(Sequence[object], found)]
+        records = [record for record in await self.some(ids) if record is not None]
+        used = await self._last_uses([record.id for record in records])
+        return [record.shown(last_used_at=used.get(record.id)) for record in records]
+
+    async def newest_change(self) -> str:
+        """Where the log of changes ends now."""
+        with redis_errors():
+            found: Any = await self._redis.xrevrange(keys.API_KEYS_LOG, count=1)
+        return next((id_ for id_, _ in entry_list(found)), _START)
+
+    async def changes(self, after: str, *, wait_ms: int) -> tuple[str, list[str]]:
+        """Where the log ends, and the ids that changed after ``after``; waits for one up to ``wait_ms``."""
+        with redis_errors():
+            found = entries(await self._redis.xread({keys.API_KEYS_LOG: after}, block=wait_ms))
+        return (found[-1][0] if found else after), [fields["id"] for _, fields in found]
+
+    async def note_uses(self, used_at: Mapping[str, int]) -> None:
+        """Keep when keys were last used."""
+        if used_at:
+            with redis_errors():
+                await cast(Any, self._redis).hset(keys.API_KEYS_USED, mapping=used_at)
+
+    async def _last_uses(self, key_ids: Sequence[str]) -> dict[str, int]:
+        if not key_ids:
+            return {}
+        with redis_errors():
+            found: Any = await self._redis.hmget(keys.API_KEYS_USED, list(key_ids))
+        return {id_: int(raw) for id_, raw in zip(key_ids, found, strict=True) if raw is not None}
+
+    async def _changed(self, old: KeyRecord | None, new: KeyRecord | None, entry: AuditEntry) -> None:
+        record = cast(KeyRecord, new or old)
+        audit = keys.audit(entry.kind, entry.tenant)
+        touched = [keys.API_KEYS, keys.api_keys_of(record.tenant), keys.API_KEYS_LOG, keys.API_KEYS_USED, audit]
+        args = [record.id, _json(old), _json(new), KEYS_OF_A_TENANT, entry.model_dump_json(), _LOG_KEPT, ENTRIES_KEPT]
+        outcome = await self._change(touched, args)
+        if outcome == "full":
+            raise Conflict(f"A tenant may have {KEYS_OF_A_TENANT} keys: revoke one first.", code="too_many_keys")
+        if outcome == "changed":
+            raise Conflict("The key was changed meanwhile. Look at it again.", code="key_changed")
+
+
+def _json(record: KeyRecord | None) -> str:
+    return "" if record is None else record.model_dump_json()
+
+
+def _record(raw: object) -> KeyRecord:
+    return KeyRecord.model_validate_json(text(raw))

@@ -1,0 +1,165 @@
+"""``/v1/admin``: keys made, listed, rotated and revoked, and the audit log. For keys with the scope ``admin``.
+
+Such a key manages its own tenant. One that the operator has configured (environment or file) manages any tenant: it
+names one with ``tenant``.
+"""
+
+import time
+from datetime import UTC, datetime
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query, Request
+
+from gateway.access.dependencies import PrincipalDep, Room, ServicesDep, needs
+from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
+from gateway.access.principal import OtherTenants, Principal
+from gateway.document import body_of
+from gateway.http.bodies import read_ours
+from gateway.http.idempotency import KEY_HEADER
+from gateway.services import Services
+from memloop.wire.audit import AuditAction, AuditEntry, AuditKind, AuditPage
+from memloop.wire.correlation import request_id
+from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, Unprocessable
+from memloop.wire.keys import (
+    TENANT_PATTERN,
+    KeyCreate,
+    KeyPage,
+    KeyRevoked,
+    KeyRotate,
+    NewApiKey,
+    WebhookSecret,
+)
+
+Tenant: TypeAlias = Annotated[str | None, Query(pattern=f"^{TENANT_PATTERN}$")]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
+KeyCursor: TypeAlias = Annotated[str | None, Query(pattern="^key_[0-9a-f]{1,64}$")]
+AuditCursor: TypeAlias = Annotated[str | None, Query(pattern="^[0-9]{1,15}-[0-9]{1,15}$")]
+
+router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")])
+
+
+@router.post("/keys", status_code=201, dependencies=[Room], openapi_extra=body_of(KeyCreate))
+async def create_key(request: Request, services: ServicesDep, principal: PrincipalDep) -> NewApiKey:
+    """Make a key. The answer holds its secret, which is never shown again."""
+    _refuse_to_keep_the_secret(request)
+    asked = await read_ours(request, KeyCreate)
+    if asked.expires_at is not None and asked.expires_at <= time.time():
+        raise Unprocessable("The key would have expired already.", param="expires_at")
+    secret = new_secret()
+    record = KeyRecord(
+        id=new_key_id(),
+        tenant=managed(principal, asked.tenant),
+        name=asked.name,
+        prefix=prefix_of(secret),
+        scopes=tuple(sorted(set(asked.scopes))),
+        digest=digest_of(secret),
+        created_at=int(time.time()),
+        expires_at=asked.expires_at,
+    )
+    entry = _entry("key.created", record, principal, request)
+    await services.key_records.create(record, entry)
+    return _made(record, secret, entry, services)
+
+
+@router.get("/keys")
+async def list_keys(
+    services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None, cursor: KeyCursor = None, limit: Limit = 20
+) -> KeyPage:
+    """A tenant's keys, newest first. Configured keys are not among them."""
+    found = await services.key_records.page(managed(principal, tenant), cursor=cursor, limit=limit + 1)
+    data = tuple(found[:limit])
+    return KeyPage(data=data, next_cursor=data[-1].id if len(found) > limit else None)
+
+
+@router.post("/keys/{key_id}/rotate", dependencies=[Room], openapi_extra=body_of(KeyRotate))
+async def rotate_key(key_id: str, request: Request, services: ServicesDep, principal: PrincipalDep) -> NewApiKey:
+    """Give a key a new secret. The one before works for ``overlap_s`` seconds more; any older one ends now."""
+    _refuse_to_keep_the_secret(request)
+    asked = await read_ours(request, KeyRotate)
+    old = await _managed_key(key_id, services, principal)
+    if old.expires_at is not None and old.expires_at <= time.time():
+        raise Conflict("The key has expired: make a new one.", code="api_key_expired")
+    secret = new_secret()
+    changes = {"prefix": prefix_of(secret), "digest": digest_of(secret), "old_digest": None, "old_until": None}
+    if asked.overlap_s:
+        changes |= {"old_digest": old.digest, "old_until": int(time.time()) + asked.overlap_s}
+    new = old.model_copy(update=changes)
+    entry = _entry("key.rotated", new, principal, request)
+    await services.key_records.replace(old, new, entry)
+    return _made(new, secret, entry, services)
+
+
+@router.delete("/keys/{key_id}")
+async def revoke_key(key_id: str, request: Request, services: ServicesDep, principal: PrincipalDep) -> KeyRevoked:
+    """End a key: here at once, in every other process within a second."""
+    record = await _managed_key(key_id, services, principal)
+    entry = _entry("key.revoked", record, principal, request)
+    await services.key_records.remove(record, entry)
+    services.keys.book.apply(key_id, None)
+    services.auditor.acted(entry)
+    return KeyRevoked(id=key_id)
+
+
+@router.get("/audit")
+async def read_audit(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    kind: AuditKind = "admin",
+    tenant: Tenant = None,
+    cursor: AuditCursor = None,
+    limit: Limit = 50,
+) -> AuditPage:
+    """Who changed which key, who was denied what; newest first. Callers without a known key: for the operator only."""
+    if kind == "unauthenticated" and not principal.is_operator:
+        raise Forbidden("Only the operator's keys may see those.", param="kind", code="permission_denied")
+    whose = "" if kind == "unauthenticated" else managed(principal, tenant)
+    return await services.auditor.log.page(kind, whose, cursor=cursor, limit=limit)
+
+
+@router.get("/webhook-secret")
+async def read_webhook_secret(services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None) -> WebhookSecret:
+    """The secret with which a tenant's receiver verifies its webhooks."""
+    whose = managed(principal, tenant)
+    return WebhookSecret(tenant=whose, secret=services.webhooks.signed().of(whose))
+
+
+def managed(principal: Principal, tenant: str | None) -> str:
+    """The tenant that is meant. Raises Forbidden when the caller may not manage it."""
+    if tenant is None or tenant == principal.tenant:
+        return principal.tenant
+    if not principal.is_operator:
+        raise Forbidden("This key manages its own tenant only.", param="tenant", code="permission_denied")
+    return tenant
+
+
+async def _managed_key(key_id: str, services: Services, principal: Principal) -> KeyRecord:
+    """The key. Raises NotFound when there is none that the caller may manage."""
+    record = await services.key_records.get(key_id)
+    if record.tenant != principal.tenant and not principal.is_operator:
+        raise OtherTenants(f"There is no key {key_id!r}.", param="key_id")
+    return record
+
+
+def _made(record: KeyRecord, secret: str, entry: AuditEntry, services: Services) -> NewApiKey:
+    services.keys.book.apply(record.id, record)
+    services.auditor.acted(entry)
+    return NewApiKey(**record.shown().model_dump(), secret=secret)
+
+
+def _entry(action: AuditAction, record: KeyRecord, principal: Principal, request: Request) -> AuditEntry:
+    return AuditEntry(
+        at=datetime.now(UTC),
+        kind="admin",
+        action=action,
+        tenant=record.tenant,
+        actor_tenant=principal.tenant,
+        actor_key=principal.key,
+        target=record.id,
+        address=request.client.host if request.client else "",
+        request_id=request_id.get(),
+    )
+
+
+def _refuse_to_keep_the_secret(request: Request) -> None:
+    if KEY_HEADER in request.headers:
+        raise InvalidRequest("An Idempotency-Key would keep the secret: send none here.", param=KEY_HEADER)

@@ -1,0 +1,48 @@
+"""What a chat may do with memory, by the scopes of its key.
+
+A chat that asks for memory by name (``memory`` in its body) and may not have it is refused. One that only names a user
+in passing (``user``, ``metadata``, a header) is answered with what its key allows, and told what was left out: clients
+send ``user`` for other reasons too.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+from gateway.access.principal import Principal
+from memloop.wire.chat import ChatRequest, MemoryOptions
+from memloop.wire.keys import Scope
+from memloop.wire.memory import Namespace
+
+Mode: TypeAlias = Literal["readwrite", "read", "write", "off"]
+_NEEDS: Final[dict[Mode, tuple[Scope, ...]]] = {
+    "readwrite": ("memory:read", "memory:write"),
+    "read": ("memory:read",),
+    "write": ("memory:write",),
+    "off": (),
+}
+_LEFT_OUT: Final[dict[Mode, str]] = {
+    "read": "This key may not write memories: this turn will not be remembered.",
+    "write": "This key may not read memories: none was recalled.",
+    "off": "This key may neither read nor write memories: none was used.",
+}
+
+
+def permitted(chat: ChatRequest, namespace: Namespace | None, principal: Principal) -> tuple[ChatRequest, str | None]:
+    """The chat with as much memory as its key allows, and what was left out. Raises Forbidden.
+
+    Reading an oversized chat needs ``long-read``: it is always asked for by name.
+    """
+    if chat.memory is not None:
+        principal.require(*_NEEDS[chat.memory.mode], param="memory.mode")
+        if chat.memory.long_context == "auto":
+            principal.require("long-read", param="memory.long_context")
+        return chat, None
+    if namespace is None or principal.scopes.issuperset(_NEEDS["readwrite"]):
+        return chat, None
+    mode = _mode(principal)
+    return chat.model_copy(update={"memory": MemoryOptions(mode=mode)}), _LEFT_OUT[mode]
+
+
+def _mode(principal: Principal) -> Mode:
+    if principal.allows("memory:read"):
+        return "read"
+    return "write" if principal.allows("memory:write") else "off"

@@ -1,0 +1,47 @@
+"""Whose memory a chat uses. There is no shared default: a request that names nobody has no memory."""
+
+from collections.abc import Mapping
+
+from gateway.access.principal import Principal
+from memloop.wire.chat import NO_OPTIONS, ChatRequest
+from memloop.wire.errors import Unprocessable
+from memloop.wire.memory import Namespace
+
+USER_HEADER = "x-memory-user-id"
+_MAX_ID_CHARS = 256
+
+
+def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, str]) -> Namespace | None:
+    """The namespace inside the caller's tenant, or None when the request names no user.
+
+    The user is the first of: ``memory.user_id``, ``metadata.user_id``, the header ``X-Memory-User-Id``,
+    ``safety_identifier``, ``user``. Agent and run come from ``memory``, else from ``metadata``. An empty string
+    counts as absent. Raises Unprocessable for an id of more than 256 characters.
+    """
+    asked = chat.memory or NO_OPTIONS
+    metadata = chat.metadata or {}
+    user_id = _first(
+        ("memory.user_id", asked.user_id),
+        ("metadata.user_id", metadata.get("user_id")),
+        ("X-Memory-User-Id", headers.get(USER_HEADER)),
+        ("safety_identifier", chat.safety_identifier),
+        ("user", chat.user),
+    )
+    if user_id is None:
+        return None
+    agent_id = _first(("memory.agent_id", asked.agent_id), ("metadata.agent_id", metadata.get("agent_id")))
+    run_id = _first(("memory.run_id", asked.run_id), ("metadata.run_id", metadata.get("run_id")))
+    return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+
+
+def _first(*named: tuple[str, str | None]) -> str | None:
+    for place, value in named:
+        if value:
+            return _short(place, value)
+    return None
+
+
+def _short(place: str, value: str) -> str:
+    if len(value) > _MAX_ID_CHARS:
+        raise Unprocessable(f"{place} names a memory and may hold at most {_MAX_ID_CHARS} characters.", param=place)
+    return value

@@ -1,0 +1,156 @@
+"""Which parts of a chat do not fit the model's window, and what of the last user message is the question.
+
+A part is the text of one user or tool message. The largest go first, until the rest fits beside what will stand in
+their place. Of the last user message the first and the last paragraph stay, whichever holds the question; the text
+between them is the part.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from gateway.chat.turns import last_user_index
+from memloop.ports import Splitter
+from memloop.profiles import Profile
+from memloop.wire.chat import ChatRequest, Json, MemoryOptions
+from memloop.wire.errors import InvalidRequest
+
+ANY_QUESTION: Final = "What does this text say?"
+_READABLE: Final = frozenset({"user", "tool"})
+_PARAGRAPHS: Final = ("\n\n", "\n")
+_TOKENS_AROUND_MESSAGE: Final = 8
+_TOKENS_AROUND_CHAT: Final = 32
+_TOKENS_AROUND_MEMORY: Final = 96
+_USUAL_REPLY_TOKENS: Final = 1024
+_LIMIT_FIELDS: Final = ("max_completion_tokens", "max_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A text that is to be read: ``before`` and ``after`` of its message stay."""
+
+    message_index: int
+    text: str
+    tokens: int
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Oversize:
+    """What is to be read, in the messages' order, and for which question."""
+
+    question: str
+    parts: tuple[Part, ...]
+
+
+def oversize(chat: ChatRequest, fields: Json, *, profile: Profile, splitter: Splitter, window: int) -> Oversize | None:
+    """The parts to read, or None when the prompt fits. CPU work: run it in a thread.
+
+    Raises InvalidRequest (400, ``context_length_exceeded``) when it would not fit even then.
+    """
+    texts = [message.text() for message in chat.messages]
+    sizes = [splitter.count(text) for text in texts]
+    excess = _asked(sizes, chat, fields, splitter) + _reserved(fields, chat.memory, window) - window
+    if excess <= 0:
+        return None
+    last = last_user_index(chat.messages)
+    most = profile.budget.question_tokens
+    asked = question_in(texts[last], splitter, most_tokens=most) if last is not None else ("", "", "")
+    question = " ".join(side.strip() for side in (asked[0], asked[2]) if side.strip()) or ANY_QUESTION
+    found = _parts(chat, texts, sizes, last, asked, splitter)
+    cost = profile.prompts["read"].sampling.max_tokens + _TOKENS_AROUND_MEMORY
+    return Oversize(question, _enough(list(found), excess, cost, window))
+
+
+def question_in(text: str, splitter: Splitter, *, most_tokens: int) -> tuple[str, str, str]:
+    """The text as (first paragraph, what lies between, last paragraph); each side has at most half the tokens.
+
+    A text that fits as a whole is all question. A side that is too long is cut at a line, else (the last) anywhere.
+    """
+    if splitter.count(text) <= most_tokens:
+        return text, "", ""
+    half = most_tokens // 2
+    first = next((side for mark in _PARAGRAPHS if _fits(side := _head(text, mark), splitter, half)), "")
+    rest = text[len(first) :]
+    last = next((side for mark in _PARAGRAPHS if _fits(side := _tail(rest, mark), splitter, half)), "")
+    return first, rest[: len(rest) - len(last)], last or _end(rest, splitter, half)
+
+
+def _head(text: str, mark: str) -> str:
+    start = len(text) - len(text.lstrip())
+    end = text.find(mark, start)
+    return text[:end] if end > 0 else ""
+
+
+def _tail(text: str, mark: str) -> str:
+    return text[text.rstrip().rfind(mark) + len(mark) :] if mark in text.rstrip() else ""
+
+
+def _fits(side: str, splitter: Splitter, most_tokens: int) -> bool:
+    return bool(side.strip()) and splitter.count(side) <= most_tokens
+
+
+def _end(text: str, splitter: Splitter, most_tokens: int) -> str:
+    """Its last characters; they are read too."""
+    size = 4 * most_tokens
+    while size > 1 and splitter.count(text[-size:]) > most_tokens:
+        size //= 2
+    return text[-size:]
+
+
+def _asked(sizes: Sequence[int], chat: ChatRequest, fields: Json, splitter: Splitter) -> int:
+    tools = splitter.count(orjson.dumps(fields["tools"]).decode()) if fields.get("tools") else 0
+    calls = sum(splitter.count(orjson.dumps(called).decode()) for called in _tool_calls(fields))
+    return sum(sizes) + len(chat.messages) * _TOKENS_AROUND_MESSAGE + _TOKENS_AROUND_CHAT + tools + calls
+
+
+def _tool_calls(fields: Json) -> Iterator[object]:
+    messages = fields["messages"]
+    for message in messages if isinstance(messages, list) else ():
+        if isinstance(message, dict) and message.get("tool_calls"):
+            yield message["tool_calls"]
+
+
+def _reserved(fields: Json, options: MemoryOptions | None, window: int) -> int:
+    """Tokens for the reply, and for memories that may be put in: these never claim more than a quarter."""
+    limits = [limit for name in _LIMIT_FIELDS if isinstance(limit := fields.get(name), int)]
+    reply = limits[0] if limits else min(_USUAL_REPLY_TOKENS, window // 4)
+    recalls = options is not None and options.mode in {"readwrite", "read"}
+    return reply + (min(options.max_tokens, window // 4) if options is not None and recalls else 0)
+
+
+def _parts(
+    chat: ChatRequest,
+    texts: Sequence[str],
+    sizes: Sequence[int],
+    last: int | None,
+    asked: tuple[str, str, str],
+    splitter: Splitter,
+) -> Iterator[Part]:
+    for index, message in enumerate(chat.messages):
+        if index == last:
+            first, between, end = asked
+            yield Part(index, between, splitter.count(between), before=first, after=end)
+        elif message.role in _READABLE:
+            yield Part(index, texts[index], sizes[index])
+
+
+def _enough(found: list[Part], excess: int, cost: int, window: int) -> tuple[Part, ...]:
+    """The largest parts, as many as make the rest fit."""
+    chosen: list[Part] = []
+    for part in sorted(found, key=lambda part: part.tokens, reverse=True):
+        if excess <= 0 or part.tokens <= cost:
+            break
+        chosen.append(part)
+        excess -= part.tokens - cost
+    if excess > 0:
+        raise InvalidRequest(
+            f"The model's window of {window} tokens is exceeded by {excess}, even when the long user and tool messages "
+            "are read and shortened.",
+            param="messages",
+            code="context_length_exceeded",
+        )
+    return tuple(sorted(chosen, key=lambda part: part.message_index))

@@ -1,0 +1,140 @@
+"""The engine's stream on its way to the client: whole events pass as they are; memory rides on the last ones.
+
+What a client sees when the engine is lost in mid-stream is an ``error`` event, and then the end.
+"""
+
+from collections.abc import Sequence
+
+from gateway.chat.memory import ChatTurn
+from gateway.engine.answers import object_in, objects_in, parsed_object
+from gateway.engine.errors import count_error, soon
+from gateway.engine.meter import Meter
+from gateway.http.event_stream import Outlet
+from gateway.http.sse import DONE, EventCutter, data_event, data_of, error_event
+from gateway.services import Services
+from memloop.clients import RawResponse
+from memloop.wire.chat import ChatMemory, Json
+from memloop.wire.errors import DependencyError, EngineError
+
+_DONE_DATA = b"[DONE]"
+_HEAD = ("id", "created", "model", "system_fingerprint")
+
+
+async def relay(services: Services, upstream: RawResponse, meter: Meter, out: Outlet) -> None:
+    """The engine's events, untouched and together as they came; unread too, unless their tokens are counted."""
+    cutter, counts_tokens = EventCutter(), meter.counts_tokens
+
+    def pass_on(data: bytes) -> bool:
+        meter.first_byte()
+        events = _counted(cutter.feed(data), meter) if counts_tokens else cutter.whole(data)
+        return not events or out.offer(events)
+
+    try:
+        while await upstream.pour(pass_on):
+            await out.taken()
+    except DependencyError as error:
+        await _broken(services, error, meter, out)
+    finally:
+        meter.finish()
+
+
+async def relay_chat(services: Services, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Outlet) -> None:
+    """The engine's events, and what memory did on the usage chunk, else on a chunk of its own before ``[DONE]``."""
+    stream, cutter = _ChatStream(services, turn, meter), EventCutter()
+    try:
+        while data := await upstream.some():
+            meter.first_byte()
+            for event in cutter.feed(data):
+                meter.streamed(event)
+                await out.send(await stream.passed_on(event))
+        if missing := await stream.ending():
+            await out.send(missing)
+    except DependencyError as error:
+        await _broken(services, error, meter, out)
+    finally:
+        await stream.write_if_answered()
+        meter.finish()
+
+
+async def _broken(services: Services, error: DependencyError, meter: Meter, out: Outlet) -> None:
+    count_error(services, error)
+    meter.broken()
+    await out.send(error_event(soon(error)))
+
+
+def _counted(events: Sequence[bytes], meter: Meter) -> bytes:
+    for event in events:
+        meter.streamed(event)
+    return b"".join(events)
+
+
+class _ChatStream:
+    """What is known of a chat's answer while it streams by. Choice 0 is the one that is remembered."""
+
+    def __init__(self, services: Services, turn: ChatTurn, meter: Meter) -> None:
+        self._services = services
+        self._turn = turn
+        self._meter = meter
+        self._texts: list[str] = []
+        self._head: Json = {}
+        self._answered = False
+        self._failed = False
+        self._done = False
+        self._told = False
+        self._memory: ChatMemory | None = None
+
+    async def passed_on(self, event: bytes) -> bytes:
+        """The event as the client gets it, with what goes before it."""
+        data = data_of(event)
+        if data == _DONE_DATA:
+            self._done = True
+            return await self._last_word() + event
+        chunk = parsed_object(data)
+        self._read(chunk)
+        if not _is_usage(chunk) or self._failed:
+            return event
+        self._meter.tokens(chunk["usage"])
+        return await self._with_memory(chunk)
+
+    async def ending(self) -> bytes:
+        """What is missing when the engine has closed the stream: nothing, or its proper end. Raises EngineError."""
+        if self._done or self._failed:
+            return b""
+        if not self._answered:
+            raise EngineError("the engine ended its stream before the answer was complete")
+        return await self._last_word() + DONE
+
+    async def write_if_answered(self) -> None:
+        """Queue the write of an answer that was complete, also when the client has left without its last events."""
+        if self._answered and not self._failed:
+            await self._settled()
+
+    async def _last_word(self) -> bytes:
+        if self._told or self._failed:
+            return b""
+        return await self._with_memory({"object": "chat.completion.chunk", **self._head, "choices": []})
+
+    async def _with_memory(self, chunk: Json) -> bytes:
+        self._told = True
+        memory = await self._settled()
+        return data_event({**chunk, "memory": memory.model_dump()})
+
+    async def _settled(self) -> ChatMemory:
+        if self._memory is None:
+            with self._meter.ours():
+                self._memory = await self._turn.answered(self._services, "".join(self._texts))
+        return self._memory
+
+    def _read(self, chunk: Json) -> None:
+        if not self._head:
+            self._head = {name: chunk[name] for name in _HEAD if name in chunk}
+        self._failed = self._failed or "error" in chunk
+        for choice in objects_in(chunk.get("choices")):
+            if choice.get("index", 0) == 0:
+                content = object_in(choice.get("delta")).get("content")
+                self._texts.append(content if isinstance(content, str) else "")
+                self._answered = self._answered or choice.get("finish_reason") is not None
+
+
+def _is_usage(chunk: Json) -> bool:
+    return chunk.get("choices") == [] and isinstance(chunk.get("usage"), dict)

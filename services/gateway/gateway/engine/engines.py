@@ -1,0 +1,118 @@
+"""The engines of this process, in the order in which they are asked, each behind its own circuit breaker.
+
+The next engine gets a request that the one before cannot have begun: its circuit is open, no connection came about,
+or it answered 503. A request whose connection was lost, or that met silence, may be what broke the engine: it is not
+sent to another one. When the last engine refused the connection too, requests of clients are tried once more after a
+pause with jitter; the client has seen nothing yet. Those retries are a tenth of all requests at most, after the first
+ten, so that they never double the load on an engine that comes up again.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from gateway.engine.breaker import Answer, CircuitOpen, Engine, EngineGuard
+from memloop.clients import EngineBusy, RawResponse
+from memloop.ports import Completion, Prompt
+from memloop.wire.chat import Json
+from memloop.wire.errors import ConnectRefused, MemloopError, Unreachable
+
+_PAUSE_S: Final = (0.05, 0.25)
+_REFUSES_WORK: Final = 503
+_MOST_RETRIES: Final = 10.0
+_RETRIES_PER_CALL: Final = 0.1
+
+
+class RetryBudget:
+    """How many retries may be made: each call earns a tenth of one."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_RETRIES
+
+    def earn(self) -> None:
+        """A call is made."""
+        self._left = min(_MOST_RETRIES, self._left + _RETRIES_PER_CALL)
+
+    def spend(self) -> bool:
+        """Take one retry, if there is one."""
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Engines:
+    """A ChatModel, and the raw calls that pass through. All engines serve the same models under the same ids."""
+
+    def __init__(
+        self,
+        guards: Sequence[EngineGuard],
+        *,
+        model: str = "",
+        budget: RetryBudget | None = None,
+        on_fallback: Callable[[], None] | None = None,
+    ) -> None:
+        *self._earlier, self._last = guards
+        self._model = model
+        self._budget = budget or RetryBudget()
+        self._on_fallback = on_fallback
+
+    def of_model(self, model: str) -> "Engines":
+        """The same engines, asked for another model."""
+        guards = (*self._earlier, self._last)
+        return Engines(guards, model=model, budget=self._budget, on_fallback=self._on_fallback)
+
+    async def send(self, body: bytes, *, path: str) -> RawResponse:
+        """An open response to a POST, whatever its status, which the caller closes. Raises Unavailable, Timeout."""
+
+        async def sent(engine: Engine) -> RawResponse:
+            return await engine.send_raw(body, path=path)
+
+        self._budget.earn()
+        try:
+            return await self._first(sent)
+        except ConnectRefused:
+            if not self._budget.spend():
+                raise
+        await asyncio.sleep(random.uniform(*_PAUSE_S))
+        return await self._first(sent)
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The model's reply. Raises EngineError, Unavailable, Timeout; who asks decides about retries."""
+        return await self._first(lambda engine: engine.ask(prompt, model=self._model))
+
+    async def get_json(self, path: str) -> Json:
+        """A read, such as ``models``. Raises as ``complete`` does."""
+        return await self._first(lambda engine: engine.get_json(path))
+
+    async def check(self) -> None:
+        """Raise unless one of them answers: a readiness check. It asks past the breakers."""
+        failures: list[MemloopError] = []
+        for guard in (*self._earlier, self._last):
+            try:
+                return await guard.check()
+            except MemloopError as error:
+                failures.append(error)
+        raise failures[0]
+
+    async def _first(self, ask: Callable[[Engine], Awaitable[Answer]]) -> Answer:
+        for guard in self._earlier:
+            try:
+                answer = await guard.call(ask)
+            except (CircuitOpen, Unreachable, EngineBusy):
+                pass
+            else:
+                if not _refuses_work(answer):
+                    return answer
+            if self._on_fallback is not None:
+                self._on_fallback()
+        return await self._last.call(ask)
+
+
+def _refuses_work(answer: object) -> bool:
+    """Whether the engine said that it cannot work now; the response is closed then."""
+    if not isinstance(answer, RawResponse) or answer.status != _REFUSES_WORK:
+        return False
+    answer.close()
+    return True

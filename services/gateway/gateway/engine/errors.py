@@ -1,0 +1,67 @@
+"""One call to the engine on a client's behalf: opened with the client watched, its failures told apart."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.engine.answers import object_in, parsed_object
+from gateway.services import Services
+from memloop.clients import RawResponse
+from memloop.wire.errors import EngineError, ErrorBody, ErrorEnvelope, MemloopError
+
+_RETRY_AFTER_S: Final = 1.0
+_EVENT_STREAM = "text/event-stream"
+
+
+class Refused(EngineError):
+    """The engine refused the client's request: its own words reach the client."""
+
+    def __init__(self, error: EngineError, words: Mapping[str, object]) -> None:
+        super().__init__(
+            _text(words.get("message")) or error.message,
+            engine_status=error.engine_status,
+            param=_text(words.get("param")),
+            code=_text(words.get("code")) or error.code,
+            retry_after_s=error.retry_after_s,
+        )
+        self._type = _text(words.get("type")) or "invalid_request_error"
+
+    def envelope(self) -> ErrorEnvelope:
+        """The OpenAI-shaped body, with the engine's own type."""
+        return ErrorEnvelope(error=ErrorBody(message=self.message, type=self._type, param=self.param, code=self.code))
+
+
+async def refusal(upstream: RawResponse) -> MemloopError:
+    """What a status of 400 or more is to the client.
+
+    A 4xx is the client's own fault and keeps the engine's words; all else is an engine that may be back soon.
+    """
+    error = await upstream.error()
+    if isinstance(error, EngineError) and error.http_status < 500:
+        return Refused(error, _words(await upstream.read()))
+    return soon(error)
+
+
+def soon(error: MemloopError) -> MemloopError:
+    """The error with a time after which another try makes sense, if it is not the client's own (a 4xx)."""
+    if error.http_status >= 500 and error.retry_after_s is None:
+        error.retry_after_s = _RETRY_AFTER_S
+    return error
+
+
+def is_event_stream(upstream: RawResponse) -> bool:
+    """Whether the engine answers with server-sent events."""
+    return upstream.headers.get("Content-Type", "").startswith(_EVENT_STREAM)
+
+
+def count_error(services: Services, error: MemloopError) -> None:
+    """Count a failed engine call by its kind."""
+    services.metrics.count_error(error)
+
+
+def _words(raw: bytes) -> Mapping[str, object]:
+    fields = parsed_object(raw)
+    return object_in(fields.get("error")) or fields
+
+
+def _text(value: object) -> str | None:
+    return str(value) if isinstance(value, str | int) else None

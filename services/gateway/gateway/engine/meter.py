@@ -1,0 +1,92 @@
+"""Times and counts one request for the metrics: how long in all, how long without the engine, to the first byte."""
+
+import time
+from contextlib import AbstractContextManager
+from typing import Final
+
+from gateway.access.allowance import Allowance
+from gateway.engine.answers import object_in
+from gateway.engine.spans import note_usage
+from gateway.metrics import Metrics
+from memloop.wire.chat import Json
+from memloop_service.spans import Span
+from memloop_service.tracing import NO_SPAN
+
+_INPUT: Final = ("prompt_tokens", "input_tokens")
+_OUTPUT: Final = ("completion_tokens", "output_tokens")
+"""As chat completions name them, and as responses do."""
+
+
+class _Stopwatch:
+    """Adds up the seconds spent inside."""
+
+    def __init__(self) -> None:
+        self.total_s = 0.0
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.total_s += time.perf_counter() - self._began
+
+
+class Meter:
+    """One request at the engine. ``operation`` is ``chat``, ``completions``, ``embeddings`` or ``responses``."""
+
+    def __init__(self, metrics: Metrics, route: str, operation: str, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._metrics = metrics
+        self._route = route
+        self.operation: Final = operation
+        self.model: object = None
+        """What the client asks for."""
+        self.call: Span = NO_SPAN
+        """The engine's part in the trace."""
+        self._started = time.perf_counter()
+        self._ours = _Stopwatch()
+        self._saw_byte = False
+
+    def ours(self) -> AbstractContextManager[None]:
+        """Count this time as the gateway's own. One at a time, not one inside another."""
+        return self._ours
+
+    def first_byte(self) -> None:
+        """The engine's first streamed byte is here; later calls count nothing."""
+        if not self._saw_byte:
+            self._saw_byte = True
+            self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether ``streamed`` wants to see every event."""
+        return self._allowance.counts_tokens
+
+    def streamed(self, event: bytes) -> None:
+        """An event of the engine's stream passes."""
+        self._allowance.streamed(event)
+
+    def tokens(self, usage: object) -> None:
+        """The usage that the engine gave, if it gave one."""
+        self._allowance.usage(usage)
+        given = object_in(usage)
+        asked, replied = _count(given, _INPUT), _count(given, _OUTPUT)
+        if asked is not None:
+            self._metrics.count_tokens("input", self.operation, asked)
+        if replied is not None:
+            self._metrics.count_tokens("output", self.operation, replied)
+        if self.call is not NO_SPAN:
+            note_usage(self.call, input_tokens=asked, output_tokens=replied)
+
+    def broken(self) -> None:
+        """A stream that had begun ends with an error of ours or of the engine's."""
+        self._metrics.streams_broken.labels(self._route).inc()
+
+    def finish(self) -> None:
+        """The answer is complete."""
+        self._metrics.count_overhead(self._route, self._ours.total_s)
+
+
+def _count(usage: Json, names: tuple[str, str]) -> int | None:
+    count = usage.get(names[0], usage.get(names[1]))
+    return count if isinstance(count, int) else None

@@ -1,0 +1,108 @@
+"""A client's request at the engine, from its first byte to its last: opened, watched, and never left running."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import TypeAlias
+
+from fastapi import Request, Response
+
+from gateway.engine.errors import count_error, is_event_stream, refusal, soon
+from gateway.engine.meter import Meter
+from gateway.engine.spans import open_call
+from gateway.http.deadline import deadline_s, within
+from gateway.http.disconnect import ClientGone, StopWhenGone
+from gateway.http.event_stream import EventStream, Outlet, Source
+from gateway.services import Services
+from memloop.clients import RawResponse
+from memloop.wire.errors import DependencyError
+
+Relay: TypeAlias = Callable[[RawResponse, Outlet], Awaitable[None]]
+"""Sends the engine's events to the client."""
+
+
+class EngineCall:
+    """One call on behalf of a client whose connection is watched all along.
+
+    A client that leaves ends the engine's work: the connection to the engine is closed, which aborts the request.
+    """
+
+    def __init__(self, request: Request, services: Services, meter: Meter) -> None:
+        self._request = request
+        self._services = services
+        self._meter = meter
+
+    async def answer(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        stream: Relay,
+        whole: Callable[[bytes], Awaitable[bytes]],
+    ) -> Response:
+        """The engine's answer to the client: events go through ``stream``, a whole body through ``whole``.
+
+        Raises the engine's refusal, and Unavailable, Timeout or EngineError when the engine is gone or broken.
+        """
+        try:
+            return await self._answer(path, body, stream, whole)
+        except ClientGone:
+            self._services.metrics.upstream_abort.inc()
+            raise
+        except DependencyError as error:
+            count_error(self._services, error)
+            raise soon(error) from error.__cause__
+
+    async def events(self, path: str, body: bytes, stream: Relay, out: Outlet) -> None:
+        """The engine's answer inside a stream that has begun already. Raises as ``answer`` does."""
+        try:
+            with ExitStack() as opened:
+                upstream = await self._opened(opened, body, path)
+                if upstream.status >= 400:
+                    raise await refusal(upstream)
+                await stream(upstream, out)
+        except DependencyError as error:
+            count_error(self._services, error)
+            raise soon(error) from error.__cause__
+
+    async def _answer(
+        self,
+        path: str,
+        body: bytes,
+        stream: Relay,
+        whole: Callable[[bytes], Awaitable[bytes]],
+    ) -> Response:
+        with ExitStack() as opened:
+            async with within(deadline_s(self._request.headers)):
+                with StopWhenGone(self._request.receive):
+                    upstream = await self._opened(opened, body, path)
+                    streams = upstream.status < 400 and is_event_stream(upstream)
+                    raw = b"" if streams else await upstream.read()
+            if upstream.status >= 400:
+                raise await refusal(upstream)
+            if streams:
+                return self.event_stream(partial(stream, upstream), opened.pop_all())
+            answer = await whole(raw)
+            self._meter.finish()
+            return self._json(answer, upstream)
+
+    async def _opened(self, opened: ExitStack, body: bytes, path: str) -> RawResponse:
+        call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._meter.model))
+        with call.outgoing():
+            upstream = await self._services.engine.send(body, path=path)
+        opened.callback(upstream.close)
+        return upstream
+
+    def event_stream(self, source: Source, owns: ExitStack | None = None) -> Response:
+        """The events to the client, with a heartbeat when they are quiet; they stop when the client leaves."""
+        return EventStream(
+            source,
+            owns=owns,
+            heartbeat_s=self._services.settings.heartbeat_s,
+            on_abandoned=self._services.metrics.upstream_abort.inc,
+        )
+
+    @staticmethod
+    def _json(body: bytes, upstream: RawResponse) -> Response:
+        kind = upstream.headers.get("Content-Type", "application/json")
+        return Response(body, status_code=upstream.status, media_type=kind)

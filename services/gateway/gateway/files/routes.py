@@ -1,0 +1,170 @@
+"""``/v1/files``: documents to be read, in OpenAI's shape. Their text is extracted by the worker."""
+
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import StreamingResponse
+
+from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.files.blobs import Blob
+from gateway.files.records import FileJob, FileRecords
+from gateway.files.uploads import Upload, receive_upload
+from gateway.http.idempotency import refuse_key_of_stream
+from gateway.redis import key_names as keys
+from gateway.services import Services
+from memloop.wire.errors import Conflict, Unprocessable
+from memloop.wire.files import FileDeleted, FileObject, FilePage
+
+_UPLOAD_HOLDS_BYTES: Final = 16 << 20
+"""What an upload takes of the process's room, however long the file is."""
+_LONGEST_EXPIRY_S: Final = 30 * 24 * 3600
+_FORM: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["file", "purpose"],
+    "dependentRequired": {
+        "expires_after[anchor]": ["expires_after[seconds]"],
+        "expires_after[seconds]": ["expires_after[anchor]"],
+    },
+    "additionalProperties": False,
+    "properties": {
+        "file": {"type": "string", "format": "binary", "minLength": 1},
+        "purpose": {"const": "user_data"},
+        "expires_after[anchor]": {"const": "created_at"},
+        "expires_after[seconds]": {"type": "integer", "minimum": 3600, "maximum": _LONGEST_EXPIRY_S},
+    },
+}
+
+router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long-read")])
+
+
+async def _upload_room(services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[None]:
+    del principal
+    with services.lanes.room("batch", body_bytes=_UPLOAD_HOLDS_BYTES):
+        yield
+
+
+@router.post(
+    "",
+    dependencies=[Depends(_upload_room)],
+    openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}},
+)
+async def upload_file(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> FileObject:
+    """Store a text, Markdown, HTML, PDF or DOCX file (``purpose=user_data``). It can be read once it is processed."""
+    refuse_key_of_stream(request)
+    files = services.stored_files()
+    await allowance.admit()
+    await files.check_room(principal.tenant)
+    upload = await receive_upload(
+        request.stream(),
+        content_type=request.headers.get("content-type", ""),
+        tenant=principal.tenant,
+        blobs=files.blobs,
+        max_bytes=services.settings.max_file_bytes,
+    )
+    return await _entered(upload, files, principal.tenant)
+
+
+@router.get("", dependencies=[Room])
+async def list_files(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+    after: Annotated[str | None, Query(max_length=64)] = None,
+    order: Literal["asc", "desc"] = "desc",
+    purpose: str | None = None,
+) -> FilePage:
+    """The tenant's files."""
+    if purpose not in (None, "user_data"):
+        return FilePage(data=())
+    records = services.stored_files()
+    return await records.page(principal.tenant, limit=limit, after=after, newest_first=order == "desc")
+
+
+@router.get("/{file_id}")
+async def get_file(file_id: str, services: ServicesDep, principal: PrincipalDep) -> FileObject:
+    """One file."""
+    return (await services.stored_files().get(principal.tenant, file_id)).file
+
+
+@router.get("/{file_id}/content", response_class=StreamingResponse)
+async def get_content(
+    file_id: str, services: ServicesDep, principal: PrincipalDep, form: Literal["original", "text"] = "original"
+) -> StreamingResponse:
+    """The bytes as they were uploaded, or the text as reads see it: what the places of evidence refer to."""
+    files = services.stored_files()
+    job = await files.job(principal.tenant, file_id)
+    if form == "original":
+        return _download(job.raw, job.file.filename, "application/octet-stream", services)
+    stored = await files.get(principal.tenant, file_id)
+    if stored.text is None:
+        raise Conflict("The file has no text, or not yet.", param="form", code="file_not_ready")
+    return _download(stored.text, f"{job.file.filename}.txt", "text/plain; charset=utf-8", services)
+
+
+@router.delete("/{file_id}")
+async def delete_file(file_id: str, services: ServicesDep, principal: PrincipalDep) -> FileDeleted:
+    """Delete a file and its text. A read that is under way keeps the text to its end."""
+    return await services.stored_files().delete(principal.tenant, file_id)
+
+
+async def _entered(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
+    """The file's record, when the form's fields are right; else nothing of it stays."""
+    file_id = keys.file_id(tenant, secrets.token_hex(16))
+    try:
+        file = _file(upload, file_id)
+    except Unprocessable:
+        await files.blobs.drop(upload.content.place)
+        raise
+    blob = await files.blobs.claim(upload.content, holder=f"file:{file_id}")
+    await files.enqueue(FileJob(tenant=tenant, raw=blob, media_type=upload.media_type, file=file))
+    return file
+
+
+def _file(upload: Upload, file_id: str) -> FileObject:
+    unknown = sorted(upload.fields.keys() - _FORM["properties"].keys())
+    if unknown:
+        raise Unprocessable("The form has a field that is not known.", param=unknown[0])
+    if upload.fields.get("purpose") != "user_data":
+        raise Unprocessable("The purpose must be user_data.", param="purpose")
+    now = int(time.time())
+    lasts_s = _expiry_s(upload.fields)
+    return FileObject(
+        id=file_id,
+        bytes=upload.content.size_bytes,
+        created_at=now,
+        expires_at=None if lasts_s is None else now + lasts_s,
+        filename=upload.filename,
+        status="uploaded",
+    )
+
+
+def _expiry_s(fields: dict[str, str]) -> int | None:
+    if not any(name.startswith("expires_after") for name in fields):
+        return None
+    seconds = fields.get("expires_after[seconds]", "")
+    right = seconds.isdecimal() and 3600 <= int(seconds) <= _LONGEST_EXPIRY_S
+    if not right or fields.get("expires_after[anchor]") != "created_at":
+        raise Unprocessable(
+            f"expires_after has the anchor created_at and 3600 to {_LONGEST_EXPIRY_S} seconds.", param="expires_after"
+        )
+    return int(seconds)
+
+
+def _download(stored: Blob, name: str, media_type: str, services: Services) -> StreamingResponse:
+    headers = {
+        "content-length": str(stored.size_bytes),
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+        "x-content-type-options": "nosniff",
+    }
+    return StreamingResponse(_blocks(stored, services), media_type=media_type, headers=headers)
+
+
+async def _blocks(stored: Blob, services: Services) -> AsyncGenerator[bytes]:
+    async for block in services.stored_files().blobs.storage.stream(stored.place):
+        yield block

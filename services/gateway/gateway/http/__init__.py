@@ -1,0 +1,1 @@
+"""Bodies, deadlines, event streams, idempotency and admission: HTTP without any of our resources."""

@@ -1,0 +1,293 @@
+"""``Idempotency-Key``: a POST that changes state happens once, however often a client sends it.
+
+A key belongs to a tenant and a route for 24 hours. Redis keeps one record of it: the body's hash, who is at work
+until when, and in the end the answer.
+
+* The first request with a key takes it and works; its answer is kept and replayed to every later one.
+* The key with another body is a conflict (409). So is the key while its first request is still at work (409 with
+  ``Retry-After``): a wait would only hold a second connection open.
+* A refusal (4xx) has changed nothing: it is not kept, and the key is free again.
+* What fails (5xx), and a request whose client leaves or whose process dies, may have changed something. Its answer is
+  not kept, but its *attempt* is: the next request with the key makes its ids of the same seed, so that what is
+  already queued is not queued twice.
+* Without Redis nothing can be promised: a request with a key is refused (503), one without is not touched.
+"""
+
+import asyncio
+import hashlib
+import re
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, cast
+
+from fastapi import Request, Response
+from redis.asyncio import Redis
+
+from gateway.http.event_stream import EventStream
+from gateway.redis import key_names as keys
+from gateway.redis.lua import RETRY_AFTER_S, Script, redis_errors, text
+from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
+from memloop.wire.memory import Namespace
+
+KEY_HEADER: Final = "idempotency-key"
+REPLAYED_HEADER: Final = "idempotent-replayed"
+KEEP_MS: Final = 24 * 60 * 60 * 1000
+LEASE_MS: Final = 30_000
+"""How long a key stays taken by a process that gives no sign any more."""
+_BIG_BODY_BYTES = 1024 * 1024
+_KEY = re.compile(r"[\x20-\x7e]{1,255}")
+
+_TAKE = """
+-- KEYS[1] record; ARGV: hash of the body, the attempt's name, lease ms, keep ms
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local kept = redis.call('HMGET', KEYS[1], 'body', 'until', 'seed', 'status', 'kind', 'answer', 'owner')
+if kept[1] and kept[1] ~= ARGV[1] then return {'other'} end
+if kept[4] then return {'done', kept[4], kept[5], kept[6]} end
+if kept[2] and tonumber(kept[2]) > now and kept[7] ~= ARGV[2] then return {'busy'} end
+local seed = kept[3] or ARGV[2]
+local lease = string.format('%.0f', now + ARGV[3])
+redis.call('HSET', KEYS[1], 'body', ARGV[1], 'owner', ARGV[2], 'seed', seed, 'until', lease)
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+return {'yours', seed}
+"""
+
+_EXTEND = """
+-- KEYS[1] record; ARGV: the attempt's name, lease ms
+if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
+local t = redis.call('TIME')
+redis.call('HSET', KEYS[1], 'until', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[2]))
+return 1
+"""
+
+_NOTE = """
+-- KEYS[1] records of the subject; ARGV: record, keep ms
+local now = redis.call('TIME')[1] * 1000
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+
+_KEEP = """
+-- KEYS[1] record; ARGV: the attempt's name, keep ms, status, media type, answer
+if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'status', ARGV[3], 'kind', ARGV[4], 'answer', ARGV[5])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1
+"""
+
+_LET_GO = """
+-- KEYS[1] record; ARGV: the attempt's name, 'free' (another body may come) or 'again' (the same attempt may)
+if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
+if ARGV[2] == 'free' then return redis.call('DEL', KEYS[1]) end
+return redis.call('HDEL', KEYS[1], 'until')
+"""
+
+_FORGET = """
+-- KEYS[1] record: gone, if it has an answer
+if redis.call('HEXISTS', KEYS[1], 'status') == 0 then return 0 end
+return redis.call('DEL', KEYS[1])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a request. Every try under the same idempotency key has the same seed, and so makes the same ids."""
+
+    seed: str
+
+    def id_of(self, part: str = "") -> str:
+        """32 hex digits that nobody can guess; another one for each part of the work."""
+        return hashlib.sha256(f"{self.seed}\0{part}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def event_id(self, namespace: Namespace, part: str = "") -> str:
+        """The id of a memory write in that namespace."""
+        return keys.event_id(namespace.lane(), self.id_of(part))
+
+
+Work = Callable[[Attempt], Awaitable[Response]]
+Subject = str | Callable[[Attempt], str]
+"""Whose data an answer holds; where the attempt names it, what tells the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    record: str
+    name: str
+
+
+class Idempotency:
+    """The records in Redis. An answer longer than ``max_bytes`` is not kept: its repetition is a conflict."""
+
+    def __init__(self, redis: Redis, *, max_bytes: int) -> None:
+        self._redis = redis
+        self._take = Script(redis, _TAKE)
+        self._extend = Script(redis, _EXTEND)
+        self._note = Script(redis, _NOTE)
+        self._keep = Script(redis, _KEEP)
+        self._let_go = Script(redis, _LET_GO)
+        self._forget = Script(redis, _FORGET)
+        self._max_bytes = max_bytes
+
+    async def once(self, request: Request, tenant: str, work: Work, *, subject: Subject = "") -> Response:
+        """The answer of ``work``, or the one that it gave to the same request before.
+
+        The request's body must have been read. ``subject`` names whose data the answer holds, for ``forget``.
+        Raises Conflict, Unavailable, InvalidRequest, and what ``work`` raises.
+        """
+        key = request.headers.get(KEY_HEADER)
+        if key is None:
+            return await work(Attempt(secrets.token_hex(16)))
+        record = _record(tenant, request.scope["route"].path, _checked(key))
+        taken = _Taken(record, secrets.token_hex(16))
+        seed, kept = await self._taken(taken, await _hash_of(await request.body()))
+        if kept is not None:
+            return kept
+        attempt = Attempt(seed)
+        answer = await self._worked(taken, work, attempt)
+        if isinstance(answer, EventStream):  # of an engine that streams unasked
+            await self._released(taken, "again")
+        else:
+            named = subject if isinstance(subject, str) else subject(attempt)
+            await self._kept(taken, answer, _subject_key(tenant, named))
+        return answer
+
+    async def forget(self, tenant: str, subject: str) -> int:
+        """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable, Timeout."""
+        of_subject = _subject_key(tenant, subject)
+        with redis_errors():
+            found = await self._redis.zrange(of_subject, 0, -1)  # pyright: ignore[reportUnknownMemberType]
+        deleted = 0
+        for record in map(text, cast(Sequence[object], found)):
+            if await self._forget.number([record], []):
+                deleted += 1
+                with redis_errors():
+                    await self._redis.zrem(of_subject, record)
+        return deleted
+
+    async def _taken(self, taken: _Taken, body: str) -> tuple[str, Response | None]:
+        """The seed, when the key is ours now, or the answer that is there."""
+        try:
+            outcome, *rest = await self._take.rows([taken.record], [body, taken.name, LEASE_MS, KEEP_MS])
+        except DependencyError as error:
+            raise Unavailable(
+                "Redis is gone, and without it an Idempotency-Key promises nothing.", retry_after_s=RETRY_AFTER_S
+            ) from error
+        if outcome == "other":
+            raise Conflict(
+                "This Idempotency-Key was used with another body.", param=KEY_HEADER, code="idempotency_key_reused"
+            )
+        if outcome == "busy":
+            raise Conflict(
+                "The first request with this Idempotency-Key is still at work.",
+                param=KEY_HEADER,
+                code="idempotency_key_in_use",
+                retry_after_s=1.0,
+            )
+        return ("", _replayed(*rest)) if outcome == "done" else (rest[0], None)
+
+    async def _worked(self, taken: _Taken, work: Work, attempt: Attempt) -> Response:
+        try:
+            async with self._extended(taken):
+                return await work(attempt)
+        except MemloopError as error:
+            await self._released(taken, "free" if error.http_status < 500 else "again")
+            raise
+        except BaseException:
+            await asyncio.shield(self._released(taken, "again"))
+            raise
+
+    async def _kept(self, taken: _Taken, answer: Response, subject: str) -> None:
+        """Keep the answer, noted before for ``forget``. Redis may be gone: the client gets it all the same."""
+        raw = bytes(answer.body)
+        short = len(raw) <= self._max_bytes
+        args = [taken.name, KEEP_MS, answer.status_code if short else 0, answer.media_type or "application/json"]
+        with suppress(DependencyError):
+            await self._note([subject], [taken.record, KEEP_MS])
+            await self._keep([taken.record], [*args, raw.decode() if short else ""])
+
+    async def _released(self, taken: _Taken, how: str) -> None:
+        with suppress(DependencyError):
+            await self._let_go([taken.record], [taken.name, how])
+
+    @asynccontextmanager
+    async def _extended(self, taken: _Taken) -> AsyncGenerator[None]:
+        """The key stays taken meanwhile."""
+        task = asyncio.create_task(self._extend_again(taken))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _extend_again(self, taken: _Taken) -> None:
+        while True:
+            await asyncio.sleep(LEASE_MS / 3000)
+            with suppress(DependencyError):
+                await self._extend([taken.record], [taken.name, LEASE_MS])
+
+
+def refuse_key_of_stream(request: Request) -> None:
+    """Raises InvalidRequest when the request has a key: a stream cannot be replayed, and we promise nothing untrue."""
+    if KEY_HEADER in request.headers:
+        raise InvalidRequest(
+            "An Idempotency-Key is not served with stream: true.", param=KEY_HEADER, code="idempotency_key_with_stream"
+        )
+
+
+def refuse_key_of_batch(request: Request) -> None:
+    """Raises InvalidRequest when the request has a key: its answer would belong to many users."""
+    if KEY_HEADER in request.headers:
+        raise InvalidRequest(
+            "A batch takes no Idempotency-Key: repeated, it writes nothing twice.",
+            param=KEY_HEADER,
+            code="idempotency_key_with_batch",
+        )
+
+
+def subject_of_user(user_id: str) -> str:
+    """The subject of answers that hold a user's data."""
+    return f"user:{user_id}"
+
+
+def subject_of_read(read_id: str) -> str:
+    """The subject of a long read's answer."""
+    return f"read:{read_id}"
+
+
+def _checked(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise InvalidRequest(
+            "An Idempotency-Key has 1 to 255 printable ASCII characters.", param=KEY_HEADER, code="invalid_header"
+        )
+    return key
+
+
+def _replayed(status: str, kind: str, answer: str) -> Response:
+    if status == "0":
+        raise Conflict(
+            "This request was done before; its answer was too long to be kept.",
+            param=KEY_HEADER,
+            code="idempotency_answer_not_kept",
+        )
+    return Response(answer, status_code=int(status), media_type=kind, headers={REPLAYED_HEADER: "true"})
+
+
+def _record(tenant: str, route: str, key: str) -> str:
+    return keys.idempotency(_digest(tenant, route, key))
+
+
+def _subject_key(tenant: str, subject: str) -> str:
+    return keys.idempotency_of(_digest(tenant, subject))
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+async def _hash_of(body: bytes) -> str:
+    hashed = hashlib.sha256(body) if len(body) < _BIG_BODY_BYTES else await asyncio.to_thread(hashlib.sha256, body)
+    return hashed.hexdigest()

@@ -1,0 +1,185 @@
+"""Who runs a long read: a request that waits for it, or the worker. Both call ``run_read``."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from redis.asyncio import Redis
+
+from gateway.engine.engines import Engines
+from gateway.long_read.documents import let_go
+from gateway.long_read.publishing import published_behind
+from gateway.long_read.records import ReadJob, ReadRecords, terminal_event
+from gateway.long_read.run import ReadingTools, cancelled, failed, new_record, run_read
+from gateway.queue.handling import Ending, Hold
+from gateway.queue.journal import Journal, JournalCheckpoints, NoCheckpoints
+from gateway.queue.lanes import JobCancelled, JobGone, Lease
+from gateway.queue.runner import is_outage
+from memloop.wire.errors import DependencyError, EngineError, InvalidRequest, MemloopError, NotFound, NotSupported
+from memloop.wire.long_read import LongRead, ReadEvent
+
+Emit = Callable[[ReadEvent], Awaitable[None]]
+_DELETED = "The read was deleted while it ran."
+
+
+async def unheard(event: ReadEvent) -> None:
+    """An ``Emit`` that nobody listens to."""
+
+
+class ForegroundRead:
+    """A read whose client waits. It ends with its client; nobody takes it up again."""
+
+    def __init__(self, job: ReadJob, tools: ReadingTools) -> None:
+        self._job = job
+        self._tools = tools
+        self._records = tools.jobs.read_records
+        self._record = new_record(job).model_copy(update={"status": "in_progress"})
+        self._next = 0
+
+    async def open(self) -> None:
+        """Enter the read, so that it can be asked for and cancelled. Raises Unavailable."""
+        await self._records.open(self._job.tenant, self._record)
+
+    async def run(self, emit: Emit = unheard) -> LongRead:
+        """The record as it ended; ``emit`` gets every event, the terminal one in any case.
+
+        Raises what made it fail. Cancelled from outside (the client left), the read counts as cancelled.
+        """
+
+        async def publish(event: ReadEvent, record: LongRead) -> None:
+            self._record = record
+            try:
+                await self._records.publish(event, record, foreground=True)
+            except JobCancelled:
+                await said(event)
+                raise
+            await said(event)
+
+        async def said(event: ReadEvent) -> None:
+            self._next = event.sequence_number + 1
+            await emit(event)
+
+        try:
+            record = await self._read(publish)
+        except JobCancelled:
+            return await self._end(cancelled(self._record), emit)
+        except JobGone:
+            await self._end(failed(self._record, NotFound(_DELETED)), emit, outcome="cancelled")
+            raise NotFound(_DELETED) from None
+        except MemloopError as error:
+            outcome = "failed" if error.http_status >= 500 else "refused"
+            await self._end(failed(self._record, error), emit, outcome=outcome)
+            raise
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end(cancelled(self._record), unheard))
+            raise
+        self._tools.metrics.longread_ended.labels(record.status).inc()
+        return record
+
+    async def _read(self, publish: Callable[[ReadEvent, LongRead], Awaitable[None]]) -> LongRead:
+        try:
+            return await run_read(
+                self._job,
+                self._record,
+                tools=self._tools,
+                checkpoints=NoCheckpoints(),
+                publish=publish,
+                started_at=time.time(),
+                first_sequence=0,
+            )
+        finally:
+            with suppress(DependencyError):
+                await let_go(self._job, self._tools.files)
+
+    async def _end(self, record: LongRead, emit: Emit, outcome: str = "cancelled") -> LongRead:
+        """Keep and say how it ended; Redis may be what failed."""
+        self._tools.metrics.longread_ended.labels(outcome).inc()
+        event = terminal_event(record, self._next)
+        with suppress(DependencyError, JobGone):
+            await self._records.publish(event, record, foreground=True)
+        await emit(event)
+        return record
+
+
+class ReadHandler:
+    """The worker's side of the queue of background reads."""
+
+    def __init__(self, redis: Redis, tools: ReadingTools, engine: Engines) -> None:
+        self._redis = redis
+        self._tools = tools
+        self._engine = engine
+
+    @property
+    def _records(self) -> ReadRecords:
+        return self._tools.jobs.read_records
+
+    async def run(self, lease: Lease, hold: Hold) -> Ending:
+        """The read, taken up where its journal ends. A request that can never work ends it as failed at once."""
+        del hold
+        job = await self._job(lease)
+        if lease.starts > 1:
+            self._tools.metrics.longread_resumed.inc()
+        try:
+            return await self._ended(job, await self._read(job))
+        except MemloopError as error:
+            if not _is_hopeless(error):
+                raise
+            return await self._close(job, failed(await self._stored(job), error), outcome="refused")
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+        """The read as failed. Its document is not kept: the client sees the failure and has it."""
+        del attempts
+        job = await self._job(lease)
+        return await self._close(job, failed(await self._stored(job), error))
+
+    async def cancelled(self, lease: Lease) -> Ending:
+        """The read as cancelled."""
+        job = await self._job(lease)
+        return await self._close(job, cancelled(await self._stored(job)))
+
+    async def _read(self, job: ReadJob) -> LongRead:
+        journal = Journal(self._redis, job.read_id)
+        began = await journal.keep("started", repr(time.time()))
+        created_at = (await self._stored(job)).created_at
+
+        async with published_behind(partial(self._records.publish, foreground=False)) as publish:
+            return await run_read(
+                job,
+                new_record(job).model_copy(update={"created_at": created_at}),
+                tools=replace(self._tools, model=self._engine.of_model(job.request.model)),
+                checkpoints=JournalCheckpoints(journal, scope="read"),
+                publish=publish,
+                started_at=float(began),
+                first_sequence=1,
+            )
+
+    async def _job(self, lease: Lease) -> ReadJob:
+        job = await self._records.payload(lease.job_id)
+        if job is None:
+            raise JobGone(lease.job_id)
+        return job
+
+    async def _stored(self, job: ReadJob) -> LongRead:
+        try:
+            return await self._records.get(job.tenant, job.read_id)
+        except NotFound:
+            raise JobGone(job.read_id) from None
+
+    async def _close(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> Ending:
+        await self._records.publish(await self._records.closing_event(record), record, foreground=False)
+        return await self._ended(job, record, outcome)
+
+    async def _ended(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> Ending:
+        await self._records.tell(job, record)
+        self._tools.metrics.longread_ended.labels(outcome or record.status).inc()
+        return Ending(record.status, record.model_dump_json())
+
+
+def _is_hopeless(error: MemloopError) -> bool:
+    """Whether another try must end the same way: a request that does not fit, or that the engine refuses."""
+    if isinstance(error, EngineError):
+        return error.engine_status == 404 or not is_outage(error)
+    return isinstance(error, InvalidRequest | NotFound | NotSupported)

@@ -1,0 +1,110 @@
+"""Checks a long-read request against the served model's window, and cuts its document."""
+
+from dataclasses import dataclass, replace
+
+from gateway.long_read.options import check_options
+from memloop.loops.cost import max_calls
+from memloop.loops.parity import as_published
+from memloop.ports import Chunks, HeldChunks, Splitter
+from memloop.profiles import Budget, Profile
+from memloop.wire.errors import TooLarge, Unprocessable
+from memloop.wire.long_read import Estimate, LongReadRequest
+
+_CHAT_TEMPLATE_TOKENS = 32
+"""What a chat template puts around one user message, generously."""
+_LEAST_CHUNK_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPlan:
+    """A request that can be read: the profile with the request's own token numbers in it, and the question's size."""
+
+    profile: Profile
+    question_tokens: int
+
+    @property
+    def budget(self) -> Budget:
+        """Tokens of chunk and memory as they will be."""
+        return self.profile.budget
+
+
+def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter, max_chars: int) -> ReadingPlan:
+    """The plan. Raises TooLarge, and Unprocessable for what cannot be read. A file holds text, or it is none.
+
+    A chunk size that the request names must fit the window; one that it leaves open is made smaller when it must be.
+    """
+    _check_document(request, max_chars)
+    check_options(request, profile)
+    profile = as_published(profile) if request.options.parity else profile
+    question_tokens = max(map(splitter.count, request.asked))
+    if question_tokens > profile.budget.question_tokens:
+        raise Unprocessable(
+            f"The question has {question_tokens} tokens; this model takes at most {profile.budget.question_tokens}.",
+            param="question" if request.questions is None else "questions",
+            code="question_too_long",
+        )
+    tuned = profile.with_memory_tokens(request.memory_tokens or profile.budget.memory_tokens)
+    room = _room_for_chunk(tuned, splitter, question_tokens)
+    return ReadingPlan(_with_chunk(tuned, request.chunk_tokens, room), question_tokens)
+
+
+def cut(document: str, plan: ReadingPlan, splitter: Splitter) -> HeldChunks:
+    """The document's chunks. CPU work: run it in a thread."""
+    return splitter.split(document, chunk_tokens=plan.budget.chunk_tokens)
+
+
+def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitter: Splitter) -> Estimate:
+    """The most that the read can cost: every reread used, every memory and reply as long as it may be."""
+    rereads = request.max_rereads if request.strategy == "memreread" else 0
+    document_tokens = sum(chunks.span(index).tokens for index in range(len(chunks)))
+    calls = max_calls(request, len(chunks), memories_in_a_chunk=plan.budget.memories_in_a_chunk)
+    readings = len(request.asked) * (1 + rereads) * len(chunks)
+    prompts = plan.profile.prompts
+    longest = max(spec.sampling.max_tokens for spec in prompts.values())
+    around = max(map(splitter.count, (spec.template for spec in prompts.values()))) + _CHAT_TEMPLATE_TOKENS
+    question_tokens = max(plan.question_tokens, prompts["judge"].sampling.max_tokens if rereads else 0)
+    asked = calls * (around + plan.question_tokens + question_tokens + 2 * plan.budget.memory_tokens)
+    written = readings * prompts["read"].sampling.max_tokens + (calls - readings) * longest
+    return Estimate(
+        profile=plan.profile.ref,
+        chunks=len(chunks),
+        document_tokens=document_tokens,
+        max_llm_calls=calls,
+        max_input_tokens=asked + len(request.asked) * (1 + rereads) * document_tokens,
+        max_output_tokens=written,
+    )
+
+
+def _check_document(request: LongReadRequest, max_chars: int) -> None:
+    text = request.document.text
+    if text is not None and len(text) > max_chars:
+        raise TooLarge(
+            f"The document has {len(text)} characters; a body takes {max_chars}. Upload it with POST /v1/files.",
+            param="document.text",
+            code="document_too_large",
+        )
+    if text is not None and not text.strip():
+        raise Unprocessable("The document is empty.", param="document.text", code="empty_document")
+    if not all(question.strip() for question in request.asked):
+        raise Unprocessable("The question is empty.", param="question", code="empty_question")
+
+
+def _room_for_chunk(profile: Profile, splitter: Splitter, question_tokens: int) -> int:
+    """Tokens that the window leaves for a chunk beside template, question, memory and reply."""
+    specs = [profile.prompts[name] for name in ("read", "gate") if name in profile.prompts]
+    fixed = max(splitter.count(f"{spec.system or ''}{spec.template}") for spec in specs) + _CHAT_TEMPLATE_TOKENS
+    reply = max(spec.sampling.max_tokens for spec in specs)
+    return profile.budget.window_tokens - fixed - question_tokens - profile.budget.memory_tokens - reply
+
+
+def _with_chunk(profile: Profile, asked: int | None, room: int) -> Profile:
+    chunk_tokens = asked if asked is not None else min(profile.budget.chunk_tokens, room)
+    if chunk_tokens > room or chunk_tokens < _LEAST_CHUNK_TOKENS:
+        window = profile.budget.window_tokens
+        raise Unprocessable(
+            f"The model's window of {window} tokens leaves {max(room, 0)} for a chunk beside the question, a memory of "
+            f"{profile.budget.memory_tokens} tokens and the reply. Ask with smaller chunk_tokens or memory_tokens.",
+            param="chunk_tokens" if asked is not None else "memory_tokens",
+            code="window_exceeded",
+        )
+    return replace(profile, budget=replace(profile.budget, chunk_tokens=chunk_tokens))

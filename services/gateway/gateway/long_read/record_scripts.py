@@ -1,0 +1,28 @@
+"""The atomic steps of long reads, in Lua: keys from the caller, only commands of Redis 6.2."""
+
+from gateway.queue.scripts import LIST_IN
+
+PUBLISH = """
+-- KEYS: job, events; ARGV: entry id, event, record, expire events and job after ms (0 = leave)
+if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
+local added = redis.pcall('XADD', KEYS[2], ARGV[1], 'event', ARGV[2])
+local failed = type(added) == 'table' and added.err
+if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
+if not failed then redis.call('HSET', KEYS[1], 'record', ARGV[3]) end
+if ARGV[4] ~= '0' then
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
+end
+if redis.call('HEXISTS', KEYS[1], 'cancel') == 1 then return 'cancel' end
+return 'added'
+"""
+
+OPEN_READ = (
+    LIST_IN
+    + """
+-- KEYS: job, index; ARGV: id, now, tenant, status, record, expire ms
+redis.call('HSET', KEYS[1], 'tenant', ARGV[3], 'status', ARGV[4], 'record', ARGV[5])
+redis.call('PEXPIRE', KEYS[1], ARGV[6])
+return list_in(KEYS[2], ARGV[1], ARGV[2])
+"""
+)

@@ -1,0 +1,288 @@
+"""Long reads as Redis keeps them: record, payload, event stream, index by tenant.
+
+The event of sequence number N is entry ``0-(N+1)`` of the read's stream, so a number exists once: a read that is
+taken up again after a crash repeats its steps from the journal, and what was published before is not published twice.
+"""
+
+import math
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, cast
+
+from redis.asyncio import Redis
+
+from gateway.access.principal import OtherTenants
+from gateway.files.blobs import Blob
+from gateway.long_read import record_scripts as read_scripts
+from gateway.queue.lanes import Entry, JobCancelled, JobGone, LaneQueue, Submission
+from gateway.queue.tickets import DEFAULT_TIER
+from gateway.redis.lua import Script, entries, entry_list, redis_errors, text
+from gateway.webhooks import deliveries
+from memloop.wire.base import Wire
+from memloop.wire.errors import NotFound
+from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
+
+TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
+TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")
+"""The most urgent first."""
+_ABANDONED_AFTER_MS = 3600 * 1000
+"""A foreground read whose process died disappears after this long without an event."""
+_NONE = "There is no long read {!r}."
+_FOLLOW_BLOCK_MS = 1000
+_MAX_SEQUENCE = 2**63 - 1
+_Row: TypeAlias = tuple[float, str]
+"""When a read was made, in milliseconds since the epoch, and its id: the order of a tenant's list."""
+_END: _Row = (math.inf, "")
+
+
+class ReadJob(Wire):
+    """The payload of a background read. ``text`` is its document when that is in the storage, not in the request."""
+
+    read_id: str
+    tenant: str
+    request: LongReadRequest
+    text: Blob | None = None
+
+
+class ReadPage(Wire):
+    """``GET /v1/long-read``: newest first."""
+
+    object: str = "list"
+    data: tuple[LongRead, ...]
+    first_id: str | None = None
+    last_id: str | None = None
+    has_more: bool = False
+
+
+class ReadDeleted(Wire):
+    """``DELETE /v1/long-read/{id}``."""
+
+    id: str
+    object: str = "long_read"
+    deleted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRead:
+    """A record as stored, and whose it is."""
+
+    tenant: str
+    record: LongRead
+
+
+class ReadRecords:
+    """Reads, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
+
+    def __init__(self, redis: Redis, queue: LaneQueue, webhooks: LaneQueue) -> None:
+        self._redis = redis
+        self._queue = queue
+        self._webhooks = webhooks
+        self._keys = queue.keys
+        self._publish = Script(redis, read_scripts.PUBLISH)
+        self._open = Script(redis, read_scripts.OPEN_READ)
+
+    async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
+        """Queue a background read; its ``queued`` event, once it is durable."""
+        event = ReadEvent(type="long_read.queued", sequence_number=0, read=record, at=datetime.now(UTC))
+        fields = {
+            "tenant": job.tenant,
+            "status": "queued",
+            "record": record.model_dump_json(),
+            "payload": job.model_dump_json(),
+        }
+        if job.request.webhook is not None:
+            fields["webhook"] = job.request.webhook.url
+        here = self._keys.of_id(job.read_id)
+        submission = Submission(
+            job_id=job.read_id,
+            lane=_lane(record),
+            created_ms=_now_ms(),
+            index=here.reads_of(job.tenant),
+            fields=fields,
+            events_key=here.read_events(job.read_id),
+            first_event=event.model_dump_json(exclude_none=True),
+        )
+        await self._queue.submit(submission)
+        return event
+
+    async def open(self, tenant: str, record: LongRead) -> None:
+        """Enter a foreground read, which no worker will see."""
+        here = self._keys.of_id(record.id)
+        index = here.reads_of(tenant)
+        args = [record.id, _now_ms(), tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
+        await self._queue.look_through(await self._open.number([here.job(record.id), index], args), index)
+
+    async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
+        """Append the event and keep the record as it stands with it; an event that is already there changes nothing.
+
+        Raises JobGone when the read was deleted, JobCancelled when it was asked to stop.
+        """
+        lasts = record.status in TERMINAL
+        expire_ms = self._queue.keep_ms if lasts else _ABANDONED_AFTER_MS if foreground else 0
+        entry = f"0-{event.sequence_number + 1}"
+        args = [entry, event.model_dump_json(exclude_none=True), record.model_dump_json(), expire_ms]
+        here = self._keys.of_id(record.id)
+        outcome = await self._publish([here.job(record.id), here.read_events(record.id)], args)
+        if outcome == "gone":
+            raise JobGone
+        if outcome == "cancel" and not lasts:
+            raise JobCancelled
+
+    async def payload(self, read_id: str) -> ReadJob | None:
+        """What is to be read, or None when the read is gone or done."""
+        with redis_errors():
+            payload = await self._redis.hget(self._keys.job(read_id), "payload")
+        return None if payload is None else ReadJob.model_validate_json(text(payload))
+
+    async def get(self, tenant: str, read_id: str) -> LongRead:
+        """The read. Raises NotFound when there is none in this tenant."""
+        stored = await self._stored(read_id)
+        if stored is None:
+            raise NotFound(_NONE.format(read_id), param="read_id")
+        if stored.tenant != tenant:
+            raise OtherTenants(_NONE.format(read_id), param="read_id")
+        return stored.record
+
+    async def page(self, tenant: str, *, limit: int, after: str | None) -> ReadPage:
+        """Reads that are older than ``after``, newest first. Raises NotFound for an unknown ``after``."""
+        before = _END if after is None else await self._row(tenant, after)
+        rows: list[_Row] = []
+        for partition in self._keys.partitions:
+            rows += await self._rows(partition.reads_of(tenant), before, limit + 1)
+        ids = [id_ for _, id_ in sorted(rows, reverse=True)[: limit + 1]]
+        found: list[LongRead] = []
+        for id_ in ids:
+            stored = await self._stored(id_)
+            if stored is not None:
+                found.append(stored.record)
+        data = tuple(found[:limit])
+        first, last = (data[0].id, data[-1].id) if data else (None, None)
+        return ReadPage(data=data, first_id=first, last_id=last, has_more=len(ids) > limit)
+
+    async def cancel(self, tenant: str, read_id: str) -> LongRead:
+        """Stop the read; harmless when it is over. A running one is cancelled by whoever runs it, within seconds."""
+        record = await self.get(tenant, read_id)
+        cancelled = record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
+        record_json = cancelled.model_dump_json()
+        then = await self._told_of(cancelled, tenant)
+        outcome = await self._queue.cancel(
+            _lane(record), read_id, record=record_json, keep_ms=self._queue.keep_ms, then=then
+        )
+        if outcome == "cancelled":
+            await self.publish(await self.closing_event(cancelled), cancelled, foreground=False)
+        return await self.get(tenant, read_id)
+
+    async def delete(self, tenant: str, read_id: str) -> ReadDeleted:
+        """Delete record, document and events; a running read stops. Raises NotFound."""
+        record = await self.get(tenant, read_id)
+        here = self._keys.of_id(read_id)
+        events = here.read_events(read_id)
+        await self._queue.forget(_lane(record), read_id, index=here.reads_of(tenant), also=[events])
+        message_id = deliveries.delivery_id(read_id)
+        await self._webhooks.forget(message_id, message_id, index=here.webhooks_of(tenant))
+        return ReadDeleted(id=read_id)
+
+    async def tell(self, job: ReadJob, record: LongRead) -> None:
+        """Queue the webhook of a read that ended, if it has one; harmless when it was queued before.
+
+        To be called before the read's job is finished: whoever dies in between has the job, and so this, done again.
+        """
+        if job.request.webhook is not None:
+            url = job.request.webhook.url
+            here = self._keys.of_id(record.id)
+            await self._webhooks.submit(deliveries.delivery_of(record, tenant=job.tenant, url=url, at=here))
+
+    async def _told_of(self, record: LongRead, tenant: str) -> Entry:
+        with redis_errors():
+            url = await self._redis.hget(self._keys.job(record.id), "webhook")
+        if url is None:
+            return (), ()
+        here = self._keys.of_id(record.id)
+        return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=text(url), at=here))
+
+    async def closing_event(self, record: LongRead) -> ReadEvent:
+        """The event that ends the read's stream with this record, numbered after the last one there."""
+        with redis_errors():
+            last = await self._redis.xrevrange(self._keys.of_id(record.id).read_events(record.id), count=1)
+        ids = [id_ for id_, _ in entry_list(cast(list[object], last))]
+        number = int(ids[0].split("-")[1]) if ids else 0
+        return terminal_event(record, number)
+
+    async def follow(self, tenant: str, read_id: str, *, starting_after: int = -1) -> AsyncGenerator[ReadEvent, None]:
+        """The read's events after that sequence number, as they come, to its end. Raises NotFound at once.
+
+        The stream of a read that is deleted meanwhile just ends.
+        """
+        await self.get(tenant, read_id)
+        events = self._keys.of_id(read_id).read_events(read_id)
+        last = f"0-{min(starting_after + 1, _MAX_SEQUENCE)}"
+        while True:
+            over = await self._over(read_id)
+            with redis_errors():
+                reply = await self._redis.xread({events: last}, block=None if over else _FOLLOW_BLOCK_MS)
+            found = entries(reply)
+            for id_, fields in found:
+                last = id_
+                yield ReadEvent.model_validate_json(fields["event"])
+            if over:
+                return
+
+    async def _over(self, read_id: str) -> bool:
+        stored = await self._stored(read_id)
+        return stored is None or stored.record.status in TERMINAL
+
+    async def _row(self, tenant: str, read_id: str) -> _Row:
+        """Where the read stands in the tenant's list. Raises NotFound."""
+        with redis_errors():
+            created_ms: Any = await self._redis.zscore(self._keys.of_id(read_id).reads_of(tenant), read_id)
+        if created_ms is None:
+            raise NotFound(_NONE.format(read_id), param="after")
+        return float(created_ms), read_id
+
+    async def _rows(self, index: str, before: _Row, limit: int) -> list[_Row]:
+        """The newest rows of one index before that one."""
+        found: list[_Row] = []
+        start, page = 0, [before]
+        while page and len(found) < limit:
+            with redis_errors():
+                reply: Any = await self._redis.zrevrangebyscore(  # pyright: ignore[reportUnknownMemberType]
+                    index, before[0], "-inf", start=start, num=limit, withscores=True
+                )
+            page = [(float(score), text(id_)) for id_, score in cast(list[tuple[object, float]], reply)]
+            found += [row for row in page if row < before]
+            start += limit
+        return found[:limit]
+
+    async def _stored(self, read_id: str) -> StoredRead | None:
+        if not read_id.startswith("lr_"):
+            return None
+        with redis_errors():
+            values = await self._redis.hmget(self._keys.job(read_id), ["tenant", "record", "status"])
+        if values[0] is None or values[1] is None:
+            return None
+        record = LongRead.model_validate_json(text(values[1]))
+        if record.status not in TERMINAL:
+            record = record.model_copy(update={"status": text(values[2])})
+        return StoredRead(text(values[0]), record)
+
+
+def terminal_event(record: LongRead, sequence_number: int) -> ReadEvent:
+    """The event that ends a read in the record's status."""
+    values = {
+        "type": f"long_read.{record.status}",
+        "sequence_number": sequence_number,
+        "read": record,
+        "at": datetime.now(UTC),
+    }
+    return ReadEvent.model_validate(values)
+
+
+def _lane(record: LongRead) -> str:
+    """A read's lane, which tells its tier."""
+    return record.id if record.service_tier == DEFAULT_TIER else f"{record.service_tier}:{record.id}"
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,202 @@
+"""``/v1/long-read``: read a document of any length, at once, as a stream of events, or in the background."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.types import Receive
+
+from gateway.access.allowance import Allowance
+from gateway.access.dependencies import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep, needs
+from gateway.document import body_of, streams
+from gateway.http.bodies import read_ours
+from gateway.http.disconnect import ClientGone, StopWhenGone
+from gateway.http.event_stream import EventStream, Outlet, Source
+from gateway.http.idempotency import Attempt, refuse_key_of_stream, subject_of_read
+from gateway.http.sse import error_event
+from gateway.long_read.admission import checked_job, opened_read, plan_of
+from gateway.long_read.documents import chunks_of, held, let_go, tokens_at_most
+from gateway.long_read.hosts import ForegroundRead
+from gateway.long_read.plan import estimate
+from gateway.long_read.records import TERMINAL, ReadDeleted, ReadJob, ReadPage
+from gateway.long_read.run import new_record
+from gateway.services import Services
+from memloop.wire.base import Wire
+from memloop.wire.errors import MemloopError
+from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
+
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
+
+router = APIRouter(prefix="/v1/long-read", tags=["long-read"], dependencies=[needs("long-read")])
+
+
+@router.post(
+    "",
+    response_model=LongRead,
+    dependencies=[BatchRoom],
+    responses={**streams(LongRead), 202: {"description": "Queued", "model": LongRead}},
+    openapi_extra=body_of(LongReadRequest),
+)
+async def create_read(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
+    """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
+    asked = await read_ours(request, LongReadRequest)
+    job = await checked_job(asked, services, principal)
+
+    def id_of(attempt: Attempt) -> str:
+        return f"lr_{attempt.id_of()}"
+
+    async def read(attempt: Attempt) -> Response:
+        known = job.model_copy(update={"read_id": id_of(attempt)})
+        await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(job.text))
+        if asked.background:
+            return await _queued(known, services)
+        return await _read_now(known, request.receive, services, allowance)
+
+    if asked.stream:
+        refuse_key_of_stream(request)
+    return await services.idempotency.once(
+        request, principal.tenant, read, subject=lambda attempt: subject_of_read(id_of(attempt))
+    )
+
+
+@router.post("/estimate", dependencies=[BatchRoom], openapi_extra=body_of(LongReadRequest))
+async def estimate_read(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Estimate:
+    """The most that a read would cost. Nothing is read."""
+    asked = await read_ours(request, LongReadRequest)
+    await allowance.admit()
+    job = await checked_job(asked, services, principal)
+    plan = await plan_of(asked, services)
+    chunks = await chunks_of(job, plan, splitter=services.splitter, files=services.files)
+    return await asyncio.to_thread(estimate, asked, plan, chunks, services.splitter)
+
+
+@router.get("")
+async def list_reads(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    limit: Limit = 20,
+    after: Annotated[str | None, Query(max_length=64)] = None,
+) -> ReadPage:
+    """The tenant's reads, newest first."""
+    return await services.jobs.read_records.page(principal.tenant, limit=limit, after=after)
+
+
+@router.get("/{read_id}", response_model=LongRead, responses=streams(LongRead))
+async def get_read(
+    read_id: str,
+    services: ServicesDep,
+    principal: PrincipalDep,
+    stream: bool = False,
+    starting_after: Annotated[int, Query(ge=-1)] = -1,
+) -> Response:
+    """One read; with ``stream`` its events from ``starting_after`` on, to its end."""
+    records = services.jobs.read_records
+    read = await records.get(principal.tenant, read_id)
+    if not stream:
+        return _json(read, 200)
+    events = records.follow(principal.tenant, read_id, starting_after=starting_after)
+    return _event_stream(partial(_send, events), services)
+
+
+@router.post("/{read_id}/cancel")
+async def cancel_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> LongRead:
+    """Stop a read; harmless when it is over."""
+    return await services.jobs.read_records.cancel(principal.tenant, read_id)
+
+
+@router.delete("/{read_id}")
+async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> ReadDeleted:
+    """Delete a read, its document and its events; a running one stops."""
+    records = services.jobs.read_records
+    await records.get(principal.tenant, read_id)
+    job = await records.payload(read_id)
+    deleted = await records.delete(principal.tenant, read_id)
+    if job is not None:
+        await let_go(job, services.files)
+    await services.idempotency.forget(principal.tenant, subject_of_read(read_id))
+    await services.traces.records.forget_one(principal.tenant, read_id)
+    return deleted
+
+
+async def _queued(job: ReadJob, services: Services) -> Response:
+    job = await held(job, services.files)
+    record = new_record(job)
+    await services.jobs.read_records.enqueue(job, record)
+    if job.request.stream:
+        events = services.jobs.read_records.follow(job.tenant, job.read_id)
+        return _event_stream(partial(_send, events), services)
+    return _json(record, 202)
+
+
+async def _read_now(job: ReadJob, receive: Receive, services: Services, allowance: Allowance) -> Response:
+    read = await opened_read(job, services)
+    if job.request.stream:
+        aborted = services.metrics.upstream_abort.inc
+        source = partial(_send_run, read, allowance)
+        return EventStream(source, heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
+    return await _answered(read, receive, services, allowance)
+
+
+async def _answered(read: ForegroundRead, receive: Receive, services: Services, allowance: Allowance) -> Response:
+    try:
+        with StopWhenGone(receive):
+            record = await read.run()
+            allowance.spend(record.usage.total_tokens)
+            return _json(record, 200)
+    except ClientGone:
+        services.metrics.upstream_abort.inc()
+        raise
+
+
+def _event_stream(source: Source, services: Services) -> Response:
+    return EventStream(source, heartbeat_s=services.settings.heartbeat_s)
+
+
+async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> None:
+    """Send the events of a read that runs only as long as somebody takes them."""
+    waiting: asyncio.Queue[ReadEvent | None] = asyncio.Queue()
+    task = asyncio.create_task(read.run(waiting.put))
+    task.add_done_callback(lambda _: waiting.put_nowait(None))
+    try:
+        while (event := await waiting.get()) is not None:
+            if event.read is not None and event.read.status in TERMINAL:
+                allowance.spend(event.read.usage.total_tokens)
+            await out.send(_line(event))
+        await _outcome(task)
+    except MemloopError as error:
+        await out.send(error_event(error))
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def _outcome(task: "asyncio.Task[LongRead]") -> None:
+    """Raise what no event has said: a fault of ours. A failed read was the stream's last event."""
+    error = task.exception()
+    if error is not None and not isinstance(error, MemloopError):
+        raise MemloopError("The read broke off by a fault of ours.") from error
+
+
+async def _send(events: AsyncGenerator[ReadEvent, None], out: Outlet) -> None:
+    async with aclosing(events):
+        try:
+            async for event in events:
+                await out.send(_line(event))
+        except MemloopError as error:
+            await out.send(error_event(error))
+
+
+def _line(event: ReadEvent) -> bytes:
+    return f"event: {event.type}\ndata: {event.model_dump_json(exclude_none=True)}\n\n".encode()
+
+
+def _json(model: Wire, status: int) -> Response:
+    return JSONResponse(model.model_dump(mode="json"), status_code=status)

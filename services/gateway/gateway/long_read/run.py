@@ -1,0 +1,222 @@
+"""Runs one long read, for a request that waits and for the worker alike, and says every step as an event.
+
+The reading itself is :func:`memloop.loops.reading.read_questions`, with a budget around a journal around the engine.
+A budget that is spent ends the read as ``incomplete``: a closing call for each question answers from the memory as it
+stands.
+"""
+
+import asyncio
+import hashlib
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gateway.engine.watched import WatchedModel
+from gateway.files.records import FileRecords
+from gateway.long_read.citing import cite
+from gateway.long_read.documents import chunks_of
+from gateway.long_read.plan import ReadingPlan, plan_read
+from gateway.long_read.progress import Publish, ReadAccount
+from gateway.long_read.records import ReadJob
+from gateway.memory.jobs import Jobs
+from gateway.metrics import Metrics
+from gateway.redis import key_names as keys
+from gateway.services import Services
+from gateway.traces.capture import Heard, HeardChunks, HeardModel
+from gateway.traces.keeper import Served, TraceKeeper
+from memloop.loops.budget import Budgeted, BudgetSpent
+from memloop.loops.cost import max_calls
+from memloop.loops.journal import Journaled
+from memloop.loops.reader import Reader, answer
+from memloop.loops.reading import read_questions
+from memloop.loops.results import ReadResult
+from memloop.loops.steps import Answered
+from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
+from memloop.profiles import Profile
+from memloop.wire.errors import DependencyError, MemloopError, NotFound
+from memloop.wire.long_read import LongRead, Progress, ReadOutput
+from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
+from memloop_service.tracing import span
+
+_CLOSING_ANSWER_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingTools:
+    """What reads work with. ``max_chars`` is the longest document in a body."""
+
+    model: ChatModel
+    profile: Profile
+    splitter: Splitter
+    jobs: Jobs
+    metrics: Metrics
+    max_chars: int
+    traces: TraceKeeper
+    files: FileRecords | None = None
+
+    @classmethod
+    def of(cls, services: Services, model: ChatModel) -> "ReadingTools":
+        """The process's parts, with the model that reads."""
+        return cls(
+            model=model,
+            profile=services.profile,
+            splitter=services.splitter,
+            jobs=services.jobs,
+            metrics=services.metrics,
+            max_chars=services.settings.max_document_chars,
+            traces=services.traces,
+            files=services.files,
+        )
+
+
+def new_record(job: ReadJob) -> LongRead:
+    """The record of a read that nobody has begun."""
+    request = job.request
+    return LongRead(
+        id=job.read_id,
+        status="queued",
+        created_at=int(time.time()),
+        model=request.model,
+        strategy=request.strategy,
+        service_tier=request.tier,
+        progress=Progress(passes_max=_passes_max(job)),
+        outputs=tuple(ReadOutput(question=question) for question in request.questions or ()),
+        metadata=request.metadata,
+    )
+
+
+async def run_read(
+    job: ReadJob,
+    record: LongRead,
+    *,
+    tools: ReadingTools,
+    checkpoints: Checkpoints,
+    publish: Publish,
+    started_at: float,
+    first_sequence: int,
+) -> LongRead:
+    """The finished record, completed or incomplete; its terminal event is published.
+
+    ``started_at`` (epoch seconds) is when the first run began: the deadline counts from there. Raises what the
+    engine, the journal and ``publish`` raise, and Unprocessable for a request that does not fit the model.
+    """
+    plan = await asyncio.to_thread(
+        plan_read, job.request, profile=tools.profile, splitter=tools.splitter, max_chars=tools.max_chars
+    )
+    chunks = await chunks_of(job, plan, splitter=tools.splitter, files=tools.files)
+    account = ReadAccount(record, job.request, plan.profile, tools.metrics, publish, first_sequence)
+    told = {"memloop.strategy": job.request.strategy, "memloop.chunks": len(chunks)}
+    with tools.metrics.longread_active.track_inprogress(), span("long_read", told):
+        await account.begin(len(chunks))
+        watched = WatchedModel(tools.model, tools.metrics, model_id=job.request.model, operation="long_read")
+        journaled = Journaled(watched, checkpoints)
+        heard = await tools.traces.listen(job.tenant)
+        try:
+            model = _budgeted(journaled, job, plan, len(chunks), started_at)
+            results = await _read(job, *_heard(chunks, model, heard), plan, account)
+            account.completed(results)
+        except BudgetSpent as spent:
+            results = []
+            await _answer_what_is_open(job, plan, journaled, account)
+            account.incomplete(spent)
+        if job.request.evidence:
+            await cite(account, chunks)
+    for question, result in zip(job.request.asked, results, strict=False):
+        await save_memory(job, question, result.memory, tools.jobs)
+    ended = await account.close()
+    if heard and results:
+        await _keep_trace(job, plan, heard, results, tools)
+    return ended
+
+
+def _heard(chunks: Chunks, model: ChatModel, heard: Heard | None) -> tuple[Chunks, ChatModel]:
+    """Both, listened to when somebody listens."""
+    return (HeardChunks(chunks, heard), HeardModel(model, heard)) if heard else (chunks, model)
+
+
+async def _keep_trace(
+    job: ReadJob, plan: ReadingPlan, heard: Heard, results: list[ReadResult], tools: ReadingTools
+) -> None:
+    await tools.traces.keep_read(
+        heard,
+        list(zip(job.request.asked, results, strict=True)),
+        trace_id=job.read_id,
+        tenant=job.tenant,
+        strategy=job.request.strategy,
+        served=Served(job.request.model, plan.profile.ref),
+    )
+    with suppress(DependencyError):
+        try:
+            await tools.jobs.read_records.get(job.tenant, job.read_id)
+        except NotFound:  # deleted while the trace was kept
+            await tools.traces.records.forget_one(job.tenant, job.read_id)
+
+
+async def _read(
+    job: ReadJob, chunks: Chunks, model: ChatModel, plan: ReadingPlan, account: ReadAccount
+) -> list[ReadResult]:
+    request = job.request
+    return await read_questions(
+        request.asked,
+        chunks,
+        strategy=request.strategy,
+        max_rereads=request.max_rereads,
+        reader=Reader(model, plan.profile, account.report, request.options),
+    )
+
+
+def _budgeted(model: ChatModel, job: ReadJob, plan: ReadingPlan, chunks: int, started_at: float) -> Budgeted:
+    """The read's limits. When the calls may not suffice, one for each question is kept back for a closing answer."""
+    request = job.request
+    calls = request.max_llm_calls
+    if calls is not None and calls < max_calls(request, chunks, memories_in_a_chunk=plan.budget.memories_in_a_chunk):
+        calls = max(0, calls - len(request.asked))
+    left_s = None if request.deadline_s is None else max(0.0, request.deadline_s - (time.time() - started_at))
+    return Budgeted(model, max_llm_calls=calls, deadline_s=left_s)
+
+
+async def _answer_what_is_open(job: ReadJob, plan: ReadingPlan, model: ChatModel, account: ReadAccount) -> None:
+    """Answer from the memories so far; questions for which nothing was read stay without an answer."""
+    with suppress(DependencyError, TimeoutError):
+        async with asyncio.timeout(_CLOSING_ANSWER_S):
+            for number in account.unanswered:
+                question, memory = job.request.asked[number], account.memory(number)
+                reply = await answer(question, memory, model=model, profile=plan.profile)
+                await account.report(Answered(reply.answer, reply.boxed, reply.usage, reply.truncated, number))
+
+
+async def save_memory(job: ReadJob, question: str, memory: str, jobs: Jobs) -> None:
+    """Queue a question's memory as a write of its own, once for one read, when the request wants it kept."""
+    save = job.request.save_to_memory
+    if save is None or not memory.strip():
+        return
+    parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
+    namespace = Namespace(tenant=job.tenant, **save.model_dump())
+    await jobs.enqueue_memory_write(
+        namespace,
+        [Source(role="assistant", content=part) for part in parts],
+        infer=False,
+        key=question,
+        metadata={"long_read_id": job.read_id},
+        event_id=_event_id(job, question, namespace),
+    )
+
+
+def failed(record: LongRead, error: MemloopError) -> LongRead:
+    """The record of a read that failed."""
+    body = error.envelope().error
+    return record.model_copy(update={"status": "failed", "completed_at": int(time.time()), "error": body})
+
+
+def cancelled(record: LongRead) -> LongRead:
+    """The record of a read that was stopped."""
+    return record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
+
+
+def _event_id(job: ReadJob, question: str, namespace: Namespace) -> str:
+    name = job.read_id if job.request.questions is None else f"{job.read_id}\0{question}"
+    return keys.event_id(namespace.lane(), hashlib.sha256(name.encode()).hexdigest()[:32])
+
+
+def _passes_max(job: ReadJob) -> int:
+    return 1 + job.request.max_rereads if job.request.strategy == "memreread" else 1

@@ -1,0 +1,106 @@
+"""Who has memories, and forgetting all of somebody's."""
+
+import ast
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, TypeAlias, cast
+
+from fastapi import APIRouter, Path, Request
+from pydantic import JsonValue
+
+from gateway.access.dependencies import PrincipalDep, Room, ServicesDep, needs
+from gateway.mem0 import answers
+from gateway.mem0.answers import Answer
+from gateway.mem0.errors import Mem0Route
+from gateway.mem0.filters import ENTITIES, refuse_app
+from gateway.mem0.requests import entity_ids
+from gateway.memory.operations import erase_everywhere
+from gateway.services import Services
+from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.memory import Namespace, Scope
+
+_ANY: Final = "*"
+_FILTER_CHARS: Final = 4_096
+EntityKind: TypeAlias = Literal["user", "agent", "run", "app"]
+
+router = APIRouter(route_class=Mem0Route, include_in_schema=False)
+
+
+@router.get("/v1/ping", dependencies=[needs(None)])
+async def ping(principal: PrincipalDep) -> Answer:
+    """What the client asks for when it is made: whether its key is good."""
+    return {"status": "ok", "org_id": "memloop", "project_id": principal.tenant, "user_email": None}
+
+
+@router.get("/v1/entities", dependencies=[needs("memory:read")])
+async def list_entities(services: ServicesDep, principal: PrincipalDep) -> Answer:
+    """Every user, agent and run of whom anything is stored."""
+    known = (await services.store.entities(Scope(tenant=principal.tenant))).entities
+    return answers.page([answers.entity(one) for one in known], total=len(known), path="", number=1, size=len(known))
+
+
+@router.delete("/v2/entities/{kind}/{name:path}", dependencies=[needs("memory:write"), Room])
+async def delete_entity(
+    kind: EntityKind,
+    name: Annotated[str, Path(min_length=1, max_length=256)],
+    services: ServicesDep,
+    principal: PrincipalDep,
+) -> Answer:
+    """Erase everything of a user, an agent or a run."""
+    refuse_app(name if kind == "app" else None)
+    await _erase(Scope(tenant=principal.tenant, **{f"{kind}_id": name}), services)
+    return {"message": "Entity deleted successfully!"}
+
+
+@router.delete("/v1/memories", dependencies=[needs("memory:write"), Room])
+async def delete_memories(request: Request, services: ServicesDep, principal: PrincipalDep) -> Answer:
+    """Erase everything of the user, agent and run that are named; ``user_id=*`` is every user."""
+    ids = _ids_of_query(request.query_params)
+    if any(ids.get(name) == _ANY for name in ("agent_id", "run_id")):
+        raise NotSupported("Only user_id can be '*' here.", param="agent_id")
+    if ids.get("user_id") == _ANY:
+        del ids["user_id"]
+    await _erase(Scope(tenant=principal.tenant, **ids), services)
+    return {"message": "Memories deleted successfully!"}
+
+
+def _ids_of_query(query: Mapping[str, str]) -> dict[str, str]:
+    """Raises Unprocessable when nobody is named: nothing is ever deleted by default."""
+    refuse_app(query.get("app_id"))
+    given = {name: query[name] for name in ENTITIES if name in query}
+    ids = entity_ids(given, _filters_of(query.get("filters")))
+    if not ids:
+        raise Unprocessable("Name a user_id, an agent_id or a run_id; user_id '*' is every user.", param="user_id")
+    return ids
+
+
+def _filters_of(text: str | None) -> dict[str, JsonValue]:
+    """The client puts ``filters`` into the query as Python writes it; JSON of texts reads the same."""
+    if text is None:
+        return {}
+    try:
+        value: object = ast.literal_eval(text) if len(text) <= _FILTER_CHARS else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        value = None
+    if not isinstance(value, dict):
+        raise Unprocessable("filters in a query is an object of entity ids.", param="filters")
+    return cast(dict[str, JsonValue], value)
+
+
+async def _erase(scope: Scope, services: Services) -> None:
+    """One namespace after another, each in its own write lane."""
+    ids = scope.model_dump(include={"agent_id", "run_id"})
+    for user_id in await _users_of(scope, services):
+        await erase_everywhere(Namespace(tenant=scope.tenant, user_id=user_id, **ids), services)
+
+
+async def _users_of(scope: Scope, services: Services) -> list[str]:
+    """The user, or all who have something stored or buffered with that agent or run."""
+    if scope.user_id is not None:
+        return [scope.user_id]
+    stored = [one.id for one in (await services.store.entities(scope)).entities if one.type == "user"]
+    buffered = [
+        buffer.namespace.user_id
+        for buffer in (await services.store.buffers(scope.tenant)).buffers
+        if scope.agent_id in (None, buffer.namespace.agent_id) and scope.run_id in (None, buffer.namespace.run_id)
+    ]
+    return list(dict.fromkeys([*stored, *buffered]))

@@ -1,0 +1,41 @@
+"""Errors as the mem0 client reads them: it shows what stands under ``detail``; the rest is ours as everywhere."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+
+from gateway.access.denials import audit_denial
+from memloop.wire.errors import MemloopError
+from memloop_service import error_response
+from memloop_service.errors import as_error
+
+_OF_THE_BODY = ("content-length", "content-type")
+
+
+class Mem0Route(APIRoute):
+    """A route whose errors have a ``detail`` beside ``error``."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's handler, its failures answered here."""
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except (MemloopError, RequestValidationError) as failure:
+                error = as_error(failure, request)
+                audit_denial(request, error)
+                return _with_detail(error)
+
+        return answered
+
+
+def _with_detail(error: MemloopError) -> Response:
+    plain = error_response(error)
+    headers = {name: value for name, value in plain.headers.items() if name not in _OF_THE_BODY}
+    content = error.envelope().model_dump() | {"detail": error.message}
+    return JSONResponse(content, status_code=plain.status_code, headers=headers)

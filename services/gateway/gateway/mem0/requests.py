@@ -1,0 +1,265 @@
+"""What the mem0 client sends. Options that would change the result and are not served are refused, not ignored."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import ClassVar, TypeAlias
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from gateway.mem0.filters import ENTITIES, Filter, all_of, check_names_entity, moment, refuse_app, translated
+from memloop.wire.base import Wire
+from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.listing import MAX_DEPTH, StoreList
+from memloop.wire.memory import MAX_TEXT_CHARS, ItemPatch, MemoryAdd, Scope, Source, StoreSearch
+
+_EntityId: TypeAlias = str | None
+_NO_USER = "A memory belongs to a user here: give a user_id, with agent_id or run_id beside it."
+
+
+class Options(Wire):
+    """Fields that every body may have. The first row changes nothing here; it is what older clients send."""
+
+    not_served: ClassVar[tuple[str, ...]] = ()
+
+    version: JsonValue = None
+    api_version: JsonValue = None
+    output_format: JsonValue = None
+    org_id: JsonValue = None
+    project_id: JsonValue = None
+    filters: dict[str, JsonValue] | None = None
+
+    def refuse_what_is_not_served(self) -> None:
+        """Raises NotSupported with the option's name."""
+        for name in self.not_served:
+            if getattr(self, name) not in (None, False):
+                raise NotSupported(f"{name} is not served.", param=name)
+
+
+class Part(Wire):
+    """A piece of a message's content."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: str
+    text: str = ""
+
+
+class Message(Wire):
+    """A message as chat APIs have them; what is not text is left to them."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: str
+    content: str | tuple[Part, ...] | None = None
+
+    def source(self) -> Source:
+        """The turn. Raises NotSupported for pictures and the like, Unprocessable for a text that is too long."""
+        text = self.content if isinstance(self.content, str) else "\n".join(map(_text_of, self.content or ()))
+        if len(text) > MAX_TEXT_CHARS:
+            raise Unprocessable(f"a message has at most {MAX_TEXT_CHARS} characters", param="messages")
+        return Source(role=self.role, content=text)
+
+
+class Add(Options):
+    """``POST /v3/memories/add/``; entity ids stand at the top or inside ``filters``."""
+
+    not_served: ClassVar[tuple[str, ...]] = (
+        "app_id",
+        "custom_categories",
+        "custom_instructions",
+        "agent_custom_instructions",
+        "structured_data_schema",
+        "includes",
+        "excludes",
+        "immutable",
+        "enable_graph",
+    )
+
+    messages: tuple[Message, ...] = Field(min_length=1, max_length=200)
+    user_id: _EntityId = None
+    agent_id: _EntityId = None
+    run_id: _EntityId = None
+    app_id: _EntityId = None
+    metadata: dict[str, JsonValue] | None = None
+    infer: bool = True
+    async_mode: bool = True
+    timestamp: float | None = None
+    expiration_date: str | None = None
+    custom_categories: JsonValue = None
+    custom_instructions: JsonValue = None
+    agent_custom_instructions: JsonValue = None
+    structured_data_schema: JsonValue = None
+    includes: JsonValue = None
+    excludes: JsonValue = None
+    immutable: JsonValue = None
+    enable_graph: JsonValue = None
+
+    def native(self) -> MemoryAdd:
+        """The same as a native add. Raises NotSupported, Unprocessable."""
+        self.refuse_what_is_not_served()
+        ids = entity_ids(self.model_dump(include={*ENTITIES}, exclude_none=True), self.filters)
+        if "user_id" not in ids:
+            raise NotSupported(_NO_USER, param="user_id") if ids else Unprocessable(_NO_USER, param="user_id")
+        return MemoryAdd(
+            messages=tuple(message.source() for message in self.messages),
+            metadata=self.metadata or {},
+            timestamp=None if self.timestamp is None else moment(self.timestamp, param="timestamp"),
+            infer=self.infer,
+            sync=not self.async_mode,
+            expires_at=None if self.expiration_date is None else end_of(self.expiration_date),
+            **ids,
+        )
+
+
+class Search(Options):
+    """``POST /v3/memories/search/``; every search here is by words too, so ``keyword_search`` adds nothing."""
+
+    not_served: ClassVar[tuple[str, ...]] = ("show_expired", "reference_date")
+
+    query: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
+    top_k: int = Field(default=10, ge=1, le=100)
+    threshold: float | None = Field(default=None, ge=0.0)
+    rerank: bool | None = None
+    keyword_search: bool | None = None
+    latest_only: bool | None = None
+    metadata: dict[str, JsonValue] | None = None
+    categories: tuple[str, ...] | None = None
+    fields: tuple[str, ...] | None = None
+    show_expired: bool | None = None
+    reference_date: JsonValue = None
+
+    def native(self, tenant: str) -> StoreSearch:
+        """The same as a search of the store, in the whole tenant as far as the filter goes."""
+        self.refuse_what_is_not_served()
+        return StoreSearch(
+            namespace=Scope(tenant=tenant),
+            query=self.query,
+            top_k=self.top_k,
+            threshold=self.threshold,
+            latest_only=self.latest_only is not False,
+            filters=all_of(_named(self.filters), _of_categories(self.categories), _of_metadata(self.metadata)),
+        )
+
+
+class GetAll(Options):
+    """``POST /v3/memories/``."""
+
+    not_served: ClassVar[tuple[str, ...]] = ("show_expired",)
+
+    start_date: str | None = None
+    end_date: str | None = None
+    categories: tuple[str, ...] | None = None
+    fields: tuple[str, ...] | None = None
+    metadata: dict[str, JsonValue] | None = None
+    show_expired: bool | None = None
+    latest_only: bool | None = None
+
+    def native(self, tenant: str, *, page: int, page_size: int) -> StoreList:
+        """The same as a listing of the store."""
+        self.refuse_what_is_not_served()
+        bounds = {"gte": self.start_date, "lte": self.end_date}
+        dates: Filter = {name: value for name, value in bounds.items() if value is not None}
+        return StoreList(
+            scope=Scope(tenant=tenant),
+            filters=all_of(
+                _named(self.filters),
+                {"created_at": dates} if dates else None,
+                _of_categories(self.categories),
+                _of_metadata(self.metadata),
+            ),
+            latest_only=self.latest_only is not False,
+            skip=min((page - 1) * page_size, MAX_DEPTH),
+            limit=page_size,
+        )
+
+
+class Update(Options):
+    """``PUT /v1/memories/{id}/``; only ``expiration_date`` can be set to nothing."""
+
+    not_served: ClassVar[tuple[str, ...]] = ("timestamp",)
+
+    text: str | None = Field(default=None, min_length=1, max_length=MAX_TEXT_CHARS)
+    metadata: dict[str, JsonValue] | None = None
+    timestamp: JsonValue = None
+    expiration_date: str | None = None
+
+    def native(self) -> ItemPatch:
+        """The same as a native edit. Raises NotSupported, Unprocessable."""
+        self.refuse_what_is_not_served()
+        edit: dict[str, object] = {}
+        if self.text is not None:
+            edit["memory"] = self.text
+        if self.metadata is not None:
+            edit["metadata"] = self.metadata
+        if "expiration_date" in self.model_fields_set:
+            edit["expires_at"] = None if self.expiration_date is None else end_of(self.expiration_date)
+        if not edit:
+            raise Unprocessable("Nothing to update: give text, metadata or expiration_date.")
+        return ItemPatch.model_validate(edit)
+
+
+class BatchUpdate(Wire):
+    """``PUT /v1/batch/``."""
+
+    class One(Update):
+        """One memory's edit."""
+
+        memory_id: str
+
+    memories: tuple[One, ...] = Field(min_length=1, max_length=1000)
+
+
+class BatchDelete(Wire):
+    """``DELETE /v1/batch/``."""
+
+    class One(Wire):
+        """One memory."""
+
+        memory_id: str
+
+    memories: tuple[One, ...] = Field(min_length=1, max_length=1000)
+
+
+def entity_ids(given: dict[str, str], filters: dict[str, JsonValue] | None) -> dict[str, str]:
+    """The ids given directly and those inside ``filters``, which may be nothing but equalities here.
+
+    Raises Unprocessable for anything else, for a wrong id and for two of one kind; NotSupported for an app.
+    """
+    ids = dict(given)
+    for name, value in (filters or {}).items():
+        refuse_app(value if name == "app_id" else None)
+        if name not in ENTITIES or not isinstance(value, str):
+            raise Unprocessable("filters can only hold entity ids here, each one text.", param="filters")
+        if ids.setdefault(name, value) != value:
+            raise Unprocessable(f"{name} is given twice.", param=name)
+    for name, value in ids.items():
+        if not 1 <= len(value) <= 256:
+            raise Unprocessable(f"{name} has 1 to 256 characters.", param=name)
+    return ids
+
+
+def end_of(text: str) -> datetime:
+    """The end of that day, UTC: a memory is found on its expiration date, and not after it. Raises Unprocessable."""
+    try:
+        day = date.fromisoformat(text)
+        return datetime.combine(day + timedelta(days=1), time(), tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise Unprocessable("expiration_date is a date, YYYY-MM-DD.", param="expiration_date") from None
+
+
+def _named(filters: dict[str, JsonValue] | None) -> Filter:
+    check_names_entity(filters or {})
+    return translated(filters or {})
+
+
+def _of_categories(categories: tuple[str, ...] | None) -> Filter | None:
+    return {"tags": {"in": [*categories]}} if categories else None
+
+
+def _of_metadata(metadata: dict[str, JsonValue] | None) -> Filter | None:
+    return translated({"metadata": metadata}) if metadata else None
+
+
+def _text_of(part: Part) -> str:
+    if part.type != "text":
+        raise NotSupported(f"Messages with {part.type} are not served, only text.", param="messages")
+    return part.text

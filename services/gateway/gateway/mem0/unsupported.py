@@ -1,0 +1,34 @@
+"""The rest of what the mem0 client can call: known, not served, and saying so."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Never
+
+from fastapi import APIRouter
+
+from gateway.access.dependencies import needs
+from gateway.mem0.errors import Mem0Route
+from memloop.wire.errors import NotSupported
+
+_ROUTES: Final = (
+    ("/v1/exports", ("POST",), "Exports in a schema: get_all gives the memories page by page"),
+    ("/v1/exports/get", ("POST",), "Exports in a schema: get_all gives the memories page by page"),
+    ("/v1/summary", ("POST",), "Summaries of exports"),
+    ("/v1/feedback", ("POST",), "Feedback"),
+    ("/v2/entities/{kind}/{name}/profile", ("GET",), "Profiles"),
+    ("/v2/profiles/{path:path}", ("GET", "POST"), "Profiles"),
+    ("/api/v1/orgs/{path:path}", ("GET", "POST", "PUT", "PATCH", "DELETE"), "Projects: a key's tenant is its project"),
+    ("/api/v1/webhooks/{path:path}", ("GET", "POST", "PUT", "DELETE"), "Webhooks of projects"),
+)
+
+router = APIRouter(route_class=Mem0Route, include_in_schema=False, dependencies=[needs(None)])
+
+
+def _refusing(what: str) -> Callable[[], Awaitable[None]]:
+    async def refuse() -> Never:
+        raise NotSupported(f"Not served here. {what}.")
+
+    return refuse
+
+
+for path, methods, what in _ROUTES:
+    router.add_api_route(path, _refusing(what), methods=[*methods], response_model=None)

@@ -1,0 +1,133 @@
+"""Dead letters: jobs whose attempts are used up. An operator lists them, requeues them or drops them.
+
+Run ``python -m gateway.memory.dead_letters list | requeue ID... | requeue --all | drop ID...`` with the worker's
+settings. A requeued write gets a new set of attempts and keeps its decisions and stored items. A background read can
+only be dropped: its client has the document and has received the error.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from redis.asyncio import Redis
+
+from gateway.memory.events import MemoryEvents
+from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob, queued_event
+from gateway.queue.lanes import LaneQueue
+from gateway.redis.key_names import Partition
+from gateway.redis.lua import entry_list, redis_errors, text
+from gateway.services import redis_of
+from gateway.settings import WorkerSettings
+from memloop.wire.errors import MemloopError
+
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """One of them; ``entry`` is its place in the stream ``at``, which begins with the time in milliseconds."""
+
+    at: str
+    entry: str
+    job_id: str
+    error: str
+
+
+class DeadLetters:
+    """All dead letters. Methods raise Unavailable and Timeout when Redis is gone."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._queue = LaneQueue(redis, MEMORY_QUEUE)
+        self._events = MemoryEvents(redis, self._queue)
+
+    async def all(self) -> AsyncIterator[DeadLetter]:
+        """The oldest first, of each partition."""
+        for partition in self._queue.keys.partitions:
+            after = "-"
+            while page := await self._page(partition, after):
+                for letter in page:
+                    yield letter
+                after = f"({page[-1].entry}"
+
+    async def requeue(self, job_id: str) -> bool:
+        """Have the write tried again; False when there is no such dead letter, or nothing left to try."""
+        job = await self._job(job_id)
+        if job is None:
+            return False
+        record = queued_event(job).model_dump_json()
+        return await self._queue.requeue(job.namespace.lane(), job_id, record=record, created_ms=job.created_ms)
+
+    async def drop(self, job_id: str) -> bool:
+        """Forget the dead letter, and with a write every trace of it but what it had stored. False when it is none."""
+        letters = [letter async for letter in self.all() if letter.job_id == job_id]
+        job = await self._job(job_id)
+        if job is not None:
+            await self._queue.forget(job.namespace.lane(), job_id, index=self._events.index(job.namespace))
+        else:
+            for letter in letters:
+                with redis_errors():
+                    await self._redis.xdel(letter.at, letter.entry)
+        return bool(letters)
+
+    async def _page(self, partition: Partition, after: str) -> list[DeadLetter]:
+        with redis_errors():
+            found = cast(Sequence[object], await self._redis.xrange(partition.dead, min=after, count=_PAGE))
+        return [
+            DeadLetter(partition.dead, entry, fields["job"], fields["error"]) for entry, fields in entry_list(found)
+        ]
+
+    async def _job(self, job_id: str) -> MemoryJob | None:
+        with redis_errors():
+            dead, payload = await self._redis.hmget(self._queue.keys.job(job_id), ["dead", "payload"])
+        return MemoryJob.model_validate_json(text(payload)) if dead and payload else None
+
+
+async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:
+    """Do it and say what was done; the exit status: 1 when an id was no dead letter."""
+    if command == "list":
+        async for letter in letters.all():
+            print(letter.job_id, letter.error, sep="\t")
+        return 0
+    act, word = (letters.requeue, "put back") if command == "requeue" else (letters.drop, "dropped")
+    done = [await act(job_id) for job_id in ids]
+    for job_id, success in zip(ids, done, strict=True):
+        print(f"{job_id}: {word if success else 'no dead letter that can be taken up'}")
+    return 0 if all(done) else 1
+
+
+async def _main(arguments: argparse.Namespace) -> int:
+    async with redis_of(WorkerSettings()) as redis:
+        letters = DeadLetters(redis)
+        everything = getattr(arguments, "all", False)
+        ids = [letter.job_id async for letter in letters.all()] if everything else getattr(arguments, "id", [])
+        return await run(arguments.command, ids, letters)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m gateway.memory.dead_letters", description="Memory writes given up."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="id and error of each, the oldest first")
+    requeue = commands.add_parser("requeue", help="have them tried again")
+    chosen = requeue.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("id", nargs="*", default=[])
+    chosen.add_argument("--all", action="store_true")
+    commands.add_parser("drop", help="delete them").add_argument("id", nargs="+")
+    return parser
+
+
+def main() -> None:
+    """The command. Exits with 1 when an id was no dead letter or Redis is gone."""
+    try:
+        sys.exit(asyncio.run(_main(_parser().parse_args())))
+    except MemloopError as error:
+        sys.exit(error.message)
+
+
+if __name__ == "__main__":
+    main()

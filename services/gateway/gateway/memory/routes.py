@@ -1,0 +1,315 @@
+"""``/v1/memory``: add, search, list, read, edit, delete, erase; events; buffers."""
+
+from typing import Annotated, Any, Final, TypeAlias
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.access.principal import Principal
+from gateway.document import body_of
+from gateway.http.bodies import read_ours
+from gateway.http.idempotency import Attempt, refuse_key_of_batch, subject_of_user
+from gateway.memory.operations import check_has_text, erase_everywhere, search, write, write_batch
+from gateway.memory.transfer import exported, imported
+from gateway.services import Services
+from memloop.wire.base import Wire
+from memloop.wire.memory import (
+    BatchResult,
+    BufferPage,
+    Erased,
+    EventPage,
+    EventStatus,
+    History,
+    ItemPage,
+    ItemPatch,
+    MemoryAdd,
+    MemoryBatch,
+    MemoryEvent,
+    MemoryItem,
+    MemorySearch,
+    Namespace,
+    SearchResult,
+    StoreSearch,
+)
+from memloop.wire.transfer import Imported, StoreExport
+from memloop_service.direct_route import DirectRoute, json_response
+
+_JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
+_ENDED = ("completed", "failed")
+_IF_MATCH = r'^(\*|(W/)?"?[0-9]{1,18}"?)$'
+"""A version: ``3``, ``"3"`` or ``W/"3"``; ``*`` is any."""
+_NAME_FIELDS = {"user_id", "agent_id", "run_id"}
+UserId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
+OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
+
+router = APIRouter(prefix="/v1/memory", tags=["memory"])
+hot = APIRouter(route_class=DirectRoute)
+"""What agents ask for all the time."""
+_READ, _WRITE = needs("memory:read"), needs("memory:write")
+
+
+class Accepted(Wire):
+    """A write that is queued."""
+
+    event_id: str
+    status: EventStatus = "queued"
+
+
+class MemoryExport(Wire):
+    """``POST /v1/memory/export``: whose memories, raw turns too, and whether only live versions are wanted."""
+
+    user_id: str = Field(min_length=1, max_length=256)
+    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
+    run_id: str | None = Field(default=None, min_length=1, max_length=256)
+    include_raw: bool = False
+    latest_only: bool = False
+
+
+class FlushRequest(Wire):
+    """``POST /v1/memory/buffers/flush``: which buffers; ids left out match any."""
+
+    user_id: str = Field(min_length=1, max_length=256)
+    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
+    run_id: str | None = Field(default=None, min_length=1, max_length=256)
+
+
+class Flushing(Wire):
+    """One queued write for each buffer."""
+
+    events: tuple[Accepted, ...]
+
+
+class MemoryDeleted(Wire):
+    """``DELETE /v1/memory/{id}``."""
+
+    id: str
+    object: str = "memory"
+    deleted: bool = True
+
+
+@hot.post(
+    "/add",
+    response_model=MemoryEvent | Accepted,
+    status_code=202,
+    dependencies=[_WRITE, Room],
+    responses={200: {"description": "The write has ended", "model": MemoryEvent | Accepted}},
+    openapi_extra=body_of(MemoryAdd),
+)
+async def add_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
+    """Queue a write: 202. With ``sync``, or with ``infer`` false, answer its event once it ended: 200."""
+    add = await read_ours(request, MemoryAdd)
+    check_has_text(add)
+
+    async def work(attempt: Attempt) -> Response:
+        await allowance.admit()
+        event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
+        return await added(add, services, principal, event_id=event_id)
+
+    return await services.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
+
+
+async def added(add: MemoryAdd, services: Services, principal: Principal, *, event_id: str) -> Response:
+    """The answer to an add, once it is queued or, if it was asked to wait, done."""
+    event = await write(add, services, principal, event_id=event_id)
+    if event is None:
+        return json_response(Accepted(event_id=event_id), status=202)
+    told = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
+    return json_response(told, status=200 if event.status in _ENDED else 202)
+
+
+@hot.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
+async def add_batch(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> BatchResult:
+    """Keep the texts of many adds as they are, all at once: an outcome for each, in their order.
+
+    A repetition finds its texts and touches them, so it needs no ``Idempotency-Key`` and takes none.
+    """
+    refuse_key_of_batch(request)
+    batch = await read_ours(request, MemoryBatch)
+    await allowance.admit()
+    return await write_batch(batch, services, principal)
+
+
+@hot.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
+async def search_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> SearchResult:
+    """The best memories for a query."""
+    asked = await read_ours(request, MemorySearch)
+    await allowance.admit()
+    namespace = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
+    return await search(StoreSearch(namespace=namespace, **asked.model_dump(exclude=_NAME_FIELDS)), services)
+
+
+router.include_router(hot)
+
+
+@router.get("/events", dependencies=[_READ])
+async def list_events(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    user_id: UserId,
+    agent_id: OptionalId = None,
+    run_id: OptionalId = None,
+    limit: Limit = 50,
+) -> EventPage:
+    """A user's newest writes."""
+    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return EventPage(events=await services.jobs.events.newest(namespace, limit=limit))
+
+
+@router.get("/events/{event_id}", dependencies=[_READ])
+async def get_event(event_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryEvent:
+    """One write: its status, and every decision."""
+    return await services.jobs.events.get(principal.tenant, event_id)
+
+
+@router.get("/buffers", dependencies=[_READ])
+async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferPage:
+    """What waits for more context."""
+    return await services.store.buffers(principal.tenant, user_id=user_id)
+
+
+@router.post(
+    "/buffers/flush",
+    response_model=Flushing,
+    status_code=202,
+    dependencies=[_WRITE, Room],
+    openapi_extra=body_of(FlushRequest),
+)
+async def flush_buffers(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
+    """Queue a decision over every buffer of the namespace, as it is."""
+    flush = await read_ours(request, FlushRequest)
+
+    async def queue(attempt: Attempt) -> Response:
+        await allowance.admit()
+        return json_response(await flushed(flush, services, principal, attempt), status=202)
+
+    return await services.idempotency.once(request, principal.tenant, queue, subject=subject_of_user(flush.user_id))
+
+
+async def flushed(flush: FlushRequest, services: Services, principal: Principal, attempt: Attempt) -> Flushing:
+    """One queued write for each buffer that is there."""
+    page = await services.store.buffers(principal.tenant, user_id=flush.user_id)
+    chosen = [
+        buffer.namespace
+        for buffer in page.buffers
+        if flush.agent_id in (None, buffer.namespace.agent_id) and flush.run_id in (None, buffer.namespace.run_id)
+    ]
+    ids = [
+        await services.jobs.enqueue_memory_write(
+            namespace, (), event_id=attempt.event_id(namespace, part=namespace.lane())
+        )
+        for namespace in chosen
+    ]
+    return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))
+
+
+@router.post(
+    "/export",
+    dependencies=[_READ, Room],
+    response_class=StreamingResponse,
+    responses={200: {"description": "One memory a line, then their number", "content": _JSONL}},
+    openapi_extra=body_of(MemoryExport),
+)
+async def export_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> StreamingResponse:
+    """A user's memories as JSONL: every version, without vectors."""
+    asked = await read_ours(request, MemoryExport)
+    await allowance.admit()
+    scope = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
+    export = StoreExport(scope=scope, **asked.model_dump(exclude=_NAME_FIELDS))
+    first = await services.store.export(export)
+    return StreamingResponse(exported(services.store, export, first), media_type="application/jsonl")
+
+
+@router.post(
+    "/import",
+    dependencies=[_WRITE, Room],
+    openapi_extra={"requestBody": {"required": True, "content": _JSONL}},
+)
+async def import_memory(
+    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Imported:
+    """Take the lines of an export into the caller's own tenant; repeating it changes nothing."""
+    await allowance.admit()
+    return await imported(services.store, principal.tenant, request.stream())
+
+
+@router.get("", dependencies=[_READ])
+async def list_memories(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    user_id: UserId,
+    agent_id: OptionalId = None,
+    run_id: OptionalId = None,
+    cursor: Annotated[str | None, Query(max_length=1024)] = None,
+    limit: Limit = 50,
+) -> ItemPage:
+    """A page of a namespace's memories."""
+    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return await services.store.items(namespace, cursor=cursor, limit=limit)
+
+
+@router.delete("", dependencies=[_WRITE])
+async def erase_memories(
+    services: ServicesDep,
+    principal: PrincipalDep,
+    user_id: UserId,
+    agent_id: OptionalId = None,
+    run_id: OptionalId = None,
+) -> Erased:
+    """Erase a namespace everywhere: items, buffers, waiting writes, events, answers kept for an idempotency key."""
+    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return await erase_everywhere(namespace, services)
+
+
+@router.get("/{item_id}", dependencies=[_READ])
+async def get_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryItem:
+    """One memory."""
+    return await services.store.item(item_id, tenant=principal.tenant)
+
+
+@router.patch("/{item_id}", dependencies=[_WRITE], openapi_extra=body_of(ItemPatch))
+async def patch_memory(
+    item_id: str,
+    request: Request,
+    services: ServicesDep,
+    principal: PrincipalDep,
+    if_match: Annotated[str, Header(pattern=_IF_MATCH)] = "*",
+) -> MemoryItem:
+    """Edit a memory: a new version. ``If-Match`` names the version that the edit is meant for."""
+    patch = await read_ours(request, ItemPatch)
+    return await services.store.patch(item_id, patch, tenant=principal.tenant, if_version=_version(if_match))
+
+
+@router.delete("/{item_id}", dependencies=[_WRITE])
+async def delete_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryDeleted:
+    """Delete a memory softly."""
+    await services.store.delete(item_id, tenant=principal.tenant)
+    return MemoryDeleted(id=item_id)
+
+
+@router.post("/{item_id}/recover", dependencies=[_WRITE])
+async def recover_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryItem:
+    """Take a soft deletion back, as long as history keeps it; the memory that holds the fact then."""
+    return await services.store.recover(item_id, tenant=principal.tenant)
+
+
+@router.get("/{item_id}/history", dependencies=[_READ])
+async def get_history(item_id: str, services: ServicesDep, principal: PrincipalDep) -> History:
+    """All versions of a memory, oldest first, each with the decisions that made it what it is."""
+    return await services.store.history(item_id, tenant=principal.tenant)
+
+
+def _version(if_match: str) -> int | None:
+    return None if if_match == "*" else int(if_match.removeprefix("W/").strip('"'))

@@ -1,0 +1,94 @@
+"""Texts that are kept as they are (``infer`` false): the store's adds, and writing them without a worker."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TypeVar
+
+from gateway.memory.jobs import Jobs, MemoryJob
+from memloop.clients.store import StoreClient
+from memloop.wire.errors import InvalidRequest, MemloopError, TooLarge, Unprocessable
+from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, Written
+
+_DRAFTS_PER_ADD = 100
+_KEY_CHARS = 512
+_LEASE_MS = 120_000
+"""Longer than a call of the store may take."""
+_OF_THE_TEXT = (InvalidRequest, TooLarge, Unprocessable)
+T = TypeVar("T")
+
+
+def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
+    """The job's texts, in adds of one time each; a repetition names the same writes."""
+    drafts = [
+        (turn, MemoryDraft(key=_key_of(job, turn, number), value=turn.content))
+        for number, turn in enumerate(job.turns)
+        if turn.content.strip()
+    ]
+    return [_add_of(job, part, pairs, token) for part, pairs in enumerate(groups(drafts))]
+
+
+def _add_of(job: MemoryJob, part: int, pairs: Sequence[tuple[Source, MemoryDraft]], token: int | None) -> StoreAdd:
+    turns = tuple(turn for turn, _ in pairs)
+    return StoreAdd(
+        namespace=job.namespace,
+        drafts=tuple(draft for _, draft in pairs),
+        sources=turns if len(turns) == 1 else (),
+        metadata=job.metadata,
+        timestamp=turns[0].timestamp or job.timestamp or job.created_at,
+        expires_at=job.expires_at,
+        event_id=f"{job.event_id}:{part}",
+        fencing_token=token,
+    )
+
+
+def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
+    if job.key is None:
+        return turn.content.strip()[:_KEY_CHARS]
+    return job.key[:_KEY_CHARS] if number == 0 else f"{job.key[: _KEY_CHARS - 12]} (part {number + 1})"
+
+
+def groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:
+    """Runs of one time each, for an add carries one timestamp, and of no more than an add may hold."""
+    for _, same_time in groupby(drafts, key=lambda pair: pair[0].timestamp):
+        yield from slices(list(same_time), _DRAFTS_PER_ADD)
+
+
+def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]:
+    """Runs of at most ``size``; by default of what an add may hold."""
+    return (list(parts[start : start + size]) for start in range(0, len(parts), size))
+
+
+async def write_at_once(job: MemoryJob, *, jobs: Jobs, store: StoreClient) -> MemoryEvent | None:
+    """The completed event, or None when the job has to be queued: the lane is not idle, or the store is not there.
+
+    The lane is held under a fencing token meanwhile, as a worker would. Raises what a refused text raises; what was
+    stored before a failure is stored once, because the queued job names the same writes.
+    """
+    lane = job.namespace.lane()
+    token = await jobs.memory.take_idle_lane(lane, lease_ms=_LEASE_MS)
+    if token is None:
+        return None
+    try:
+        memories = [written for add in adds_of(job, token=token) for written in (await store.add(add)).results]
+    except BaseException as error:
+        await asyncio.shield(jobs.memory.leave_lane(lane, token))
+        if isinstance(error, MemloopError) and not isinstance(error, _OF_THE_TEXT):
+            return None
+        raise
+    event = _completed(job, memories)
+    await jobs.record_direct_write(job, event, token=token)
+    return event
+
+
+def _completed(job: MemoryJob, memories: Sequence[Written]) -> MemoryEvent:
+    return MemoryEvent(
+        event_id=job.event_id,
+        status="completed",
+        user_id=job.namespace.user_id,
+        created_at=job.created_at,
+        completed_at=datetime.now(UTC),
+        attempts=1,
+        memories=tuple(memories),
+    )

@@ -1,0 +1,301 @@
+"""A memory write, from the queued job to the event: raw turns, MemReader's decision, what follows from it.
+
+Every step can be repeated, so a write that died anywhere is run again and completes once:
+
+1. the buffered turns that the write starts from go into the journal (the first run's stay);
+2. the turns are stored as raw turns (the store ignores a repeated event id);
+3. MemReader decides over buffered and new turns; replies, then the decision, go into the journal;
+4. memories are stored under the event id, and the buffer is *replaced* by what the decisions leave of it;
+5. the event's last state, the end of the job and the freed lane are one script (``LaneQueue.finish``).
+
+Turns that do not fit one window are decided in several rounds, each with what the round before left buffered.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from redis.asyncio import Redis
+
+from gateway.memory.jobs import MemoryJob
+from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
+from gateway.memory.verbatim import adds_of, groups, slices
+from gateway.metrics import Metrics
+from gateway.queue.handling import Hold
+from gateway.queue.journal import Journal, JournalCheckpoints
+from gateway.traces.capture import HeardIndex, HeardModel
+from gateway.traces.keeper import Served, TraceKeeper
+from memloop.clients.store import NamespaceIndex, StoreClient
+from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.journal import Journaled
+from memloop.loops.memreader import decide
+from memloop.ports import ChatModel, Splitter
+from memloop.profiles import Profile
+from memloop.wire.base import Wire
+from memloop.wire.errors import MemloopError
+from memloop.wire.memory import (
+    Buffer,
+    DecisionRecord,
+    MemoryDraft,
+    MemoryEvent,
+    Source,
+    StoreAdd,
+    Usage,
+    Written,
+)
+
+_ROUND_FIELDS = ("decision:", "invalid:")
+
+
+class InvalidDecision(MemloopError):
+    """The model gave no usable decision; the run counts as a failed attempt."""
+
+
+class _Start(Wire):
+    """The buffer that the write started from."""
+
+    turns: tuple[Source, ...]
+
+
+class _Round(Wire):
+    """A decision as the journal keeps it."""
+
+    action: Literal["add", "buffer", "ignore", "invalid"]
+    drafts: tuple[MemoryDraft, ...] = ()
+    reason: str = ""
+    records: tuple[DecisionRecord, ...] = ()
+    usage: Usage = Usage()
+
+
+class _Stored(Wire):
+    """What the store answered to a round's memories."""
+
+    memories: tuple[Written, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WriterTools:
+    """What a write works with."""
+
+    redis: Redis
+    store: StoreClient
+    model: ChatModel
+    profile: Profile
+    splitter: Splitter
+    metrics: Metrics
+    limits: BufferLimits
+    traces: TraceKeeper
+    served: Served
+
+
+class MemoryWrite:
+    """One run of one job."""
+
+    def __init__(self, job: MemoryJob, tools: WriterTools, hold: Hold, *, attempt: int) -> None:
+        self._job = job
+        self._tools = tools
+        self._hold = hold
+        self._attempt = attempt
+        self._journal = Journal(tools.redis, job.event_id)
+        self._room = conversation_room(tools.profile, tools.splitter) // 2
+        self._limits = tools.limits.within(self._room)
+
+    async def run(self) -> MemoryEvent:
+        """The completed event. Raises InvalidDecision, and what store, engine, lane and journal raise."""
+        if not self._job.infer:
+            return self._event(memories=await self._store_as_is())
+        return await self._infer()
+
+    async def _infer(self) -> MemoryEvent:
+        start = await self._started_from()
+        await self._store_raw_turns()
+        buffered = newest_within(start.turns, splitter=self._tools.splitter, most_tokens=self._room)
+        rounds: list[_Round] = []
+        memories: list[Written] = []
+        for number, turns in enumerate(self._batches(buffered)):
+            shown = (*buffered, *turns)
+            decided = await self._decided(number, shown)
+            rounds.append(decided)
+            memories += await self._stored(number, decided, shown)
+            buffered = shown if decided.action == "buffer" else ()
+        await self._put_buffer(before=start.turns, after=buffered, reason=rounds[-1].reason if rounds else "")
+        return self._event(rounds=rounds, memories=memories)
+
+    def _batches(self, buffered: Sequence[Source]) -> list[tuple[Source, ...]]:
+        spoken = [turn for turn in self._job.turns if turn.content.strip()]
+        runs = batches(spoken, splitter=self._tools.splitter, most_tokens=self._room)
+        return runs or ([()] if buffered else [])
+
+    async def _started_from(self) -> _Start:
+        known = await self._journal.read("start")
+        if known is None:
+            turns = await self._buffered_turns()
+            known = await self._journal.keep("start", _Start(turns=turns).model_dump_json())
+        return _Start.model_validate_json(known)
+
+    async def _buffered_turns(self) -> tuple[Source, ...]:
+        namespace = self._job.namespace
+        page = await self._tools.store.buffers(namespace.tenant, user_id=namespace.user_id)
+        return next((buffer.turns for buffer in page.buffers if buffer.namespace == namespace), ())
+
+    async def _store_raw_turns(self) -> None:
+        drafts = [
+            (turn, MemoryDraft(key=f"{self._job.event_id}:{number}", value=turn.content, memory_type="RawTurn"))
+            for number, turn in enumerate(self._job.turns)
+            if turn.content.strip()
+        ]
+        for part, pairs in enumerate(groups(drafts)):
+            await self._add(
+                [draft.model_copy(update={"tags": (turn.role,)}) for turn, draft in pairs],
+                event_id=f"{self._job.event_id}:raw:{part}",
+                timestamp=pairs[0][0].timestamp,
+                expires_at=self._job.expires_at,
+            )
+
+    async def _store_as_is(self) -> list[Written]:
+        memories: list[Written] = []
+        for add in adds_of(self._job, token=self._hold.token):
+            await self._hold.check()
+            memories += (await self._tools.store.add(add)).results
+        return memories
+
+    async def _decided(self, number: int, turns: Sequence[Source]) -> _Round:
+        """The round's decision: the journal's, or a new one. An invalid one is kept for the record and raised."""
+        known = await self._journal.read(f"decision:{number}")
+        if known is None:
+            decided = await self._decide(number, turns)
+            if decided.action == "invalid":
+                await self._journal.keep(f"invalid:{self._attempt}", decided.model_dump_json())
+                raise InvalidDecision(f"The memory writer gave no usable decision: {decided.reason}")
+            known = await self._journal.keep(f"decision:{number}", decided.model_dump_json())
+        return _Round.model_validate_json(known)
+
+    async def _decide(self, number: int, turns: Sequence[Source]) -> _Round:
+        """Ask MemReader. Each counted attempt asks anew; after an outage or a crash its paid replies are replayed."""
+        namespace, traces = self._job.namespace, self._tools.traces
+        model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
+        index = NamespaceIndex(self._tools.store, namespace)
+        heard = await traces.listen(namespace.tenant)
+        result = await decide(
+            turns,
+            model=HeardModel(model, heard) if heard else model,
+            index=HeardIndex(index, heard) if heard else index,
+            profile=self._tools.profile,
+            may_buffer=self._may_buffer(turns),
+        )
+        self._count(result)
+        if heard:
+            trace_id = f"{self._job.event_id}.{number}"
+            await traces.keep_write(heard, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served)
+        return _round(result)
+
+    def _may_buffer(self, turns: Sequence[Source]) -> bool:
+        """Whether these turns may wait for more: not when a flush asks for them, or when there are too many."""
+        return not self._job.flushes and self._limits.hold(turns, splitter=self._tools.splitter)
+
+    def _count(self, result: DecisionResult) -> None:
+        for record in result.records:
+            self._tools.metrics.memory_action.labels(record.action).inc()
+            self._tools.metrics.memory_tool_parse.labels(record.parse_path).inc()
+
+    async def _stored(self, number: int, decided: _Round, turns: Sequence[Source]) -> tuple[Written, ...]:
+        if decided.action != "add":
+            return ()
+        known = await self._journal.read(f"stored:{number}")
+        if known is None:
+            stored = _Stored(memories=tuple(await self._add_memories(number, decided, turns)))
+            known = await self._journal.keep(f"stored:{number}", stored.model_dump_json())
+        return _Stored.model_validate_json(known).memories
+
+    async def _add_memories(self, number: int, decided: _Round, turns: Sequence[Source]) -> list[Written]:
+        written: list[Written] = []
+        for part, drafts in enumerate(slices(decided.drafts)):
+            written += await self._add(
+                drafts,
+                event_id=f"{self._job.event_id}:{number}:{part}",
+                timestamp=_newest_time(turns),
+                expires_at=self._job.expires_at,
+                sources=turns,
+            )
+        return written
+
+    async def _put_buffer(self, *, before: tuple[Source, ...], after: tuple[Source, ...], reason: str) -> None:
+        namespace, token = self._job.namespace, self._hold.token
+        await self._hold.check()
+        if after:
+            buffer = Buffer(namespace=namespace, turns=after, reason=reason)
+            await self._tools.store.put_buffer(buffer, fencing_token=token)
+        elif before:
+            await self._tools.store.clear_buffer(namespace, fencing_token=token)
+
+    async def _add(
+        self,
+        drafts: Sequence[MemoryDraft],
+        *,
+        event_id: str,
+        timestamp: datetime | None,
+        expires_at: datetime | None,
+        sources: Sequence[Source] = (),
+    ) -> tuple[Written, ...]:
+        await self._hold.check()
+        add = StoreAdd(
+            namespace=self._job.namespace,
+            drafts=tuple(drafts),
+            sources=tuple(sources),
+            metadata=self._job.metadata,
+            timestamp=timestamp or self._job.timestamp or self._job.created_at,
+            expires_at=expires_at,
+            event_id=event_id,
+            fencing_token=self._hold.token,
+        )
+        return (await self._tools.store.add(add)).results
+
+    def _event(self, *, rounds: Iterable[_Round] = (), memories: Iterable[Written] = ()) -> MemoryEvent:
+        rounds = tuple(rounds)
+        return MemoryEvent(
+            event_id=self._job.event_id,
+            status="completed",
+            user_id=self._job.namespace.user_id,
+            created_at=self._job.created_at,
+            completed_at=datetime.now(UTC),
+            attempts=self._attempt + 1,
+            decisions=tuple(record for decided in rounds for record in decided.records),
+            memories=tuple(memories),
+            usage=sum((decided.usage for decided in rounds), start=Usage()),
+        )
+
+
+async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: str) -> MemoryEvent:
+    """The event of a write that was given up, with all that the model decided and all that was stored."""
+    kept = await Journal(redis, job.event_id).all()
+    rounds = [_Round.model_validate_json(kept[name]) for name in sorted(kept) if name.startswith(_ROUND_FIELDS)]
+    stored = [_Stored.model_validate_json(kept[name]) for name in sorted(kept) if name.startswith("stored:")]
+    return MemoryEvent(
+        event_id=job.event_id,
+        status="failed",
+        user_id=job.namespace.user_id,
+        created_at=job.created_at,
+        completed_at=datetime.now(UTC),
+        attempts=attempts,
+        decisions=tuple(record for decided in rounds for record in decided.records),
+        memories=tuple(written for part in stored for written in part.memories),
+        usage=sum((decided.usage for decided in rounds), start=Usage()),
+        error=error,
+    )
+
+
+def _round(result: DecisionResult) -> _Round:
+    match result.decision:
+        case AddMemories(drafts=drafts, summary=summary):
+            return _Round(action="add", drafts=drafts, reason=summary, records=result.records, usage=result.usage)
+        case BufferTurns(reason=reason):
+            return _Round(action="buffer", reason=reason, records=result.records, usage=result.usage)
+        case IgnoreTurns(reason=reason):
+            return _Round(action="ignore", reason=reason, records=result.records, usage=result.usage)
+        case InvalidOutput(problem=problem):
+            return _Round(action="invalid", reason=problem, records=result.records, usage=result.usage)
+
+
+def _newest_time(turns: Sequence[Source]) -> datetime | None:
+    return next((turn.timestamp for turn in reversed(turns) if turn.timestamp is not None), None)

@@ -1,0 +1,90 @@
+"""What a job has already paid for or decided, in a Redis hash beside the job's own.
+
+A job that is run again replays its replies and keeps its decisions. The journal dies with its job: a write for a job
+that was erased is refused, so that no text outlives an erasure.
+"""
+
+from redis.asyncio import Redis
+
+from gateway.queue.lanes import JobGone
+from gateway.redis.key_names import Keys
+from gateway.redis.lua import Script, redis_errors, text
+from memloop.loops.journal import dump_completion, load_completion
+from memloop.ports import Completion
+
+_KEEP = """
+-- KEYS: job, journal; ARGV: field, value. The first value of a field stays; answers it
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2])
+return redis.call('HGET', KEYS[2], ARGV[1])
+"""
+
+
+class Journal:
+    """One job's journal. The first value that a field gets is the one that stays."""
+
+    def __init__(self, redis: Redis, job_id: str) -> None:
+        self._redis = redis
+        partition = Keys(redis).of_id(job_id)
+        self._job = partition.job(job_id)
+        self._journal = partition.journal(job_id)
+        self._keep = Script(redis, _KEEP)
+
+    async def read(self, field: str) -> str | None:
+        """The field's value, or None."""
+        with redis_errors():
+            value = await self._redis.hget(self._journal, field)
+        return None if value is None else text(value)
+
+    async def fields(self) -> set[str]:
+        """The fields that are set."""
+        with redis_errors():
+            fields = await self._redis.hkeys(self._journal)
+        return {text(field) for field in fields}
+
+    async def all(self) -> dict[str, str]:
+        """Every field and its value."""
+        with redis_errors():
+            fields = await self._redis.hgetall(self._journal)
+        return {text(field): text(value) for field, value in fields.items()}
+
+    async def keep(self, field: str, value: str) -> str:
+        """Set the field unless it is set; the value that stands. Raises JobGone."""
+        kept = await self._keep([self._job, self._journal], [field, value])
+        if kept is None:
+            raise JobGone
+        return str(kept)
+
+
+class JournalCheckpoints:
+    """The ``Checkpoints`` of a loop, in a job's journal. ``scope`` keeps the loops of one job apart.
+
+    Only the job's holder writes to its journal, so what an earlier run left is asked for once, not at every call.
+    """
+
+    def __init__(self, journal: Journal, *, scope: str) -> None:
+        self._journal = journal
+        self._scope = scope
+        self._left: set[str] | None = None
+
+    async def load(self, key: str) -> Completion | None:
+        """The reply under the key, or None."""
+        if self._left is None:
+            self._left = await self._journal.fields()
+        field = f"call:{self._scope}:{key}"
+        value = await self._journal.read(field) if field in self._left else None
+        return None if value is None else load_completion(value)
+
+    async def save(self, key: str, completion: Completion) -> None:
+        """Keep the reply. Raises JobGone, Unavailable."""
+        await self._journal.keep(f"call:{self._scope}:{key}", dump_completion(completion).decode())
+
+
+class NoCheckpoints:
+    """For a read that nobody will take up again."""
+
+    async def load(self, key: str) -> Completion | None:
+        """Nothing."""
+
+    async def save(self, key: str, completion: Completion) -> None:
+        """Nothing is kept."""

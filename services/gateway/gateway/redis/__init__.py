@@ -1,0 +1,1 @@
+"""Scripts, error translation and key names for Redis."""

@@ -1,1 +1,0 @@
-"""The gateway's HTTP routes, one module per capability, each with a ``router``."""

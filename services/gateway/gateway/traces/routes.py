@@ -1,0 +1,89 @@
+"""``/v1/admin/traces``: what loops were shown and said, for training, of tenants that asked for it. Scope ``admin``."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+
+import orjson
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+
+from gateway.access.dependencies import PrincipalDep, Room, ServicesDep, needs
+from gateway.access.principal import Principal
+from gateway.access.routes import Tenant, managed
+from gateway.document import body_of
+from gateway.http.bodies import read_ours
+from gateway.services import Services
+from memloop.wire.audit import AuditAction, AuditEntry
+from memloop.wire.correlation import request_id
+from memloop.wire.errors import Conflict, MemloopError
+from memloop.wire.traces import TraceSettings, TraceSwitch
+
+_JSONL = {"application/jsonl": {"schema": {"type": "string"}}}
+
+router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")])
+
+
+@router.get("/trace-settings")
+async def read_trace_settings(services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None) -> TraceSettings:
+    """Whether a tenant's traces are kept, and how many are."""
+    return await services.traces.records.settings(managed(principal, tenant))
+
+
+@router.put("/trace-settings", dependencies=[Room], openapi_extra=body_of(TraceSwitch))
+async def switch_traces(request: Request, services: ServicesDep, principal: PrincipalDep) -> TraceSettings:
+    """Keep a tenant's traces from now on, or keep none and delete those that are kept."""
+    asked = await read_ours(request, TraceSwitch)
+    tenant, records = managed(principal, asked.tenant), services.traces.records
+    await _audit("traces.enabled" if asked.enabled else "traces.disabled", tenant, principal, request, services)
+    if asked.enabled:
+        await records.enable(tenant)
+    else:
+        await records.disable(tenant)
+    return await records.settings(tenant)
+
+
+@router.get(
+    "/traces",
+    response_class=StreamingResponse,
+    responses={200: {"description": "One trace a line, then their number", "content": _JSONL}},
+)
+async def export_traces(
+    request: Request, services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None
+) -> StreamingResponse:
+    """A tenant's traces as JSONL, oldest first. 409 where they are not kept."""
+    whose = managed(principal, tenant)
+    if not await services.traces.records.enabled(whose):
+        raise Conflict("This tenant has not asked for traces to be kept.", param="tenant", code="traces_off")
+    await _audit("traces.exported", whose, principal, request, services)
+    return StreamingResponse(_lines(services, whose), media_type="application/jsonl")
+
+
+async def _lines(services: Services, tenant: str) -> AsyncGenerator[bytes]:
+    """The last line counts them; an error in its place says that some are missing."""
+    count = 0
+    try:
+        async with aclosing(services.traces.records.all(tenant)) as traces:
+            async for trace in traces:
+                yield trace.encode() + b"\n"
+                count += 1
+    except MemloopError as error:
+        yield orjson.dumps({"error": {"message": error.message, "type": "api_error"}}) + b"\n"
+        return
+    yield b'{"exported":%d}\n' % count
+
+
+async def _audit(action: AuditAction, tenant: str, principal: Principal, request: Request, services: Services) -> None:
+    """Kept before it is done: what was not kept is not done."""
+    entry = AuditEntry(
+        at=datetime.now(UTC),
+        kind="admin",
+        action=action,
+        tenant=tenant,
+        actor_tenant=principal.tenant,
+        actor_key=principal.key,
+        address=request.client.host if request.client else "",
+        request_id=request_id.get(),
+    )
+    await services.auditor.log.append([entry])
+    services.auditor.acted(entry)
