@@ -22,7 +22,7 @@ def test_a_turn_shows_the_reply_what_was_recalled_and_what_was_decided(memloop: 
 
 def test_the_user_and_the_history_travel_with_every_turn(memloop: Memloop, gateway: FakeGateway) -> None:
     memloop("chat", "--user", "u1", typed="One.\nTwo.\n")
-    _, second = gateway.http.bodies("/v1/chat/completions")
+    _, second = gateway.bodies("/v1/chat/completions")
     assert second["memory"] == {"user_id": "u1"}
     assert second["messages"] == [
         {"role": "user", "content": "One."},
@@ -33,7 +33,7 @@ def test_the_user_and_the_history_travel_with_every_turn(memloop: Memloop, gatew
 
 def test_new_starts_a_conversation_without_history(memloop: Memloop, gateway: FakeGateway) -> None:
     memloop("chat", typed="One.\n/new\nTwo.\n/quit\nThree.\n")
-    _, second = gateway.http.bodies("/v1/chat/completions")
+    _, second = gateway.bodies("/v1/chat/completions")
     assert second["messages"] == [{"role": "user", "content": "Two."}]
 
 
@@ -45,7 +45,7 @@ def test_thinking_is_the_models_own_choice_unless_it_is_set(
     memloop: Memloop, gateway: FakeGateway, options: tuple[str, ...], sent: object
 ) -> None:
     memloop("chat", *options, typed="One.\n")
-    assert gateway.http.bodies("/v1/chat/completions")[0].get("chat_template_kwargs") == sent
+    assert gateway.bodies("/v1/chat/completions")[0].get("chat_template_kwargs") == sent
 
 
 def test_a_failed_turn_is_told_and_the_talk_goes_on(memloop: Memloop, gateway: FakeGateway) -> None:
@@ -58,21 +58,21 @@ def test_a_failed_turn_is_told_and_the_talk_goes_on(memloop: Memloop, gateway: F
 def test_an_api_key_is_sent(memloop: Memloop, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMLOOP_API_KEY", "secret")
     memloop("memory", "list")
-    assert gateway.redis.key_names == ["Bearer secret"]
+    assert gateway.keys == ["Bearer secret"]
 
 
 def test_add_lets_the_writer_decide_and_shows_how(memloop: Memloop, gateway: FakeGateway) -> None:
     result = memloop("memory", "add", "My locker code is 482.", "--user", "u1")
     assert result.exit_code == 0
     assert "stored   The locker code of the user is 482." in result.output
-    (body,) = gateway.http.bodies("/v1/memory/add")
+    (body,) = gateway.bodies("/v1/memory/add")
     assert (body["user_id"], body["infer"]) == ("u1", True)
     assert body["messages"] == [{"role": "user", "content": "My locker code is 482."}]
 
 
 def test_add_as_it_is_stores_without_the_writer(memloop: Memloop, gateway: FakeGateway) -> None:
     memloop("memory", "add", "A fact.", "--as-it-is")
-    assert gateway.http.bodies("/v1/memory/add")[0]["infer"] is False
+    assert gateway.bodies("/v1/memory/add")[0]["infer"] is False
 
 
 def test_a_failed_write_fails_the_command(memloop: Memloop, gateway: FakeGateway) -> None:
@@ -98,7 +98,7 @@ def test_an_empty_text_is_refused(memloop: Memloop, arguments: tuple[str, str]) 
 def test_search_lists_hits_with_score_and_date(memloop: Memloop, gateway: FakeGateway) -> None:
     result = memloop("memory", "search", "locker", "--user", "u1", "--top-k", "3")
     assert lines(result) == ["2026-03-14  0.500  The locker code of the user is 482.  [m1, version 1]"]
-    (body,) = gateway.http.bodies("/v1/memory/search")
+    (body,) = gateway.bodies("/v1/memory/search")
     assert (body["query"], body["user_id"], body["top_k"]) == ("locker", "u1", 3)
 
 

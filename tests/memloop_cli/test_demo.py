@@ -86,7 +86,7 @@ async def test_the_chat_shows_what_was_said_decided_and_recalled(gateway: FakeGa
 async def test_the_second_conversation_has_no_history(gateway: FakeGateway, console: Console) -> None:
     async with GatewayClient(gateway.url) as client:
         await show_chat(client, console, model="tiny")
-    _, second = gateway.http.bodies("/v1/chat/completions")
+    _, second = gateway.bodies("/v1/chat/completions")
     assert second["messages"] == [{"role": "user", "content": "What is my locker code?"}]
 
 
@@ -103,7 +103,7 @@ async def test_every_question_is_asked_with_both_strategies(gateway: FakeGateway
     reading = DemoReading(document="d", tokens=3, source="a book", questions=(one, two))
     async with GatewayClient(gateway.url) as client:
         result = await show_reading(client, console, reading, "The text.", model="tiny")
-    asked = [(body["question"], body["strategy"]) for body in gateway.http.bodies("/v1/long-read")]
+    asked = [(body["question"], body["strategy"]) for body in gateway.bodies("/v1/long-read")]
     assert asked == [("One?", "memagent"), ("One?", "memreread"), ("Two?", "memagent"), ("Two?", "memreread")]
     assert result.one_hop["memagent"][0].right
     assert not result.two_hop["memreread"][0].right

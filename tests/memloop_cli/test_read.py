@@ -32,7 +32,7 @@ def test_a_read_shows_progress_memory_rereads_answer_and_cost(memloop: Memloop, 
 
 def test_a_read_sends_the_document_and_the_strategy(memloop: Memloop, gateway: FakeGateway, book: Path) -> None:
     memloop("read", str(book), "What is the code?", "--strategy", "memreread", "--max-rereads", "1")
-    (body,) = gateway.http.bodies("/v1/long-read")
+    (body,) = gateway.bodies("/v1/long-read")
     assert body["document"] == {"text": "Call me Ishmael.\n"}
     assert (body["model"], body["question"], body["stream"]) == ("tiny", "What is the code?", True)
     assert (body["strategy"], body["max_rereads"]) == ("memreread", 1)
@@ -40,7 +40,7 @@ def test_a_read_sends_the_document_and_the_strategy(memloop: Memloop, gateway: F
 
 def test_a_document_comes_from_standard_input(memloop: Memloop, gateway: FakeGateway) -> None:
     assert memloop("read", "-", "What?", typed="Piped text.").exit_code == 0
-    assert gateway.http.bodies("/v1/long-read")[0]["document"] == {"text": "Piped text."}
+    assert gateway.bodies("/v1/long-read")[0]["document"] == {"text": "Piped text."}
 
 
 @pytest.mark.parametrize(
