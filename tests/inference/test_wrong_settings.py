@@ -23,8 +23,8 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
     "write_timeout_s": ({"MEMLOOP_WRITE_TIMEOUT_S": "0"}, "MEMLOOP_WRITE_TIMEOUT_S: Input should be greater than 0"),
     "drain_s": ({"MEMLOOP_DRAIN_S": "-1"}, "MEMLOOP_DRAIN_S: Input should be greater than or equal to 0"),
     "stop_grace_s": ({"MEMLOOP_STOP_GRACE_S": "0"}, "MEMLOOP_STOP_GRACE_S: Input should be greater than or equal to 1"),
-    "model": ({"MEMLOOP_MODEL": "nope"}, "MEMLOOP_MODEL=nope is no folder, no hub id, and none of"),
-    "model_path": ({"MEMLOOP_MODEL_PATH": "/nowhere"}, "/nowhere is no checkpoint"),
+    "model": ({"MEMLOOP_MODEL": "nope"}, "MEMLOOP_MODEL=nope is neither a folder nor a hub id nor one of"),
+    "model_path": ({"MEMLOOP_MODEL_PATH": "/nowhere"}, "/nowhere is not a checkpoint"),
     "models_file": ({"MEMLOOP_MODELS_FILE": "/nowhere.toml"}, "/nowhere.toml: "),
     "profile": ({"MEMLOOP_PROFILE": "nowhere"}, "MEMLOOP_PROFILE: no prompt profile at nowhere"),
     "engine": ({"MEMLOOP_ENGINE": "tgi"}, "MEMLOOP_ENGINE: Input should be 'auto', 'vllm', 'sglang' or 'vllm-cpu'"),
@@ -134,5 +134,5 @@ def test_an_adapter_must_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MEMLOOP_MODEL", "Qwen/Qwen3-4B")
     monkeypatch.setenv("MEMLOOP_SERVE_LORA", f"mine={tmp_path},mine={tmp_path}")
     told = refusal()
-    assert f"{tmp_path} is no adapter" in told
+    assert f"{tmp_path} is not an adapter" in told
     assert "two models would be served as mine" in told

@@ -15,7 +15,7 @@ def adapters_of(setting: str) -> tuple[Adapter, ...]:
 
 
 def adapter_rank(adapters: Sequence[Adapter]) -> int | None:
-    """The largest rank that their folders tell; None when none does, and the engine's own limit stands."""
+    """Return the largest rank in the adapters' folders; None leaves the engine's own limit."""
     ranks = [rank for adapter in adapters if (rank := _rank(Path(adapter.path))) is not None]
     return max(ranks, default=None)
 

@@ -1,4 +1,4 @@
-"""What the served checkpoint says of itself."""
+"""Reads the export record of a served checkpoint."""
 
 import logging
 from pathlib import Path
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def read_record(folder: Path) -> CheckpointRecord | None:
-    """The folder's ``export.json``; None, and a warning, when it is none. No hash in it is checked."""
+    """Return the folder's ``export.json``, or None with a warning when it is invalid. Hashes are not verified."""
     try:
         return CheckpointRecord.model_validate_json((folder / RECORD).read_bytes())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What is wrong with a plan: settings that contradict each other, the engine, the model or the machine."""
+"""Finds settings that contradict each other, the engine, the model or the machine."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from memloop_service import refuse_open_listen
 
 
 def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
-    """Each as a sentence that names the setting and, where there is one, the way out."""
+    """Return one sentence per contradiction: the setting and, where there is one, the way out."""
     return [
         *_about_place(settings, plan),
         *_about_memory(settings, plan),
@@ -30,7 +30,7 @@ def contradictions(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
 def _about_place(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     reasons: list[str] = []
     if settings.engine_url:
-        reasons.append("MEMLOOP_ENGINE_URL names a running engine, so there is none to start here")
+        reasons.append("MEMLOOP_ENGINE_URL names a running engine: unset it, or run without the launcher")
     if settings.engine_port == settings.port:
         reasons.append(f"MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both {settings.port}")
     if shutil.which(plan.python) is None:
@@ -56,7 +56,7 @@ def _about_memory(settings: LauncherSettings, plan: EnginePlan) -> list[str]:
     if settings.serve_kv_cache_memory_bytes and plan.memory_fraction:
         reasons.append("MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES and MEMLOOP_SERVE_MEMORY_FRACTION exclude each other")
     if plan.memory_fraction and on_cpu:
-        reasons.append("MEMLOOP_SERVE_MEMORY_FRACTION is of a GPU's memory: use MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES")
+        reasons.append("MEMLOOP_SERVE_MEMORY_FRACTION applies to GPU memory: use MEMLOOP_SERVE_KV_CACHE_MEMORY_BYTES")
     if settings.serve_kv_cache_memory_bytes and plan.engine == "sglang":
         reasons.append("SGLang sizes its cache by MEMLOOP_SERVE_MEMORY_FRACTION, not by bytes")
     if plan.quantization and on_cpu:
@@ -88,7 +88,7 @@ def _about_adapters(plan: EnginePlan) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     reasons = [f"MEMLOOP_SERVE_LORA: two models would be served as {name}" for name in twice]
     missing = [adapter.path for adapter in plan.adapters if not (Path(adapter.path) / "adapter_config.json").is_file()]
-    return reasons + [f"MEMLOOP_SERVE_LORA: {path} is no adapter: it holds no adapter_config.json" for path in missing]
+    return reasons + [f"MEMLOOP_SERVE_LORA: {path} is not an adapter: it lacks adapter_config.json" for path in missing]
 
 
 def _about_parsers(plan: EnginePlan) -> list[str]:
@@ -124,7 +124,7 @@ def _about_window(plan: EnginePlan) -> list[str]:
 
 
 def _about_tokenizer(plan: EnginePlan, profile: Profile) -> list[str]:
-    """Of a folder; a model on a hub is looked at when it was fetched."""
+    """Checks a local folder. A model on a hub is checked after its download."""
     if not plan.local:
         return []
     try:

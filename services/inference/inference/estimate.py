@@ -1,7 +1,7 @@
-"""How much memory a plan takes, on paper: weights, KV cache per token, and how many chunks it holds at once.
+"""Estimates a plan's memory: weights, KV cache per token, and how many chunks fit at once.
 
 The formulas are the transformer's own: a token keeps a key and a value for each layer and KV head. What an engine
-takes beside that (its context, graphs, activations) is an assumption, and said so.
+needs besides (context, graphs, activations) is an assumption and is labelled as one.
 """
 
 import json
@@ -33,7 +33,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """All in bytes, of all replicas together; ``cache_bytes`` below 0 says what is missing."""
+    """Bytes over all replicas; a negative ``cache_bytes`` is the shortfall."""
 
     weights: int
     per_token: int
@@ -42,12 +42,12 @@ class Estimate:
 
     @property
     def chunks_at_once(self) -> int:
-        """Calls of the reading loop, each as long as the profile's window, whose cache fits at once."""
+        """Number of reading calls, each as long as the profile's window, whose cache fits at once."""
         return max(0, self.cache) // (self.per_token * self.call_tokens)
 
 
 def estimate(plan: EnginePlan, shape: ModelShape, hardware: Hardware | None, *, call_tokens: int) -> Estimate:
-    """The plan's memory; without hardware its cache is what the plan says in bytes."""
+    """Estimate the plan's memory. Without hardware, the cache has the size that the plan gives in bytes."""
     weights = round(shape.parameters * _bytes_per_weight(plan))
     per_token = 2 * shape.layers * shape.kv_heads * shape.head_dim * _bytes_per_value(plan)
     return Estimate(
@@ -59,7 +59,7 @@ def estimate(plan: EnginePlan, shape: ModelShape, hardware: Hardware | None, *, 
 
 
 def shape_of(folder: Path) -> ModelShape | None:
-    """The shape of a checkpoint on disk, its weights counted in the headers of its safetensors files."""
+    """Read the shape of a checkpoint on disk; its safetensors headers give the weights' size."""
     try:
         config = cast(dict[str, object], json.loads((folder / "config.json").read_text("utf-8")))
         heads, hidden = _number(config, "num_attention_heads"), _number(config, "hidden_size")

@@ -1,4 +1,4 @@
-"""GPUs that a plan can be made for without having one: memory as their makers state it, in GiB."""
+"""Known GPUs and their memory in GiB, as stated by the makers; a plan does not need the GPU itself."""
 
 GPU_GIB: dict[str, float] = {
     "t4": 16,

@@ -1,12 +1,12 @@
-"""A small process between a supervisor and its child: whatever happens, no process of the child's is left behind.
+"""A small process between a supervisor and its child that never leaves a process of the child behind.
 
 ``python guard.py --grace 20 -- COMMAND...`` starts the command in a process group of its own and ends with its
-status. The whole family (grandchildren that changed their group included, which is why this process is a "child
-subreaper") is ended, politely first and after ``--grace`` seconds by force, when
+status. It ends the whole family, first by SIGTERM and after ``--grace`` seconds by SIGKILL, when one of these happens
+(as a "child subreaper" it also adopts grandchildren that changed their group):
 
-* this process gets SIGTERM or SIGINT,
-* the supervisor is gone, however it went: standard input is a pipe from it, and the pipe ends,
-* the command itself is gone: vLLM's EngineCore and workers outlive a killed API server otherwise.
+* this process receives SIGTERM or SIGINT,
+* the supervisor is gone: standard input is a pipe from it, and the pipe closes,
+* the command itself is gone: vLLM's EngineCore and workers would outlive a killed API server.
 
 If this process itself is killed, the kernel kills the command (PR_SET_PDEATHSIG). Nothing but the standard library is
 imported, so that it starts in milliseconds. Source: prctl(2), proc(5).
@@ -33,7 +33,7 @@ _LINUX = sys.platform == "linux"
 
 
 def main() -> int:
-    """Run the command of the argument list; the status is the command's, or 128 + signal as a shell gives it."""
+    """Run the command of the argument list and return its status, or 128 + signal as a shell does."""
     parser = argparse.ArgumentParser(prog="inference.guard")
     parser.add_argument("--grace", type=float, default=20.0, help="seconds between SIGTERM and SIGKILL")
     parser.add_argument("command", nargs="+")
@@ -57,7 +57,7 @@ def _wake_on_signals() -> int:
 
 
 def _only_wake(number: int, frame: FrameType | None) -> None:
-    """The byte in the pipe says all."""
+    """The byte in the pipe carries the message."""
 
 
 def _start(command: list[str]) -> "subprocess.Popen[bytes]":
@@ -74,7 +74,7 @@ def _start(command: list[str]) -> "subprocess.Popen[bytes]":
 
 
 def _die_with_parent() -> Callable[[], None]:
-    """What the new process does before it becomes the command: it asks to be killed with this one."""
+    """Ask the kernel, in the new process, to kill it together with this one."""
     here = os.getpid()
 
     def ask() -> None:
@@ -86,7 +86,7 @@ def _die_with_parent() -> Callable[[], None]:
 
 
 def _wait(child: "subprocess.Popen[bytes]", wake: int) -> None:
-    """Until the command ends, a signal to stop comes, or the supervisor's pipe ends."""
+    """Wait until the command ends, a stop signal arrives, or the supervisor's pipe closes."""
     supervisor = sys.stdin.fileno()
     while child.poll() is None:
         ready, _, _ = select.select([wake, supervisor], [], [])
@@ -97,7 +97,7 @@ def _wait(child: "subprocess.Popen[bytes]", wake: int) -> None:
 
 
 def end_family(child: "subprocess.Popen[bytes]", *, grace_s: float) -> None:
-    """Ask the command to end, so that it can end its own; then ask what is left of the family; then use force."""
+    """Terminate the command first, then the rest of the family, then kill what is left."""
     _signal(child.pid, signal.SIGTERM)
     _until(lambda: child.poll() is not None, grace_s)
     _signal_all(child.pid, signal.SIGTERM)
@@ -126,7 +126,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def _alive(child: "subprocess.Popen[bytes]") -> bool:
-    """Whether anything of the family still runs; what has ended is reaped on the way."""
+    """Return whether any process of the family still runs; reaps those that have ended."""
     running = child.poll() is None
     for pid in _children():
         if pid != child.pid:
@@ -139,7 +139,7 @@ def _alive(child: "subprocess.Popen[bytes]") -> bool:
 
 
 def _children() -> list[int]:
-    """Pids of this process's children, adopted ones included; empty where the kernel does not say."""
+    """Return the pids of this process's children, adopted ones included; empty if the kernel does not list them."""
     path = Path(f"/proc/self/task/{os.getpid()}/children")
     try:
         return [int(pid) for pid in path.read_text().split()]

@@ -1,4 +1,4 @@
-"""An engine's life as the launcher sees it: starting, warming up, ready, stopping; and what it serves."""
+"""Tracks an engine's life: starting, warming up, ready, stopping."""
 
 import asyncio
 import contextlib
@@ -62,7 +62,7 @@ class Lifecycle:
         await self._watch(stuck_after_s)
 
     async def drain(self, *, timeout_s: float) -> None:
-        """Be ready no more; return when no request is left, or the time is up."""
+        """Fail readiness; return when no request is left or the time is up."""
         warm, self.phase = self.phase == "ready", "stopping"
         if not warm:
             return
@@ -71,7 +71,7 @@ class Lifecycle:
                 await self._until_idle(session)
 
     async def _check_profile(self) -> None:
-        """What the settings' check could not see: a hub's tokenizer, and the window that the engine chose."""
+        """Check what is known only after start: a hub model's tokenizer and the window that the engine chose."""
         try:
             tokenizer = await read_tokenizer(self.plan.model, local=self.plan.local, revision=self.plan.revision)
         except NotFound:
@@ -83,13 +83,13 @@ class Lifecycle:
             raise NotReady(str(error)) from error
 
     async def check(self) -> None:
-        """Readiness: raises Unavailable before the warm-up is done, and when the engine stops to answer."""
+        """Check readiness. Raises Unavailable before the warm-up is done and when the engine stops answering."""
         if self.phase != "ready":
             raise Unavailable(f"the engine is {self.phase}", retry_after_s=1)
         await self._client.check()
 
     def url_for(self, hostname: str | None) -> str:
-        """The engine's address for a client that reached us as ``hostname``: an engine that listens openly is there."""
+        """Return the engine's address for a client that reached the launcher as ``hostname``."""
         if self.plan.listens_openly and hostname:
             return f"http://{hostname}:{self.plan.port}"
         return self.plan.url
@@ -112,7 +112,7 @@ class Lifecycle:
             await asyncio.sleep(_DRAIN_EVERY_S)
 
     async def _load(self, session: aiohttp.ClientSession) -> EngineLoad | None:
-        """What the engine tells, shown in our own metrics as well; None when it does not answer."""
+        """Read the engine's gauges and copy them to the launcher's metrics; None if the engine does not answer."""
         try:
             async with session.get(f"{self.plan.url}/metrics") as response:
                 load = engine_load(await response.text())

@@ -1,4 +1,4 @@
-"""What this machine offers an engine: a GPU, cores, and which engines are installed."""
+"""Describes this machine for an engine: GPU, cores, installed engines."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Machine:
 
     @classmethod
     def look(cls) -> "Machine":
-        """The machine we are on, with the engines of the running Python."""
+        """Describe the local machine, with the engines of the running Python."""
         return cls(
             has_gpu=any(Path(file).exists() for file in _GPU_FILES),
             installed=frozenset(name for name in ENGINES if _is_installed(name)),

@@ -2,8 +2,8 @@
 
 Run: ``memloop-inference`` (``python -m inference.main``) serves; ``memloop-inference plan`` prints what would start.
 
-Status 0 after SIGTERM or SIGINT, once running requests have ended or had their time; 1 when the engine died, got stuck
-or never became ready (its last words are printed); 2 when the settings are refused.
+Exits with 0 after SIGTERM or SIGINT, once running requests have ended or their time is up; with 1 when the engine died,
+got stuck or never became ready (its last log lines are printed); with 2 when the settings are refused.
 """
 
 import argparse
@@ -38,13 +38,13 @@ from memloop_service import configure_logging, create_app, new_registry
 
 _LAST_LINES = 30
 _SIGKILLED = 128 + signal.SIGKILL
-_KILLED = " (killed: when nobody did, by the kernel, which had no memory left)"
+_KILLED = " (killed by SIGKILL, probably out of memory)"
 engine_log = logging.getLogger("engine")
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """All that one run needs: the settings, the engine's life, its command."""
+    """The settings, lifecycle and command of one run."""
 
     settings: LauncherSettings
     lifecycle: Lifecycle
@@ -54,12 +54,12 @@ class Launch:
 
 
 def main() -> int:
-    """Run; the status says how it ended."""
+    """Run the launcher and return its exit status."""
     parser = argparse.ArgumentParser(prog="memloop-inference", description="Start and watch an inference engine.")
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("serve", help="start the engine and watch it (the default)")
     plan_command.add_arguments(commands.add_parser("plan", help="print command, memory and warnings; start nothing"))
-    conformance.add_arguments(commands.add_parser("conformance", help="try what an engine does; print a table"))
+    conformance.add_arguments(commands.add_parser("conformance", help="check what an engine supports; print a table"))
     arguments = parser.parse_args()
     if arguments.command == "conformance":
         return conformance.run(arguments)
@@ -94,7 +94,7 @@ def compose() -> Launch:
 
 
 class _Server(uvicorn.Server):
-    """Signals are the launcher's: it ends the engine first."""
+    """Leaves signals to the launcher, which ends the engine first."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -161,7 +161,7 @@ def _explain(engine: ChildProcess, life: "asyncio.Task[None]") -> int:
         reason = str(failure)
     else:
         reason = f"the launcher failed: {failure!r}"
-    words = (reason, engine.out_of_memory and f"of memory it said: {engine.out_of_memory}", "its last words:")
+    words = (reason, engine.out_of_memory and f"about memory: {engine.out_of_memory}", "its last lines:")
     print("; ".join(filter(None, words)), engine.last_words(_LAST_LINES), sep="\n", file=sys.stderr, flush=True)
     return 1
 
@@ -175,7 +175,7 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 def _taken_port(launch: Launch) -> int | None:
-    """The first of the two ports that somebody listens on."""
+    """Return the first of the two ports that is already in use."""
     wanted = ((launch.settings.host, launch.settings.port), (launch.settings.engine_host, launch.settings.engine_port))
     for host, port in wanted:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:

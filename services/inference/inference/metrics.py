@@ -19,7 +19,7 @@ _ENGINE_METRICS = {
 
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
-    """What an engine tells of itself, summed over its replicas; None is what it does not tell.
+    """An engine's own gauges, summed over its replicas; None for a gauge that it does not export.
 
     ``running`` and ``waiting`` count requests, ``cache_used`` is the KV cache's share in use (0 to 1), ``generated``
     counts the tokens made since the engine started.
@@ -32,12 +32,12 @@ class EngineLoad:
 
     @property
     def requests(self) -> float:
-        """Those that it decodes and those in its queue."""
+        """Requests that are decoding or queued."""
         return (self.running or 0) + (self.waiting or 0)
 
 
 class LauncherMetrics:
-    """The gauges, in the registry that ``/metrics`` serves."""
+    """The launcher's gauges, in the registry that ``/metrics`` serves."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.up = Gauge("inference_engine_up", "1 when the engine answers and is warm", registry=registry)
@@ -60,7 +60,7 @@ class LauncherMetrics:
         }
 
     def show(self, load: EngineLoad) -> None:
-        """Take over what the engine tells."""
+        """Copy the engine's gauges."""
         for name, gauge in self._engine.items():
             value = getattr(load, name)
             if value is not None:
@@ -68,7 +68,7 @@ class LauncherMetrics:
 
 
 def engine_load(exposition: str) -> EngineLoad:
-    """Read the engine's own ``/metrics`` text. Raises ValueError when it is none."""
+    """Parse the engine's ``/metrics`` text. Raises ValueError when it is not in Prometheus' format."""
     sums: dict[str, float] = {}
     for family in text_string_to_metric_families(exposition):
         name = _ENGINE_METRICS.get(family.name)

@@ -1,4 +1,4 @@
-"""From settings, the model's row and the machine to one plan; what contradicts itself is refused with the reason."""
+"""Resolves settings, the model's row and the machine into one plan, or refuses with the reason."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _INSTALL = {
 
 
 def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], machine: Machine) -> EnginePlan:
-    """The engine to start. Raises SettingsRefused."""
+    """Return the plan of the engine to start. Raises SettingsRefused."""
     card = _card(settings, cards)
     model, local = _source(settings, card)
     plan = EnginePlan(
@@ -69,7 +69,7 @@ def _card(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> ModelCa
     looks_like_source = "/" in settings.model or Path(settings.model).is_dir()
     if not looks_like_source and settings.model_path is None:
         known = ", ".join(sorted(cards))
-        raise SettingsRefused(f"MEMLOOP_MODEL={settings.model} is no folder, no hub id, and none of: {known}")
+        raise SettingsRefused(f"MEMLOOP_MODEL={settings.model} is neither a folder nor a hub id nor one of: {known}")
     return ModelCard(source=settings.model)
 
 
@@ -77,18 +77,18 @@ def _source(settings: LauncherSettings, card: ModelCard) -> tuple[str, bool]:
     """The folder or hub id, and whether it is a folder."""
     source = str(settings.model_path) if settings.model_path else card.source
     if source is None:
-        raise SettingsRefused(f"{settings.model} has no known place: give its folder with MEMLOOP_MODEL_PATH")
+        raise SettingsRefused(f"{settings.model} has no known location: set MEMLOOP_MODEL_PATH to its folder")
     folder = Path(source)
     if not (folder.is_absolute() or folder.is_dir() or settings.model_path):
         return source, False
     missing = [name for name in _NEEDED_FILES if not (folder / name).is_file()]
     if missing:
-        raise SettingsRefused(f"{folder} is no checkpoint: it holds no {' and no '.join(missing)}")
+        raise SettingsRefused(f"{folder} is not a checkpoint: it lacks {' and '.join(missing)}")
     return str(folder.resolve()), True
 
 
 def _engine(settings: LauncherSettings, machine: Machine) -> EngineName:
-    """The engine asked for, or the best one that is installed and can run here."""
+    """Return the requested engine, or the best installed one that can run here."""
     foreign = settings.serve_python != LauncherSettings.model_fields["serve_python"].default
     if settings.engine != "auto":
         _refuse_missing(settings.engine, machine, installed_elsewhere=foreign)
@@ -113,7 +113,7 @@ def _refuse_missing(engine: EngineName, machine: Machine, *, installed_elsewhere
 
 
 def _cache_bytes(settings: LauncherSettings, card: ModelCard) -> int | None:
-    """Bytes set by hand win; a row's bytes are left out where a fraction was set."""
+    """Explicit bytes take precedence; the row's bytes do not apply where a fraction is set."""
     if settings.serve_kv_cache_memory_bytes is None and settings.serve_memory_fraction is not None:
         return None
     return settings.serve_kv_cache_memory_bytes or card.kv_cache_memory_bytes

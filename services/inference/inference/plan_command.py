@@ -1,4 +1,4 @@
-"""``plan``: the exact command, the memory and the warnings of a start, for hardware that need not be here."""
+"""The ``plan`` command: prints command line, memory and warnings, also for hardware that is not present."""
 
 import argparse
 import os
@@ -19,15 +19,15 @@ _BUSY_SEQUENCES = 32
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own words; everything else is said by the launcher's settings."""
+    """The command's own arguments; the launcher's settings give everything else."""
     parser.add_argument("model", nargs="*", help="rows of the registry; default: MEMLOOP_MODEL")
     parser.add_argument("--all", action="store_true", help="every row of the registry")
     parser.add_argument("--gpu", choices=sorted(GPU_GIB), help="plan for this GPU")
-    parser.add_argument("--gpu-memory-gib", type=float, help="plan for a GPU of so much memory")
+    parser.add_argument("--gpu-memory-gib", type=float, help="plan for a GPU with this much memory, in GiB")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the plans; the exit status. Raises SettingsRefused, RegistryError."""
+    """Print the plans and return the exit status. Raises SettingsRefused, RegistryError."""
     settings = read_settings(os.environ)
     cards = read_registry(settings.models_file or MODELS_FILE)
     models = list(cards) if arguments.all else (arguments.model or [settings.model])
@@ -50,13 +50,13 @@ def plan_text(settings: LauncherSettings, cards: Mapping[str, ModelCard], *, gpu
     memory = estimate(plan, shape, hardware, call_tokens=profile.budget.window_tokens) if shape else None
     warnings = [*_about_shape(plan, shape), *_about_memory(plan, memory), *_about_speed(plan)]
     if homeless:
-        warnings.append("where its weights are is not settled: give their folder with MEMLOOP_MODEL_PATH")
+        warnings.append("the location of its weights is unknown: set MEMLOOP_MODEL_PATH to their folder")
     rows = [*_what(settings, plan, profile), *_memory(plan, memory, hardware)]
     return "\n".join([*rows, *(f"warning   {warning}" for warning in warnings)])
 
 
 def _machine(settings: LauncherSettings, gpu_gib: float | None) -> Machine:
-    """The machine that is planned for: this one, or one with a GPU and any engine."""
+    """Return the machine to plan for: this one, or one with a GPU and every engine."""
     if gpu_gib is None and settings.engine in ("auto", "vllm-cpu"):
         return Machine.look()
     return Machine(has_gpu=True, installed=_ANYTHING)
@@ -73,7 +73,7 @@ def _what(settings: LauncherSettings, plan: EnginePlan, profile: Profile) -> Ite
 
 def _memory(plan: EnginePlan, memory: Estimate | None, hardware: Hardware | None) -> Iterator[str]:
     if memory is None:
-        yield "memory    unknown: the registry row has no shape, and the checkpoint is not on this disk"
+        yield "memory    unknown: the registry row has no shape and the checkpoint is not on disk"
         return
     yield f"weights   {_size(memory.weights)} in all"
     yield f"cache     {_size(memory.per_token)} per token, {_size(memory.cache)} in all{_place(plan, hardware)}"

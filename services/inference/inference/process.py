@@ -1,4 +1,4 @@
-"""A supervised child process: started through the guard, its log streamed line by line, its last words kept."""
+"""Runs a supervised child process through the guard; streams its log and keeps the last lines."""
 
 import asyncio
 import contextlib
@@ -17,13 +17,13 @@ _OUT_OF_MEMORY = re.compile(
     r"|Cannot allocate memory|can't allocate memory",
     re.IGNORECASE,
 )
-"""How torch, the kernel's calls, vLLM and SGLang say so; their tracebacks go on for pages after it."""
+"""Messages of torch, system calls, vLLM and SGLang for lack of memory; long tracebacks follow them."""
 _LINE_BYTES = 1 << 20
 _FORCE_S = 8.0
 
 
 class ChildProcess:
-    """One child behind ``inference.guard``: it never outlives this process, and leaves no process of its own."""
+    """One child behind ``inference.guard``; neither it nor its own children outlive this process."""
 
     def __init__(self, process: asyncio.subprocess.Process, on_line: Callable[[str], None], *, grace_s: float) -> None:
         self._process = process
@@ -58,7 +58,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The guard's pid."""
+        """Return the guard's pid."""
         return self._process.pid
 
     @property
@@ -67,17 +67,17 @@ class ChildProcess:
         return self._process.returncode
 
     def last_words(self, lines: int = _TAIL_LINES) -> str:
-        """The end of what it printed."""
+        """Return its last lines of output."""
         return "\n".join(list(self._tail)[-lines:]) or "(it printed nothing)"
 
     async def wait(self) -> int:
-        """The exit code, once the child is gone and all of its output was read."""
+        """Wait until the child has ended and its output is read; return its exit code."""
         code = await self._process.wait()
         await asyncio.shield(self._reader)
         return code
 
     async def stop(self) -> int:
-        """End the whole family: politely, after the grace by force. Safe to call twice, and after a death."""
+        """End the whole family by SIGTERM, after the grace period by SIGKILL. Idempotent."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
@@ -101,7 +101,7 @@ class ChildProcess:
 
 
 async def _next_line(output: asyncio.StreamReader) -> bytes:
-    """A line; a part of one that is longer than the buffer; nothing at the end."""
+    """Read a line, or part of one longer than the buffer; empty at the end."""
     try:
         return await output.readuntil(b"\n")
     except asyncio.IncompleteReadError as error:

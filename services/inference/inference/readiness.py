@@ -1,4 +1,4 @@
-"""Waiting for an engine that was just started."""
+"""Waits for an engine that was just started."""
 
 import asyncio
 from typing import Protocol
@@ -11,11 +11,11 @@ POLL_S = 0.5
 
 
 class NotReady(RuntimeError):
-    """The engine lives but does not serve the model; the message says what it did instead."""
+    """The engine is not serving the model; the message carries the reason."""
 
 
 class Lives(Protocol):
-    """A process as the wait sees it."""
+    """The part of a process that the wait needs."""
 
     @property
     def exit_code(self) -> int | None:
@@ -26,9 +26,9 @@ class Lives(Protocol):
 async def wait_until_served(
     client: EngineClient, model: str, process: Lives, *, timeout_s: float, poll_s: float = POLL_S
 ) -> int | None:
-    """Poll until the engine lists the model; give its window in tokens if it tells. Raises NotReady.
+    """Poll until the engine lists the model; return its window in tokens, if listed. Raises NotReady.
 
-    Returns early, with NotReady, when the process ends: whoever watches it knows more.
+    Raises NotReady early when the process ends; the watcher of the process has the details.
     """
     last = "it has not answered yet"
     try:

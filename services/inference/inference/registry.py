@@ -1,4 +1,4 @@
-"""The models that the launcher knows by name: ``models.toml``, each row a :class:`ModelCard`."""
+"""Reads ``models.toml``, the named models; each row is a :class:`ModelCard`."""
 
 import tomllib
 from pathlib import Path
@@ -11,11 +11,11 @@ MODELS_FILE = _PACKAGE / "models.toml"
 
 
 class RegistryError(ValueError):
-    """``models.toml`` is wrong; the message says where and why."""
+    """``models.toml`` is invalid; the message names the place and the reason."""
 
 
 class ModelShape(BaseModel):
-    """What the memory estimate needs of a model whose files are not here. Source: the checkpoint's ``config.json``."""
+    """Sizes for the memory estimate of a model that is not on disk. Source: the checkpoint's ``config.json``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     parameters: int = Field(gt=0)
@@ -25,7 +25,7 @@ class ModelShape(BaseModel):
 
 
 class ModelCard(BaseModel):
-    """How a model is to be served. ``source`` is a hub id, or an absolute folder once it was read."""
+    """Serving settings of one model. ``source`` is a hub id or, after loading, an absolute folder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     source: str | None = None
@@ -47,7 +47,7 @@ class _File(BaseModel):
 
 
 def read_registry(path: Path = MODELS_FILE) -> dict[str, ModelCard]:
-    """All rows by name, folders made absolute. Raises RegistryError."""
+    """Load all rows by name, with absolute folders. Raises RegistryError."""
     try:
         rows = _File.model_validate(tomllib.loads(path.read_text("utf-8"))).models
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:

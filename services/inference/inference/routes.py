@@ -1,4 +1,4 @@
-"""What the launcher tells its clients: the model, its prompt profile, its tokenizer."""
+"""The launcher's routes: the model, its prompt profile, its tokenizer."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ class ServedProfile(Wire):
 class ServedModel(Wire):
     """``GET /v1/model``: ``engine_url`` is the OpenAI base URL, ``max_model_len`` counts tokens.
 
-    ``checkpoint`` is what a trained checkpoint says of itself; None for one that says nothing.
+    ``checkpoint`` is the export record of a trained checkpoint, None without one.
     """
 
     id: str
@@ -34,7 +34,7 @@ class ServedModel(Wire):
 
 
 def model_routes(lifecycle: Lifecycle) -> APIRouter:
-    """The three routes. They need no key: none of them tells anything about a user."""
+    """Build the three routes. They need no key because they hold no user data."""
     router = APIRouter(tags=["model"])
     plan = lifecycle.plan
 

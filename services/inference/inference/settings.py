@@ -1,7 +1,7 @@
-"""All that a person can set about the launcher and its engine, from the environment (prefix ``MEMLOOP_``).
+"""Settings of the launcher and its engine, from the environment (prefix ``MEMLOOP_``).
 
-``MEMLOOP_ENGINE...`` says which engine and where, ``MEMLOOP_SERVE_...`` how it serves the model. A variable that starts
-with ``MEMLOOP_SERVE_`` and is not a field here is a typing error, and refuses the start.
+``MEMLOOP_ENGINE...`` chooses the engine and its address, ``MEMLOOP_SERVE_...`` how it serves the model. An unknown
+variable that starts with ``MEMLOOP_SERVE_`` stops the start, because it is probably misspelt.
 """
 
 import sys
@@ -16,14 +16,14 @@ from memloop_service import ServiceSettings
 
 
 class SettingsRefused(ValueError):
-    """The settings contradict each other, the model or the machine; the message says how, and what to do."""
+    """The settings contradict each other, the model or the machine; the message names the way out."""
 
 
 _PREFIX = "MEMLOOP_SERVE_"
 
 
 class LauncherSettings(ServiceSettings):
-    """What to serve, on which engine, and where. ``serve_*`` values that are None come from the model's row."""
+    """The model, engine and addresses. A ``serve_*`` value of None is taken from the model's row."""
 
     model_config = SettingsConfigDict(env_ignore_empty=True)
 
@@ -42,9 +42,9 @@ class LauncherSettings(ServiceSettings):
     serve_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.:/-]{0,127}$")
     serve_start_timeout_s: float = Field(default=900.0, gt=0)
     serve_stop_timeout_s: float = Field(default=20.0, gt=0)
-    """How long running requests may go on after SIGTERM, and then the engine's own end may take."""
+    """Seconds that running requests get after SIGTERM, and then the engine itself."""
     serve_stuck_after_s: float = Field(default=60.0, ge=0)
-    """An engine with requests that makes no token for so long is tried, and ended when it is stuck; 0 never looks."""
+    """Seconds without a token, while requests wait, before the engine is probed and, if stuck, ended; 0: never."""
 
     serve_max_model_len: int | None = Field(default=None, gt=0)
     serve_max_num_seqs: int | None = Field(default=None, gt=0)
@@ -55,12 +55,12 @@ class LauncherSettings(ServiceSettings):
     serve_tensor_parallel_size: int = Field(default=1, ge=1)
     serve_data_parallel_size: int = Field(default=1, ge=1)
     serve_prefill_chunk_tokens: int | None = Field(default=None, ge=16)
-    """Tokens of waiting prompts that one step computes beside decoding (chunked prefill)."""
+    """Prompt tokens that one step computes beside decoding (chunked prefill)."""
     serve_quantization: (
         Literal["fp8", "awq", "awq_marlin", "gptq", "gptq_marlin", "compressed-tensors", "bitsandbytes"] | None
     ) = None
     serve_speculation: Literal["ngram", "off"] | None = None
-    """Prompt-lookup speculative decoding: right for loops that copy their memory, at little load."""
+    """Prompt-lookup speculative decoding; suits loops that copy their memory, at low load."""
     serve_speculation_tokens: int | None = Field(default=None, ge=1, le=64)
     serve_lora: str = ""
     """LoRA adapters as ``name=folder``, commas between them."""
@@ -79,12 +79,12 @@ class LauncherSettings(ServiceSettings):
     @classmethod
     def _one_word(cls, key: SecretStr | None) -> SecretStr | None:
         if key is not None and key.get_secret_value().split() != [key.get_secret_value()]:
-            raise ValueError("a key has no blanks")
+            raise ValueError("a key must not contain blanks")
         return key
 
 
 def read_settings(names: Iterable[str]) -> LauncherSettings:
-    """The settings from the environment, whose variables are ``names``. Raises SettingsRefused and says which."""
+    """Read the settings from the environment variables ``names``. Raises SettingsRefused on unknown ones."""
     known = {f"MEMLOOP_{field.upper()}" for field in LauncherSettings.model_fields}
     unknown = sorted(name for name in names if name.upper().startswith(_PREFIX) and name.upper() not in known)
     if unknown:

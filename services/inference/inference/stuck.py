@@ -1,8 +1,8 @@
-"""Tells an engine that is stuck from one that is idle or busy.
+"""Detects an engine that is stuck rather than idle or busy.
 
-It is stuck when it has had requests but made no token for a while (or has not even told), and then a generation of
-one token does not come back within as long again. A long prefill makes no token either, and a request that was
-dropped can stay in an idle engine's gauge: so the counters only raise the suspicion, and the generation decides.
+An engine is stuck when it had requests but produced no token (or no metrics) for a while, and a probe that generates
+one token does not return within the same time again. The counters alone do not decide: a long prefill produces no
+token either, and a dropped request can stay in an idle engine's gauge.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ _PROBE: Final = Prompt((ChatMessage(role="user", content="."),), Sampling(max_to
 
 
 class EngineStuck(RuntimeError):
-    """The engine runs, has requests, and generates nothing; the message says for how long."""
+    """The engine has requests and generates nothing; the message gives the duration."""
 
 
 class StuckWatch:
-    """Looks at one engine's load again and again. ``after_s`` of 0 switches it off."""
+    """Watches one engine's load. ``after_s`` of 0 disables it."""
 
     def __init__(self, model: ChatModel, *, after_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._model = model
@@ -33,7 +33,7 @@ class StuckWatch:
         self._generated: float | None = None
 
     async def look(self, load: EngineLoad | None) -> None:
-        """Take note of the load, None when the engine did not tell it. Raises EngineStuck."""
+        """Record the load, None when the engine exported none. Raises EngineStuck."""
         if self._moves(load):
             self._moved_at = self._clock()
         elif self._after_s and self._clock() - self._moved_at >= self._after_s:

@@ -1,4 +1,4 @@
-"""Finds the served model's ``tokenizer.json``, which the launcher gives to its clients."""
+"""Finds the served model's ``tokenizer.json`` for the launcher's clients."""
 
 import asyncio
 from pathlib import Path
@@ -11,7 +11,7 @@ _FILE = "tokenizer.json"
 
 
 async def read_tokenizer(model: str, *, local: bool, revision: str | None = None) -> bytes:
-    """The file's bytes, from the model's folder or from the hub's cache that the engine filled. Raises NotFound."""
+    """Read the file from the model's folder or from the engine's hub cache. Raises NotFound."""
     path = Path(model) / _FILE if local else _cached(model, revision)
     if path is None or not path.is_file():
         raise NotFound(f"{model} has no {_FILE} on this machine")

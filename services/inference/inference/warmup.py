@@ -1,4 +1,4 @@
-"""One short generation per shape of request that the loops send, so that no user pays for the first of a kind."""
+"""Runs one short generation per shape of request, so that no user waits for the first of its kind."""
 
 import time
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ LOOP_PROMPTS: tuple[PromptName, ...] = ("read", "answer", "judge", "integrate", 
 
 
 def warmup_prompts(profile: Profile) -> dict[str, Prompt]:
-    """The requests by name: every loop prompt of the profile with filled slots, and a plain chat."""
+    """Return the requests by name: every loop prompt of the profile with filled slots, and a plain chat."""
     prompts: dict[str, Prompt] = {
         "chat": Prompt((ChatMessage(role="user", content=_FILLING),), Sampling(max_tokens=_TOKENS)),
     }
@@ -28,7 +28,7 @@ def warmup_prompts(profile: Profile) -> dict[str, Prompt]:
 
 
 async def warm_up(model: ChatModel, profile: Profile) -> AsyncIterator[tuple[str, float]]:
-    """Run them one after another; give each one's name and seconds. Raises DependencyError when the engine fails."""
+    """Run the requests in turn; return each one's seconds by name. Raises DependencyError when the engine fails."""
     for name, prompt in warmup_prompts(profile).items():
         began = time.perf_counter()
         await model.complete(prompt)

@@ -1,4 +1,4 @@
-"""What is to be served, in no engine's words, and the command that an engine's module makes of it."""
+"""An engine-neutral plan of what to serve, and the command line that an engine's module builds from it."""
 
 import shlex
 from collections.abc import Mapping
@@ -23,20 +23,20 @@ class Command:
     defaults: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def environment_within(self, own: Mapping[str, str]) -> dict[str, str]:
-        """All that the engine's process gets, where the launcher itself has ``own``."""
+        """Return the environment of the engine's process; ``own`` is the launcher's."""
         return {**self.defaults, **own, **self.environment}
 
     def shown(self) -> str:
-        """The command line as a shell takes it, its secrets replaced."""
+        """Return the command line in shell syntax with its secrets masked."""
         return " ".join("***" if word in self.secrets else shlex.quote(word) for word in self.argv)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptLookup:
-    """Speculative decoding without a draft model: the continuation of an earlier match is guessed, then verified.
+    """Speculative decoding without a draft model: guesses the continuation of an earlier match, then verifies it.
 
     A memory update mostly copies the memory before it, so the guesses are right. Greedy output stays the same.
-    ``draft_tokens`` are guessed at a time, after a match of ``shortest_match`` to ``longest_match`` tokens.
+    It guesses ``draft_tokens`` at a time, after a match of ``shortest_match`` to ``longest_match`` tokens.
     """
 
     draft_tokens: int = 8
@@ -54,7 +54,7 @@ class Adapter:
 
 @dataclass(frozen=True, slots=True)
 class EnginePlan:
-    """One engine serving one model: every contradiction is already resolved.
+    """One engine serving one model, with every contradiction resolved.
 
     ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1),
     ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes, ``cores`` are the machine's. None
@@ -97,33 +97,33 @@ class EnginePlan:
 
     @property
     def listens_openly(self) -> bool:
-        """Whether the engine takes requests on every address of the machine."""
+        """Return whether the engine listens on every address of the machine."""
         return self.host in _ANY_ADDRESS
 
     @property
     def url(self) -> str:
-        """Where the launcher itself reaches the engine, without ``/v1``."""
+        """Return the engine's address for the launcher, without ``/v1``."""
         host = "127.0.0.1" if self.listens_openly else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 def option(name: str, value: object | None) -> Flags:
-    """``--name value``, or nothing when the value is None."""
+    """Return ``--name value``, or nothing when the value is None."""
     return () if value is None else (name, str(value))
 
 
 def switch(name: str, *, on: bool) -> Flags:
-    """``--name`` when on."""
+    """Return ``--name`` when on."""
     return (name,) if on else ()
 
 
 def secrets_of(plan: EnginePlan) -> frozenset[str]:
-    """The words of a command line that no log may show."""
+    """Arguments whose values no log may show."""
     return frozenset({plan.api_key} if plan.api_key else ())
 
 
 def quiet_environment(plan: EnginePlan) -> dict[str, str]:
-    """No telemetry from any engine, and no look at the hub when the model is on disk."""
+    """Disables telemetry, and hub access when the model is on disk."""
     environment = {
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",

@@ -1,4 +1,4 @@
-"""SGLang's command line; it takes its key there and nowhere else. Source: ``sglang.srt.server_args`` of 0.5.23."""
+"""Builds SGLang's command line, where it takes its key too. Source: ``sglang.srt.server_args`` of 0.5.23."""
 
 from inference.engines.command import Command, EnginePlan, Flags, option, quiet_environment, secrets_of, switch
 
@@ -9,7 +9,7 @@ REASONING_PARSERS = {"qwen3": "qwen3", "deepseek_r1": "deepseek-r1"}
 
 
 def sglang_command(plan: EnginePlan) -> Command:
-    """The command for SGLang on GPUs."""
+    """Build the command for SGLang on GPUs."""
     argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan))
     return Command(argv, quiet_environment(plan), secrets_of(plan))
 
@@ -55,7 +55,7 @@ def _resources(plan: EnginePlan) -> Flags:
 
 
 def _speculation(plan: EnginePlan) -> Flags:
-    """SGLang's own n-gram matcher has no shortest match; its trie holds matches up to the depth."""
+    """SGLang's n-gram matcher has no shortest match; its trie holds matches up to the depth."""
     if plan.speculation is None:
         return ()
     return (
@@ -73,7 +73,7 @@ def _adapters(plan: EnginePlan) -> Flags:
 
 
 def _answers(plan: EnginePlan) -> Flags:
-    """Parsers, and decoding values that come from the request alone, never from the checkpoint's own file."""
+    """Select the parsers; decoding values come from the request, never from the checkpoint's own file."""
     return (
         *option("--tool-call-parser", TOOL_CALL_PARSERS[plan.tool_call_parser] if plan.tool_call_parser else None),
         *option("--reasoning-parser", REASONING_PARSERS[plan.reasoning_parser] if plan.reasoning_parser else None),

@@ -16,14 +16,14 @@ _CPU_KV_CACHE_BYTES = 1 << 30
 
 
 def vllm_command(plan: EnginePlan) -> Command:
-    """The command for vLLM on GPUs."""
+    """Build the command for vLLM on GPUs."""
     argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan))
     key = {"VLLM_API_KEY": plan.api_key} if plan.api_key else {}
     return Command(argv, quiet_environment(plan) | key)
 
 
 def vllm_cpu_command(plan: EnginePlan) -> Command:
-    """The command for the CPU build, which needs to be told the size of its cache and compiles for a minute if let.
+    """Build the command for the CPU build, with an explicit cache size and without its minute of compilation.
 
     The model runs in the scheduler's process, for the reasons in docs/decisions/0045-one-process-computes.md: the
     variable is the one by which vLLM's CPU platform decides.
@@ -93,7 +93,7 @@ def _adapters(plan: EnginePlan) -> Flags:
 
 
 def _answers(plan: EnginePlan) -> Flags:
-    """Parsers, and decoding values that come from the request alone, never from the checkpoint's own file."""
+    """Select the parsers; decoding values come from the request, never from the checkpoint's own file."""
     tools = (
         "--enable-auto-tool-choice",
         *option("--tool-call-parser", plan.tool_call_parser),

@@ -1,4 +1,4 @@
-"""The parsers that vLLM 0.32.0 knows by name: what its ``ToolParserManager`` and ``ReasoningParserManager`` list."""
+"""Names of vLLM 0.32.0's parsers, as listed by its ``ToolParserManager`` and ``ReasoningParserManager``."""
 
 TOOL_CALL_PARSERS = frozenset(
     {
