@@ -99,7 +99,7 @@ def test_a_plan_warns_of_what_will_disappoint(settings: dict[str, object], gpu_g
 def test_a_row_whose_weights_are_nowhere_says_what_to_give() -> None:
     text = text_of("MemReader-0.6B")
     assert "--model FOLDER/OF/MemReader-0.6B" in text
-    assert "give their folder with MEMLOOP_MODEL_PATH" in text
+    assert "set MEMLOOP_MODEL_PATH to their folder" in text
 
 
 def test_a_plan_shows_no_key() -> None:

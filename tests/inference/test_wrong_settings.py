@@ -33,7 +33,7 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
     "engine_port": ({"MEMLOOP_ENGINE_PORT": "7802"}, "MEMLOOP_PORT and MEMLOOP_ENGINE_PORT are both 7802"),
     "engine_api_key": (
         {"MEMLOOP_ENGINE_API_KEY": "two words"},
-        "MEMLOOP_ENGINE_API_KEY: Value error, a key has no blanks",
+        "MEMLOOP_ENGINE_API_KEY: Value error, a key must not contain blanks",
     ),
     "engine_url": ({"MEMLOOP_ENGINE_URL": "http://e/v1"}, "MEMLOOP_ENGINE_URL names a running engine"),
     "serve_name": ({"MEMLOOP_SERVE_NAME": "my model"}, "MEMLOOP_SERVE_NAME: String should match pattern"),
