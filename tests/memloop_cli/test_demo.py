@@ -125,5 +125,5 @@ def test_examples_that_are_not_there_are_refused(tmp_path: Path) -> None:
 
 def test_examples_of_another_shape_are_refused(tmp_path: Path) -> None:
     (tmp_path / "questions.json").write_text(json.dumps({"document": "d"}))
-    with pytest.raises(BadInput, match="is no list of questions"):
+    with pytest.raises(BadInput, match="is not a list of questions"):
         load_reading(tmp_path)

@@ -134,4 +134,4 @@ def test_up_on_taken_ports_is_one_clear_line(tmp_path: Path) -> None:
         somebody.listen()
         result = CliRunner().invoke(app, ["up", "--home", str(tmp_path), "--port", str(port)])
     assert result.exit_code == 1
-    assert result.output.startswith(f"memloop: these ports are taken: gateway {port}")
+    assert result.output.startswith(f"memloop: these ports are in use: gateway {port}")

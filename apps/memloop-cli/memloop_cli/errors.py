@@ -1,10 +1,10 @@
-"""What goes wrong at the command line, as one clear line and an exit code."""
+"""Errors of the command line: one clear line and an exit code."""
 
 
 class CliError(Exception):
-    """Said to the user as one line; ``detail`` (last log lines) goes below it.
+    """An error printed as one line, with ``detail`` (last log lines) below it.
 
-    ``code`` 2: the command was given something that it cannot take; 1: it could not be done.
+    ``code`` is 2 for invalid input and 1 for a command that failed.
     """
 
     def __init__(self, message: str, *, code: int = 1, detail: str = "") -> None:
@@ -15,7 +15,7 @@ class CliError(Exception):
 
 
 class BadInput(CliError):
-    """The user's input cannot be taken."""
+    """The user's input is invalid."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code=2)

@@ -1,6 +1,6 @@
-"""``.memloop``: where the local stack keeps its data, its logs, and the note that says how to reach it.
+"""``.memloop``: the local stack's data, logs and address note.
 
-The note is written into a file whose lock the running stack holds: a stack that was killed leaves a file, but no lock.
+The running stack holds a lock on the note's file: a killed stack leaves the file without a lock.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from memloop_cli.errors import CliError
 
 
 class StackNote(BaseModel):
-    """What a running stack says about itself."""
+    """The address and process of a running stack."""
 
     pid: int
     status: Literal["starting", "ready"]
@@ -24,14 +24,14 @@ class StackNote(BaseModel):
 
 
 class Home:
-    """One stack's folder."""
+    """The folder of one stack."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
 
     @property
     def logs(self) -> Path:
-        """One file per component."""
+        """The log folder, with one file per component."""
         return self.folder / "logs"
 
     @property
@@ -39,7 +39,7 @@ class Home:
         return self.folder / "stack.json"
 
     def running(self) -> StackNote | None:
-        """The note of the stack that runs here; None when none does."""
+        """Return the running stack's note, or None."""
         if not self._file.is_file():
             return None
         with self._file.open("r+") as file:
@@ -52,7 +52,7 @@ class Home:
 
     @contextmanager
     def held(self, note: StackNote) -> Generator["Holder"]:
-        """Hold the lock, with the note in it. Raises CliError when a stack runs here already."""
+        """Hold the lock on the note. Raises CliError when a stack runs here already."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._file.open("a+") as file:
             if not _lock(file):
@@ -68,7 +68,7 @@ class Home:
 
 
 class Holder:
-    """The running stack's hand on its note."""
+    """The running stack's lock on its note."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
@@ -80,14 +80,14 @@ class Holder:
         self._file.flush()
 
     def clear(self) -> None:
-        """Take the note away."""
+        """Delete the note."""
         self._file.seek(0)
         self._file.truncate()
         self._file.flush()
 
 
 def gateway_url(home: Home, given: str | None) -> str:
-    """The URL that was given, else that of the stack that runs here, else the usual one."""
+    """Return the given URL, else that of the running stack, else the default."""
     note = home.running() if given is None else None
     return given or (note.url if note and note.url else "http://127.0.0.1:7800")
 

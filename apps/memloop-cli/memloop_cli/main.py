@@ -1,6 +1,6 @@
 """``memloop``: the local stack and the user's command line. Run ``memloop --help``.
 
-Exit codes: 0 done, 1 could not be done, 2 the input cannot be taken, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 invalid input, 130 interrupted.
 """
 
 import asyncio
@@ -35,19 +35,21 @@ _INTERRUPTED = 130
 _LAST_BASE_PORT = 65_530
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
-memory = typer.Typer(no_args_is_help=True, help="What is remembered of a user.")
+memory = typer.Typer(no_args_is_help=True, help="A user's memories.")
 app.add_typer(memory, name="memory")
-keys = typer.Typer(no_args_is_help=True, help="API keys of the gateway; needs one with the scope admin.")
+keys = typer.Typer(no_args_is_help=True, help="The gateway's API keys; needs a key with the scope admin.")
 app.add_typer(keys, name="keys")
 console = Console(highlight=False, soft_wrap=True)
 
 HomeFolder = Annotated[Path, typer.Option("--home", envvar="MEMLOOP_HOME", help="The stack's folder: data and logs.")]
 Url = Annotated[str | None, typer.Option("--url", envvar="MEMLOOP_URL", help="The gateway; default: the local stack.")]
 Key = Annotated[str | None, typer.Option("--api-key", envvar="MEMLOOP_API_KEY", help="The gateway's API key.")]
-User = Annotated[str, typer.Option("--user", help="Whose memory.")]
-Tenant = Annotated[str | None, typer.Option("--tenant", help="Default: the admin key's own.")]
+User = Annotated[str, typer.Option("--user", help="The user whose memory is used.")]
+Tenant = Annotated[str | None, typer.Option("--tenant", help="The tenant; default: the admin key's own.")]
 Model = Annotated[str | None, typer.Option("--model", help="A served model's id; default: the first.")]
-Port = Annotated[int, typer.Option("--port", min=1024, max=_LAST_BASE_PORT, help="The gateway's; five more follow.")]
+Port = Annotated[
+    int, typer.Option("--port", min=1024, max=_LAST_BASE_PORT, help="The gateway's port; the next five are used too.")
+]
 _HOME = Path(".memloop")
 
 
@@ -72,7 +74,7 @@ def down(home: HomeFolder = _HOME) -> None:
 def read(
     file: Annotated[Path, typer.Argument(help="A text file, or - for standard input.")],
     question: Annotated[str, typer.Argument()],
-    strategy: Annotated[Strategy, typer.Option(help="memreread reads again for facts that are missing.")] = "memagent",
+    strategy: Annotated[Strategy, typer.Option(help="memreread rereads for missing facts.")] = "memagent",
     max_rereads: Annotated[int, typer.Option(min=0, max=16)] = 2,
     model: Model = None,
     home: HomeFolder = _HOME,
@@ -107,7 +109,7 @@ def chat(
     url: Url = None,
     api_key: Key = None,
 ) -> None:
-    """Talk to a model that remembers; shows what it recalls and what it stores."""
+    """Chat with a model that remembers; prints the memories that it recalls and stores."""
     more: Json = {} if thinking is None else {"chat_template_kwargs": {"enable_thinking": thinking}}
     with _told_errors(), asyncio.Runner() as runner:
         client = _client(home, url, api_key)
@@ -122,12 +124,14 @@ def chat(
 def memory_add(
     text: Annotated[str, typer.Argument()],
     user: User = "me",
-    infer: Annotated[bool, typer.Option("--infer/--as-it-is", help="Let the memory writer decide.")] = True,
+    infer: Annotated[
+        bool, typer.Option("--infer/--as-it-is", help="Let the memory writer decide, or store the text as it is.")
+    ] = True,
     home: HomeFolder = _HOME,
     url: Url = None,
     api_key: Key = None,
 ) -> None:
-    """Give the memory writer something that the user said."""
+    """Add something that the user said."""
 
     async def work(client: GatewayClient) -> None:
         await memory_commands.add(client, console, text=text, user_id=user, infer=infer)
@@ -176,7 +180,7 @@ def memory_events(
     url: Url = None,
     api_key: Key = None,
 ) -> None:
-    """Show a user's newest writes and the decisions behind them."""
+    """List a user's newest writes with their decisions."""
 
     async def work(client: GatewayClient) -> None:
         await memory_commands.events(client, console, user_id=user, limit=limit)
@@ -194,7 +198,7 @@ def keys_create(
     url: Url = None,
     api_key: Key = None,
 ) -> None:
-    """Make a key; its secret is shown this once."""
+    """Create a key and print its secret once."""
 
     async def work(client: GatewayClient) -> None:
         request = key_commands.asked(name, tenant=tenant, scopes=scopes, expires=expires)
@@ -216,12 +220,12 @@ def keys_list(tenant: Tenant = None, home: HomeFolder = _HOME, url: Url = None, 
 @keys.command("rotate")
 def keys_rotate(
     key_id: str,
-    overlap: Annotated[str, typer.Option(help="How long the old secret works on: 30m, 24h, 7d.")] = "0",
+    overlap: Annotated[str, typer.Option(help="How long the old secret stays valid: 30m, 24h, 7d.")] = "0",
     home: HomeFolder = _HOME,
     url: Url = None,
     api_key: Key = None,
 ) -> None:
-    """Give a key a new secret; it is shown this once."""
+    """Give a key a new secret and print it once."""
 
     async def work(client: GatewayClient) -> None:
         await key_commands.rotate(client, console, key_id, overlap_s=key_commands.seconds_of(overlap))
@@ -231,7 +235,7 @@ def keys_rotate(
 
 @keys.command("revoke")
 def keys_revoke(key_id: str, home: HomeFolder = _HOME, url: Url = None, api_key: Key = None) -> None:
-    """End a key, within a second."""
+    """Revoke a key; takes effect within a second."""
 
     async def work(client: GatewayClient) -> None:
         await key_commands.revoke(client, console, key_id)
@@ -241,12 +245,12 @@ def keys_revoke(key_id: str, home: HomeFolder = _HOME, url: Url = None, api_key:
 
 @app.command()
 def demo(
-    examples: Annotated[Path, typer.Option(help="The folder with document.txt and questions.json.")] = Path(
+    examples: Annotated[Path, typer.Option(help="The folder that holds document.txt and questions.json.")] = Path(
         "examples/long-read"
     ),
     home: HomeFolder = _HOME,
 ) -> None:
-    """Show the main job on a stack of its own: a chat that remembers, and a long read. Takes a few minutes."""
+    """Run a chat that remembers and a long read on a temporary stack. Takes a few minutes."""
     with _told_errors():
         asyncio.run(run_demo(Home(home / "demo"), examples, os.environ, console))
 
@@ -268,7 +272,7 @@ def _client(home: Path, url: str | None, api_key: str | None) -> GatewayClient:
 
 @contextmanager
 def _told_errors() -> Generator[None]:
-    """Say what went wrong in one line, and leave with its code."""
+    """Print the error in one line and exit with its code."""
     try:
         yield
     except CliError as error:

@@ -1,1 +1,1 @@
-"""One module per thing that a person does at the command line."""
+"""One module per command."""

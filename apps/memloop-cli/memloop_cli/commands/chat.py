@@ -1,4 +1,4 @@
-"""``memloop chat``: a conversation in which the user sees what was recalled and what was remembered."""
+"""``memloop chat``: a conversation that prints recalled and stored memories."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from memloop_cli.client import ChatAnswer, ChatDelta, GatewayClient
 from memloop_cli.commands.writing import show_event
 from memloop_cli.errors import CliError
 
-_HELP = "Say something; /new starts a conversation without history, /quit or Ctrl-D ends."
+_HELP = "Type a message; /new starts a conversation without history, /quit or Ctrl-D ends."
 
 
 class Conversation:
@@ -27,11 +27,11 @@ class Conversation:
         self._messages: list[ChatMessage] = []
 
     def forget_history(self) -> None:
-        """A new conversation: what is known from now on comes from memory."""
+        """Start a conversation without history: later answers can use memory alone."""
         self._messages.clear()
 
     async def say(self, text: str) -> ChatAnswer:
-        """One turn: the reply as it comes, the memories recalled for it, the write that follows. Raises CliError."""
+        """Run one turn: print the reply as it streams, its recalled memories and the write. Raises CliError."""
         asked = [*self._messages, ChatMessage(role="user", content=text)]
         answer = await self._stream(asked)
         self._messages = [*asked, ChatMessage(role="assistant", content=answer.text)]
@@ -54,10 +54,10 @@ class Conversation:
                     self._console.print()
                     return piece
                 started = self._show(piece, started=started)
-        raise CliError("the reply had no end")
+        raise CliError("the reply ended early")
 
     def _show(self, piece: ChatDelta, *, started: bool) -> bool:
-        """Print a piece, leading blank lines left out; whether any text was printed yet."""
+        """Print a piece without leading blank lines; return whether any text has been printed."""
         text = piece.text if started else piece.text.lstrip()
         if text:
             self._console.print(Text(text), end="")
@@ -69,9 +69,9 @@ class Conversation:
 
 
 def converse(conversation: Conversation, runner: asyncio.Runner, console: Console) -> None:
-    """Read lines from the terminal until the user leaves. A turn that fails is told, and the talk goes on.
+    """Read lines from the terminal until the user leaves. A failed turn prints its error and the chat continues.
 
-    The lines are read outside of the event loop: a thread that waits for one could not be interrupted.
+    The lines are read outside the event loop, because a thread that waits for one cannot be interrupted.
     """
     console.print(_HELP, style="dim")
     while True:

@@ -1,4 +1,4 @@
-"""``memloop keys``: create, list, rotate, revoke. The secret of a key is printed once, alone on its line."""
+"""``memloop keys``: create, list, rotate, revoke. A key's secret is printed once, alone on its line."""
 
 import re
 from datetime import UTC, datetime
@@ -17,12 +17,12 @@ _PAGE: Final = 100
 
 
 async def create(client: GatewayClient, console: Console, request: KeyCreate) -> None:
-    """Make a key and show its secret."""
+    """Create a key and print its secret."""
     _show_new(await client.create_key(request), console)
 
 
 async def list_all(client: GatewayClient, console: Console, *, tenant: str | None) -> None:
-    """All keys of a tenant, newest first."""
+    """Print a tenant's keys, newest first."""
     cursor: str | None = None
     found = 0
     while True:
@@ -33,11 +33,11 @@ async def list_all(client: GatewayClient, console: Console, *, tenant: str | Non
         if cursor is None:
             break
     if not found:
-        console.print("there are no keys", style="dim")
+        console.print("no keys", style="dim")
 
 
 async def rotate(client: GatewayClient, console: Console, key_id: str, *, overlap_s: int) -> None:
-    """Give a key a new secret and show it."""
+    """Give a key a new secret and print it."""
     _show_new(await client.rotate_key(key_id, overlap_s=overlap_s), console)
 
 
@@ -48,7 +48,7 @@ async def revoke(client: GatewayClient, console: Console, key_id: str) -> None:
 
 
 def asked(name: str, *, tenant: str | None, scopes: str | None, expires: str | None) -> KeyCreate:
-    """The key that the options describe: ``chat+memory:read``, a date or a time. Raises BadInput."""
+    """Parse the options into a key: ``chat+memory:read``, a date or a time. Raises BadInput."""
     given = {"tenant": tenant, "scopes": scopes and _scopes(scopes), "expires_at": expires and _moment(expires)}
     try:
         return KeyCreate.model_validate({"name": name, **{field: value for field, value in given.items() if value}})
@@ -58,7 +58,7 @@ def asked(name: str, *, tenant: str | None, scopes: str | None, expires: str | N
 
 
 def seconds_of(text: str) -> int:
-    """``90s``, ``30m``, ``24h``, ``7d`` or plain seconds. Raises BadInput."""
+    """Parse ``90s``, ``30m``, ``24h``, ``7d`` or plain seconds. Raises BadInput."""
     found = re.fullmatch(r"([0-9]{1,9})([smhd]?)", text)
     if found is None:
         raise BadInput("--overlap takes seconds, or 30m, 24h, 7d")
@@ -73,7 +73,7 @@ def _scopes(text: str) -> tuple[str, ...]:
 
 
 def _moment(text: str) -> int:
-    """Seconds since the epoch; UTC unless the text says otherwise."""
+    """Parse a date or time into seconds since the epoch; UTC unless it has an offset."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

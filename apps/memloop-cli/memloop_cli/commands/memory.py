@@ -12,7 +12,7 @@ _PAGE = 100
 
 
 async def add(client: GatewayClient, console: Console, *, text: str, user_id: str, infer: bool) -> None:
-    """Give the memory writer a turn, or store it as it is. Raises CliError when the write failed."""
+    """Send a turn to the memory writer, or store it as it is. Raises CliError when the write failed."""
     if not text.strip():
         raise BadInput("there is nothing to add: the text is empty")
     message = Source(role="user", content=text)
@@ -23,17 +23,17 @@ async def add(client: GatewayClient, console: Console, *, text: str, user_id: st
 
 
 async def search(client: GatewayClient, console: Console, *, query: str, user_id: str, top_k: int) -> None:
-    """The best memories for a query."""
+    """Print the best memories for a query."""
     if not query.strip():
         raise BadInput("the query is empty")
     found = await client.search(MemorySearch(query=query, user_id=user_id, top_k=top_k))
     for hit in found.results:
         console.print(memory_line(hit.item, score=hit.score))
-    _say_if_none(console, len(found.results), f"{user_id} has no memory that fits")
+    _say_if_none(console, len(found.results), f"{user_id} has no matching memory")
 
 
 async def list_all(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
-    """A user's memories."""
+    """Print a user's memories."""
     shown, cursor = 0, None
     while shown < limit:
         page = await client.memories(user_id, cursor=cursor, limit=min(_PAGE, limit - shown))
@@ -46,7 +46,7 @@ async def list_all(client: GatewayClient, console: Console, *, user_id: str, lim
 
 
 async def events(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
-    """A user's newest writes and why they were decided so."""
+    """Print a user's newest writes and the reasons of their decisions."""
     page = await client.events(user_id, limit=limit)
     for event in page.events:
         when = f"{event.created_at:%Y-%m-%d %H:%M:%S}  "

@@ -19,7 +19,7 @@ _MEMORY_CHARS = 1_200
 
 
 class Watcher(Protocol):
-    """Sees every event of a read."""
+    """Receives every event of a read."""
 
     def see(self, event: ReadEvent) -> None:
         """Show it."""
@@ -27,14 +27,14 @@ class Watcher(Protocol):
 
 
 class NoWatcher:
-    """Shows nothing."""
+    """Displays nothing."""
 
     def see(self, event: ReadEvent) -> None:
         """Nothing."""
 
 
 def document_text(path: Path) -> str:
-    """The text of a file, or of standard input for ``-``. Raises BadInput for what is no text."""
+    """Read a text file, or standard input for ``-``. Raises BadInput if it is not text."""
     if str(path) == "-":
         raw = sys.stdin.buffer.read()
     elif path.is_file():
@@ -44,23 +44,23 @@ def document_text(path: Path) -> str:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is no UTF-8 text (byte {error.start}): is it a PDF or an image?") from error
+        raise BadInput(f"{path} is not UTF-8 text (byte {error.start}): is it a PDF or an image?") from error
     if "\0" in text:
-        raise BadInput(f"{path} is binary: it holds NUL")
+        raise BadInput(f"{path} is binary: it contains NUL")
     if not text.strip():
         raise BadInput(f"{path} is empty")
     return text
 
 
 def question_text(question: str) -> str:
-    """The question. Raises BadInput when it says nothing."""
+    """Return the stripped question. Raises BadInput when it is empty."""
     if not question.strip():
         raise BadInput("the question is empty")
     return question
 
 
 async def read_to_end(client: GatewayClient, request: LongReadRequest, watcher: Watcher) -> LongRead:
-    """The finished read. Raises CliError when it failed, was cancelled, or its stream ended without an end."""
+    """Return the finished read. Raises CliError when it failed, was cancelled or its stream ended early."""
     last: LongRead | None = None
     async with aclosing(client.read(request)) as events:
         async for event in events:
@@ -73,7 +73,7 @@ async def read_to_end(client: GatewayClient, request: LongReadRequest, watcher: 
 
 
 class LiveRead:
-    """Progress over the chunks of the current pass, the memory as it stands, and the rereads so far."""
+    """Shows progress over the chunks of the current pass, the current memory and the rereads."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -95,7 +95,7 @@ class LiveRead:
             self._console.print()
 
     def see(self, event: ReadEvent) -> None:
-        """Show one event."""
+        """Display one event."""
         progress = event.progress or (event.read.progress if event.read else None)
         if progress is not None:
             self._show_pass(progress.pass_, event.question)
@@ -117,11 +117,11 @@ class LiveRead:
 
 
 def show_result(read: LongRead, console: Console, *, seconds: float) -> None:
-    """The answer, how it was found, and what it cost."""
+    """Print the answer, how it was found and its cost."""
     for sub in read.subquestions:
         found = sub.answer or "(nothing found)"
         console.print(Text.assemble(("reread  ", "cyan"), sub.question, (" → ", "dim"), found))
-    console.print(Text.assemble(("answer  ", "bold green"), (read.output_text or "(the model gave none)", "bold")))
+    console.print(Text.assemble(("answer  ", "bold green"), (read.output_text or "(the model gave no answer)", "bold")))
     usage = read.usage
     console.print(
         f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out) in "

@@ -1,4 +1,4 @@
-"""How a memory write is shown: what the writer decided, why, and what it stored."""
+"""Prints a memory write: the writer's decisions, their reasons and the stored items."""
 
 from rich.console import Console
 from rich.text import Text
@@ -9,7 +9,7 @@ _COLOURS = {"add": "green", "search": "cyan", "buffer": "yellow", "ignore": "dim
 
 
 def show_event(event: MemoryEvent, console: Console) -> None:
-    """All decisions of a write, then its memories."""
+    """Print a write's decisions, then its memories."""
     for record in event.decisions:
         console.print(_decision(record))
     for written in event.memories:
@@ -17,13 +17,13 @@ def show_event(event: MemoryEvent, console: Console) -> None:
         line = Text.assemble(("  stored   ", "green"), written.item.memory, (f"  ({kind}, {written.outcome})", "dim"))
         console.print(line)
     if event.status == "failed":
-        console.print(Text(f"  the write failed: {event.error or 'no reason was given'}", style="red"))
+        console.print(Text(f"  the write failed: {event.error or 'no reason given'}", style="red"))
     elif event.status != "completed":
         console.print(Text(f"  the write is still {event.status}: memory events {event.event_id}", style="yellow"))
 
 
 def memory_line(item: MemoryItem, *, score: float | None = None) -> Text:
-    """One memory in a list."""
+    """Format one memory for a list."""
     rank = f"{score:.3f}  " if score is not None else ""
     return Text.assemble(
         (f"{item.valid_from:%Y-%m-%d}  ", "dim"),

@@ -1,4 +1,4 @@
-"""The first part: what a user says in one conversation is known in the next."""
+"""The demo's first part: a later conversation recalls a fact from an earlier one."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _PLAIN: Json = {"chat_template_kwargs": {"enable_thinking": False}}
 
 @dataclass(frozen=True, slots=True)
 class ChatShown:
-    """What became of the two conversations."""
+    """The outcome of the two conversations."""
 
     stored: bool
     recalled: bool
@@ -27,7 +27,7 @@ class ChatShown:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The claims that did not hold."""
+        """Return the claims that did not hold."""
         claims = (
             (self.stored, "the memory writer did not store what the user said"),
             (self.recalled, "the second conversation recalled no memory"),
@@ -37,26 +37,26 @@ class ChatShown:
 
 
 async def show_chat(client: GatewayClient, console: Console, *, model: str) -> ChatShown:
-    """Hold both conversations, showing every step."""
+    """Run both conversations and print every step."""
     console.rule("(a) A chat that remembers", align="left")
     console.print("First conversation:", style="bold")
     event = await _tell(client, console, model=model)
     stored = any(GOLD in written.item.memory for written in event.memories) if event else False
-    console.print("Second conversation, a new one without any history:", style="bold")
+    console.print("Second conversation, without any history:", style="bold")
     answer = await _conversation(client, console, model).say_aloud(ASKED)
     recalled = answer.memory is not None and bool(answer.memory.retrieved)
     return ChatShown(stored=stored, recalled=recalled, answered=GOLD in answer.text)
 
 
 async def _tell(client: GatewayClient, console: Console, *, model: str) -> MemoryEvent | None:
-    """The first conversation, and the event of its write."""
+    """Run the first conversation; return the event of its write."""
     answer = await _conversation(client, console, model).say_aloud(TOLD)
     event_id = answer.memory.write_event_id if answer.memory else None
     return await client.event_ended(event_id) if event_id else None
 
 
 class _Aloud:
-    """A conversation that prints the user's side too."""
+    """A conversation that prints the user's messages too."""
 
     def __init__(self, conversation: Conversation, console: Console) -> None:
         self._conversation = conversation

@@ -9,7 +9,7 @@ from memloop_cli.errors import BadInput
 
 
 class DemoQuestion(BaseModel):
-    """A question, its gold answer, and how many facts it takes to find it."""
+    """A question, its gold answer and the number of facts that it needs."""
 
     id: str
     question: str
@@ -18,7 +18,7 @@ class DemoQuestion(BaseModel):
 
 
 class DemoReading(BaseModel):
-    """``questions.json``; ``tokens`` of the document as the tiny model counts them."""
+    """``questions.json``; ``tokens`` is the document's length in the tiny model's tokens."""
 
     document: str
     tokens: int
@@ -26,17 +26,17 @@ class DemoReading(BaseModel):
     questions: tuple[DemoQuestion, ...]
 
     def with_hops(self, hops: int) -> tuple[DemoQuestion, ...]:
-        """The questions that take so many facts."""
+        """Return the questions that need this many facts."""
         return tuple(question for question in self.questions if question.hops == hops)
 
 
 def load_reading(folder: Path) -> tuple[DemoReading, str]:
-    """The questions and the document's text. Raises BadInput."""
+    """Load the questions and the document's text. Raises BadInput."""
     file = folder / "questions.json"
     if not file.is_file():
         raise BadInput(f"there is no {file}: run this in the repository, or name its folder with --examples")
     try:
         reading = DemoReading.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        raise BadInput(f"{file} is no list of questions: {error.errors()[0]['msg']}") from error
+        raise BadInput(f"{file} is not a list of questions: {error.errors()[0]['msg']}") from error
     return reading, document_text(folder / reading.document)

@@ -1,4 +1,4 @@
-"""The second part: questions about facts that stand at known places of a long text."""
+"""The demo's second part: questions about facts at known places of a long text."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ _LEAST_RIGHT = 8
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One question, read for."""
+    """One question and its read."""
 
     asked: DemoQuestion
     read: LongRead
@@ -28,20 +28,20 @@ class Answered:
 
     @property
     def right(self) -> bool:
-        """Whether the answer is the gold one."""
+        """Return whether the answer is the gold answer."""
         return exact_match(self.read.output_text, [self.asked.answer]) == 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ReadShown:
-    """What became of all questions, by strategy."""
+    """The outcomes of all questions, by strategy."""
 
     one_hop: dict[Strategy, tuple[Answered, ...]]
     two_hop: dict[Strategy, tuple[Answered, ...]]
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The claims that did not hold."""
+        """Return the claims that did not hold."""
         plain, again = _right(self.one_hop["memagent"]), _right(self.one_hop["memreread"])
         claims = (
             (plain >= _LEAST_RIGHT, f"memagent answered {plain} questions, fewer than {_LEAST_RIGHT}"),
@@ -52,7 +52,7 @@ class ReadShown:
 
     @property
     def found_by_rereading(self) -> bool:
-        """Whether some two-hop question was answered by memreread and by no plain pass, and none the other way."""
+        """Return whether memreread answered a two-hop question that no plain pass did, and never the reverse."""
         pairs = list(zip(self.two_hop["memagent"], self.two_hop["memreread"], strict=True))
         gained = any(again.right and not plain.right for plain, again in pairs)
         lost = any(plain.right and not again.right for plain, again in pairs)
@@ -62,7 +62,7 @@ class ReadShown:
 async def show_reading(
     client: GatewayClient, console: Console, reading: DemoReading, text: str, *, model: str
 ) -> ReadShown:
-    """Ask every question with both strategies, showing progress and results."""
+    """Ask every question with both strategies; print progress and results."""
     console.rule("(b) A long read", align="left")
     console.print(f"{reading.source}: {reading.tokens:,} tokens, {len(text):,} characters")
     asker = _Asker(client, console, Document(text=text), model)
@@ -83,7 +83,7 @@ class _Asker:
     model: str
 
     async def ask(self, questions: Sequence[DemoQuestion], strategy: Strategy, title: str) -> tuple[Answered, ...]:
-        """All at once: a lone read waits for the model's every word, many reads share its steps."""
+        """All at once: one read alone waits for every token, many reads share the engine's steps."""
         began = time.monotonic()
         with _bars(self.console) as progress:
             bars = [_Bar(progress, question.question) for question in questions]
@@ -105,7 +105,7 @@ class _Asker:
 
 
 class _Bar:
-    """One read's progress: the chunks of its current pass."""
+    """Shows one read's progress over the chunks of its current pass."""
 
     def __init__(self, progress: Progress, question: str) -> None:
         self._progress = progress
@@ -113,7 +113,7 @@ class _Bar:
         self._task: TaskID = progress.add_task(question, total=None)
 
     def see(self, event: ReadEvent) -> None:
-        """Show one event."""
+        """Display one event."""
         done = event.progress or (event.read.progress if event.read else None)
         if done is not None:
             said = self._question if done.pass_ == 1 else f"{self._question} (reread {done.pass_ - 1})"

@@ -1,4 +1,4 @@
-"""Runs the demo on a stack of its own, which it takes down, and says at the end which of its claims held."""
+"""Runs the demo on a temporary stack and prints which of its claims held."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ the ones that serve a large model; only the model changes."""
 
 
 async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], console: Console) -> None:
-    """Start a fresh stack, show both parts, stop it. Raises CliError when a claim does not hold."""
+    """Start a fresh stack, run both parts, stop it. Raises CliError when a claim does not hold."""
     reading, text = load_reading(examples)
     stop_on_sigterm()
     ports = free_ports(_FIRST_PORT)
@@ -51,7 +51,7 @@ async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], c
 
 
 async def _show(client: GatewayClient, reading: DemoReading, text: str, console: Console) -> tuple[str, ...]:
-    """Both parts; the claims that did not hold."""
+    """Run both parts; return the claims that did not hold."""
     model = await client.model()
     if model == _TINY:
         console.print(_ABOUT_TINY, style="italic")

@@ -1,1 +1,1 @@
-"""The local stack: which processes, in which order, when each is ready, and what happens when one dies."""
+"""The local stack: its processes, their order, readiness and supervision."""

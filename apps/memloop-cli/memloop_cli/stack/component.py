@@ -1,4 +1,4 @@
-"""One process of the local stack, and how it is known to be ready."""
+"""One process of the local stack and its readiness check."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,7 +10,7 @@ import aiohttp
 _PROBE_TIMEOUT_S = 5.0
 
 Probe: TypeAlias = Callable[[], Awaitable[str | None]]
-"""None when ready, else why not."""
+"""Returns None when ready, else the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Component:
 
 
 def http_probe(port: int) -> Probe:
-    """Ready when ``/readyz`` on this port says so."""
+    """Check ``/readyz`` on this port."""
 
     async def probe() -> str | None:
         timeout = aiohttp.ClientTimeout(total=_PROBE_TIMEOUT_S)
@@ -47,7 +47,7 @@ def http_probe(port: int) -> Probe:
 
 
 def redis_probe(port: int) -> Probe:
-    """Ready when Redis on this port answers PING with PONG (it says LOADING while it reads its file)."""
+    """Check that Redis on this port answers PING with PONG (LOADING while it reads its file)."""
 
     async def probe() -> str | None:
         try:

@@ -1,4 +1,4 @@
-"""The local stack's components in the order of their start: what needs nothing first, what needs all last."""
+"""The local stack's components, in the order of their start."""
 
 import socket
 import sys
@@ -17,7 +17,7 @@ Stages = tuple[tuple[Component, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Six neighbours, from the gateway's on."""
+    """Six consecutive ports, the gateway's first."""
 
     gateway: int
 
@@ -28,12 +28,12 @@ class Ports:
         return {name: self.gateway + number for number, name in enumerate(names)}
 
     def taken(self) -> list[str]:
-        """Those on which somebody listens, as ``name port``."""
+        """Return the ports in use, as ``name port``."""
         return [f"{name} {port}" for name, port in self.by_name.items() if _listens(port)]
 
 
 def local_stages(home: Path, ports: Ports, environment: Mapping[str, str]) -> Stages:
-    """The stack for this machine. With ``MEMLOOP_ENGINE_URL`` in the environment no engine is started.
+    """Build the stack for this machine. With ``MEMLOOP_ENGINE_URL`` set, it starts no engine.
 
     Raises CliError when there is no Redis to start.
     """
@@ -101,7 +101,7 @@ class _LocalStack:
         return Component(name, what, command, environment, port, http_probe(port), timeout_s, grace_s)
 
     def _for(self, name: str) -> dict[str, str]:
-        """Our environment, without what means another thing to this component, or nothing at all."""
+        """Return our environment without the variables that mean something else to this component."""
         engine_is_ours = not self.environment.get("MEMLOOP_ENGINE_URL")
         dropped = {"MEMLOOP_HOME", "MEMLOOP_URL", "MEMLOOP_API_KEY"}
         if name in {"gateway", "worker"} and engine_is_ours:
@@ -110,16 +110,16 @@ class _LocalStack:
 
 
 def check_ports(ports: Ports) -> None:
-    """Raise CliError when one is taken."""
+    """Raise CliError when a port is in use."""
     taken = ports.taken()
     if taken:
         raise CliError(
-            f"these ports are taken: {', '.join(taken)}. Is another stack running? Else choose others with --port",
+            f"these ports are in use: {', '.join(taken)}. Is another stack running? Choose other ports with --port",
         )
 
 
 def free_ports(first: int, *, step: int = 10, tries: int = 50) -> Ports:
-    """The first six neighbours that are all free. Raises CliError when there are none."""
+    """Return the first six consecutive free ports. Raises CliError when there are none."""
     for number in range(tries):
         ports = Ports(first + number * step)
         if not ports.taken():

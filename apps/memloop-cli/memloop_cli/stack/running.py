@@ -1,4 +1,4 @@
-"""Runs components: stage by stage, each until it is ready; when one dies, all are stopped and it is told why."""
+"""Starts components stage by stage; when one dies, stops all and reports its last log lines."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ class _Started:
 
 
 class RunningStack:
-    """The processes that were started."""
+    """The started processes."""
 
     def __init__(self, logs: Path, say: Callable[[Ready], None]) -> None:
         self._logs = logs
@@ -42,7 +42,7 @@ class RunningStack:
         self._files = ExitStack()
 
     async def start(self, stages: Stages) -> None:
-        """Start stage after stage. Raises CliError when a component dies or does not get ready in time."""
+        """Start the stages in turn. Raises CliError when a component dies or does not get ready in time."""
         self._logs.mkdir(parents=True, exist_ok=True)
         for stage in stages:
             started: list[_Started] = []
@@ -52,7 +52,7 @@ class RunningStack:
             await self.unless_one_dies(self._all_ready(started))
 
     async def unless_one_dies(self, work: Awaitable[_Result]) -> _Result:
-        """The work's result; raises CliError, and cancels the work, when a component dies first."""
+        """Return the work's result. Cancels the work and raises CliError when a component dies first."""
         task = asyncio.ensure_future(work)
         deaths = {asyncio.create_task(part.child.wait()): part for stage in self._stages for part in stage}
         try:
@@ -66,7 +66,7 @@ class RunningStack:
             await asyncio.gather(task, *deaths, return_exceptions=True)
 
     async def stop(self) -> None:
-        """Stop all, what started last first."""
+        """Stop all in reverse order of their start."""
         for stage in reversed(self._stages):
             await asyncio.gather(*(part.child.stop() for part in stage))
         self._files.close()
@@ -96,7 +96,7 @@ class RunningStack:
 
     async def _until_ready(self, part: _Started) -> None:
         began = time.monotonic()
-        why: str | None = "it was not asked yet"
+        why: str | None = "not checked yet"
         while why is not None:
             if time.monotonic() - began > part.component.timeout_s:
                 raise CliError(
@@ -110,7 +110,7 @@ class RunningStack:
 
 @asynccontextmanager
 async def running_stack(stages: Stages, *, logs: Path, say: Callable[[Ready], None]) -> AsyncGenerator[RunningStack]:
-    """The stack, ready on entering and gone on leaving, whatever happens in between. Raises as ``start`` does."""
+    """Run the stack inside the context: ready on entering, stopped on leaving. Raises as ``start`` does."""
     stack = RunningStack(logs, say)
     try:
         await stack.start(stages)
@@ -121,6 +121,6 @@ async def running_stack(stages: Stages, *, logs: Path, say: Callable[[Ready], No
 
 def _death(part: _Started) -> CliError:
     return CliError(
-        f"{part.component.name} died with status {part.child.exit_code}; the stack is stopped. Its last words:",
+        f"{part.component.name} died with status {part.child.exit_code}; the stack is stopped. Its last log lines:",
         detail=part.child.last_words(_LAST_LINES),
     )

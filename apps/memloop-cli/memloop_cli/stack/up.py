@@ -45,7 +45,7 @@ async def _run_stack(home: Home, ports: Ports, environment: Mapping[str, str], c
 
 
 def teller(console: Console) -> Callable[[Ready], None]:
-    """Prints one line for each component that is ready."""
+    """Prints one line per component that becomes ready."""
 
     def tell(ready: Ready) -> None:
         part = ready.component
@@ -55,14 +55,14 @@ def teller(console: Console) -> Callable[[Ready], None]:
 
 
 def stop_on_sigterm() -> None:
-    """SIGTERM cancels the current task, as asyncio does on Ctrl-C, so that all that it opened is closed."""
+    """Make SIGTERM cancel the current task, as asyncio does on Ctrl-C, so that everything it opened is closed."""
     task = asyncio.current_task()
     if task is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 def up_detached(home: Home, ports: Ports, console: Console) -> None:
-    """Start ``memloop up`` as a process of its own and wait until its stack is ready. Raises CliError."""
+    """Start ``memloop up`` as a separate process and wait until its stack is ready. Raises CliError."""
     if home.running():
         raise CliError("a stack runs here already: `memloop down` stops it")
     check_ports(ports)
@@ -82,7 +82,7 @@ def up_detached(home: Home, ports: Ports, console: Console) -> None:
 
 
 def _follow(log: Path, process: "subprocess.Popen[bytes]", home: Home, console: Console) -> None:
-    """Copy the log to the console until the stack is ready. Raises CliError when its process ends instead."""
+    """Copy the log to the console until the stack is ready. Raises CliError when its process ends first."""
     with log.open(encoding="utf-8") as lines:
         while True:
             ended = process.poll() is not None
@@ -97,7 +97,7 @@ def _follow(log: Path, process: "subprocess.Popen[bytes]", home: Home, console: 
 
 
 def down(home: Home, console: Console) -> None:
-    """Stop the stack that runs here, and wait until it is gone. Raises CliError when none does."""
+    """Stop the running stack and wait until it has ended. Raises CliError when none runs."""
     note = home.running()
     if note is None or not note.pid:
         raise CliError(f"no stack runs in {home.folder}")
