@@ -69,10 +69,10 @@ async def test_segments_are_told_and_a_budget_spent_among_them_answers_from_all_
     assert record.output_text == "x"
 
 
-async def test_slips_are_in_the_record(redis_url: str) -> None:
+async def test_degradations_are_in_the_record(redis_url: str) -> None:
     script = ["", says("One. Tw", finish_reason="length"), "done"]
     record, _ = await read(redis_url, job(), script)
-    assert (record.slips.kept, record.slips.truncated, record.slips.unusable) == (1, 1, 0)
+    assert (record.degradations.kept, record.degradations.truncated, record.degradations.unusable) == (1, 1, 0)
     assert record.memory == "One."
 
 

@@ -47,7 +47,7 @@ async def test_skip_keeps_the_memory_and_says_so() -> None:
         ("fact", True, False),
         ("more", False, True),
     ]
-    assert (result.memory, result.slips.kept) == ("more", 0)
+    assert (result.memory, result.degradations.kept) == ("more", 0)
 
 
 async def test_enough_is_not_believed_of_an_empty_memory_nor_where_only_skip_is_asked_for() -> None:

@@ -27,7 +27,7 @@ BOARD = Board(
                 Chart(
                     "Replies that fell short",
                     "short",
-                    (Query(rate("longread_slips_total", "kind"), "{{kind}}"),),
+                    (Query(rate("longread_degradations_total", "kind"), "{{kind}}"),),
                     "Per second. kept: empty; truncated: at the token limit; unusable: no verdict.",
                 ),
                 Chart(

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from gateway.http.capacity import Lanes
 from gateway.queue.lanes import Depth
 from gateway.redis.memory import RedisState
-from memloop.loops.results import NO_SLIPS
+from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy
 from memloop.wire.memory import Action
@@ -93,8 +93,8 @@ class Metrics:
             "memory_dead_letters", "Jobs given up after their last attempt.", registry=registry
         )
         self.longread_chunks = Counter("longread_chunks", "Chunks read.", ("strategy",), registry=registry)
-        self.longread_slips = Counter(
-            "longread_slips", "Replies that fell short: empty, cut, or no verdict.", ("kind",), registry=registry
+        self.longread_degradations = Counter(
+            "longread_degradations", "Replies that fell short: empty, cut, or no verdict.", ("kind",), registry=registry
         )
         self.longread_ended = Counter(
             "longread_ended",
@@ -193,7 +193,7 @@ class Metrics:
             (self.memory_action, get_args(Action)),
             (self.memory_tool_parse, ("native", "fallback", "failed")),
             (self.longread_chunks, get_args(Strategy)),
-            (self.longread_slips, NO_SLIPS.counts),
+            (self.longread_degradations, NO_DEGRADATIONS.counts),
             (self.longread_ended, ("completed", "incomplete", "cancelled", "failed", "refused")),
             (self.traces, ("kept", "too_long", "off", "lost")),
             (self.longread_webhooks, ("delivered", "gone", "failed", "refused", "dead")),

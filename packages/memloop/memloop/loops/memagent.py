@@ -68,7 +68,7 @@ async def _conclude(question: str, read: PassResult, reader: Reader) -> ReadResu
         raw_answer=reply.raw,
         memory=read.memory,
         usage=read.usage + reply.usage,
-        slips=read.slips + reply.slips,
+        degradations=read.degradations + reply.degradations,
     )
 
 

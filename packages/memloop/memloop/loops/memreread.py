@@ -12,7 +12,7 @@ from functools import partial
 
 from memloop.loops.memagent import read_pass
 from memloop.loops.reader import PLAIN, Reader, answer, judge, revise
-from memloop.loops.results import PassResult, ReadResult, Slips
+from memloop.loops.results import Degradations, PassResult, ReadResult
 from memloop.loops.retrieval import best_positions
 from memloop.loops.selection import Selection
 from memloop.loops.side_by_side import branches
@@ -64,7 +64,7 @@ class _Rereading:
         self._memory = root.memory
         self._history: tuple[SubQuestion, ...] = ()
         self._usage = root.usage
-        self._slips = root.slips
+        self._degradations = root.degradations
 
     async def run(self, max_rereads: int) -> ReadResult:
         for _ in range(max_rereads):
@@ -79,7 +79,7 @@ class _Rereading:
         verdict, query, usage = await judge(self._question, self._memory, self._history, reader=self._reader)
         if query is not None and not self._reader.options.parity and self._was_asked(query):
             verdict, query = "repeated", None
-        self._spend(usage, Slips(unusable=int(verdict == "unusable")))
+        self._spend(usage, Degradations(unusable=int(verdict == "unusable")))
         await self._reader.report(Judged(verdict, query, usage))
         return query
 
@@ -89,9 +89,9 @@ class _Rereading:
         chunks = await self._chosen(query)
         await self._reader.report(RereadStarted(pass_number, query, len(chunks)))
         (read,) = await read_pass([query], chunks, reader=self._reader, pass_number=pass_number)
-        self._spend(read.usage, read.slips)
+        self._spend(read.usage, read.degradations)
         reply = await answer(query, read.memory, model=self._reader.model, profile=self._reader.profile)
-        self._spend(reply.usage, reply.slips)
+        self._spend(reply.usage, reply.degradations)
         self._history += (SubQuestion(question=query, answer=reply.answer),)
         await self._reader.report(SubAnswered(query, reply.answer, reply.usage, truncated=reply.truncated))
         if reply.answer or self._reader.options.parity:
@@ -109,14 +109,14 @@ class _Rereading:
         )
         revision = await revise(self._memory, prompt, reader=self._reader)
         self._memory = revision.memory
-        self._spend(revision.usage, revision.slips)
+        self._spend(revision.usage, revision.degradations)
         step = Integrated(revision.memory, revision.kept, revision.truncated, revision.usage)
         await self._reader.report(step)
 
     async def _conclude(self) -> ReadResult:
         """The final answer, from the root memory."""
         reply = await answer(self._question, self._memory, model=self._reader.model, profile=self._reader.profile)
-        self._spend(reply.usage, reply.slips)
+        self._spend(reply.usage, reply.degradations)
         await self._reader.report(Answered(reply.answer, reply.boxed, reply.usage, truncated=reply.truncated))
         return ReadResult(
             answer=reply.answer,
@@ -125,16 +125,16 @@ class _Rereading:
             memory=self._memory,
             usage=self._usage,
             subquestions=self._history,
-            slips=self._slips,
+            degradations=self._degradations,
         )
 
     def _was_asked(self, query: str) -> bool:
         earlier = (self._question, *(past.question for past in self._history))
         return _normal(query) in {_normal(past) for past in earlier}
 
-    def _spend(self, usage: Usage, slips: Slips) -> None:
+    def _spend(self, usage: Usage, degradations: Degradations) -> None:
         self._usage += usage
-        self._slips += slips
+        self._degradations += degradations
 
 
 def _normal(query: str) -> str:

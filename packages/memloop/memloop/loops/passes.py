@@ -11,7 +11,7 @@ from memloop.loops.budget import BudgetSpent
 from memloop.loops.notes import Notes
 from memloop.loops.parsing import parse_gate
 from memloop.loops.reader import Reader, Revision, judge, revise
-from memloop.loops.results import NO_SLIPS, PassResult, Slips
+from memloop.loops.results import NO_DEGRADATIONS, Degradations, PassResult
 from memloop.loops.side_by_side import together
 from memloop.loops.steps import ChunkRead
 from memloop.ports import Chunk, Chunks, Prompt
@@ -36,7 +36,7 @@ class _Line:
     reader: Reader
     notes: Notes
     usage: Usage = Usage()
-    slips: Slips = NO_SLIPS
+    degradations: Degradations = NO_DEGRADATIONS
     over: bool = False
 
     def after(self, turn: _Turn) -> "_Line":
@@ -44,12 +44,12 @@ class _Line:
             self,
             notes=turn.notes,
             usage=self.usage + turn.revision.usage,
-            slips=self.slips + turn.revision.slips,
+            degradations=self.degradations + turn.revision.degradations,
             over=turn.enough,
         )
 
     def result(self) -> PassResult:
-        return PassResult(self.notes.text(self.reader.profile.empty_memory), self.usage, self.slips)
+        return PassResult(self.notes.text(self.reader.profile.empty_memory), self.usage, self.degradations)
 
 
 async def read_in_order(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memloop.loops.parsing import listen, parse_answer, parse_memory, parse_query
-from memloop.loops.results import Reply, Slips
+from memloop.loops.results import Degradations, Reply
 from memloop.loops.side_by_side import Branch
 from memloop.loops.steps import ReadStep, Verdict
 from memloop.ports import ChatModel, Prompt, Report, discard
@@ -50,9 +50,9 @@ class Revision:
     usage: Usage
 
     @property
-    def slips(self) -> Slips:
+    def degradations(self) -> Degradations:
         """The same, as counts."""
-        return Slips(kept=int(self.kept), truncated=int(self.truncated))
+        return Degradations(kept=int(self.kept), truncated=int(self.truncated))
 
 
 async def revise(memory: str, prompt: Prompt, *, reader: Reader) -> Revision:
@@ -71,8 +71,8 @@ async def answer(question: str, memory: str, *, model: ChatModel, profile: Profi
     """The answer to the question from the memory alone."""
     completion = await model.complete(profile.prompt("answer", problem=question, memory=memory))
     found = parse_answer(completion)
-    slips = Slips(truncated=int(completion.finish_reason == "length"))
-    return Reply(found.text, found.boxed, listen(completion).text, completion.usage, slips)
+    degradations = Degradations(truncated=int(completion.finish_reason == "length"))
+    return Reply(found.text, found.boxed, listen(completion).text, completion.usage, degradations)
 
 
 async def judge(

@@ -7,7 +7,7 @@ from memloop.wire.memory import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Slips:
+class Degradations:
     """How often the model fell short without failing: for metrics, and for a reader who wants to know how it went.
 
     ``kept`` empty replies left the old memory standing, ``truncated`` replies hit their token limit, and
@@ -23,11 +23,11 @@ class Slips:
         """Each kind with how often it happened."""
         return {"kept": self.kept, "truncated": self.truncated, "unusable": self.unusable}
 
-    def __add__(self, other: "Slips") -> "Slips":
-        return Slips(self.kept + other.kept, self.truncated + other.truncated, self.unusable + other.unusable)
+    def __add__(self, other: "Degradations") -> "Degradations":
+        return Degradations(self.kept + other.kept, self.truncated + other.truncated, self.unusable + other.unusable)
 
 
-NO_SLIPS = Slips()
+NO_DEGRADATIONS = Degradations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class PassResult:
 
     memory: str
     usage: Usage
-    slips: Slips = NO_SLIPS
+    degradations: Degradations = NO_DEGRADATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class Reply:
     boxed: bool
     raw: str
     usage: Usage
-    slips: Slips = NO_SLIPS
+    degradations: Degradations = NO_DEGRADATIONS
 
     @property
     def truncated(self) -> bool:
         """Whether it hit its token limit."""
-        return self.slips.truncated > 0
+        return self.degradations.truncated > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class ReadResult:
     memory: str
     usage: Usage
     subquestions: tuple[SubQuestion, ...] = ()
-    slips: Slips = NO_SLIPS
+    degradations: Degradations = NO_DEGRADATIONS
 
     @property
     def rereads(self) -> int:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from memloop.loops.notes import told
 from memloop.loops.passes import read_in_order
 from memloop.loops.reader import Reader, revise
-from memloop.loops.results import PassResult, Slips
+from memloop.loops.results import Degradations, PassResult
 from memloop.loops.selection import Selection
 from memloop.loops.side_by_side import branches
 from memloop.loops.steps import ChunkRead, Merged, ReadStep
@@ -70,7 +70,10 @@ def _counted(report: Report[ReadStep], chunks: int, questions: int) -> Report[Re
 
 async def _merge(question: str, parts: Sequence[PassResult], reader: Reader, pass_number: int) -> PassResult:
     """One memory: the first segment's, into which the others are read as sections, as many at once as fit."""
-    usage, slips = sum((part.usage for part in parts), Usage()), sum((part.slips for part in parts), Slips())
+    usage, degradations = (
+        sum((part.usage for part in parts), Usage()),
+        sum((part.degradations for part in parts), Degradations()),
+    )
     empty = reader.profile.empty_memory
     memory, *others = told((part.memory for part in parts), empty) or [empty]
     size = reader.profile.budget.memories_in_a_chunk
@@ -78,7 +81,7 @@ async def _merge(question: str, parts: Sequence[PassResult], reader: Reader, pas
         section = "\n\n".join(others[start : start + size])
         prompt = reader.profile.prompt("read", problem=question, memory=memory, section=section)
         revision = await revise(memory, prompt, reader=reader)
-        memory, usage, slips = revision.memory, usage + revision.usage, slips + revision.slips
+        memory, usage, degradations = revision.memory, usage + revision.usage, degradations + revision.degradations
         left = max(0, len(others) - start - size)
         await reader.report(Merged(pass_number, memory, left, revision.kept, revision.truncated, revision.usage))
-    return PassResult(memory, usage, slips)
+    return PassResult(memory, usage, degradations)

@@ -1,22 +1,22 @@
 """What a read remembers while it is still at work: for its record, and for the answer when its budget is spent."""
 
 from memloop.loops.notes import told
-from memloop.loops.results import NO_SLIPS, Slips
+from memloop.loops.results import NO_DEGRADATIONS, Degradations
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Judged, Merged, ReadStep, SubAnswered
 from memloop.profiles import Profile
 
 
-def slips_of(step: ReadStep) -> Slips:
-    """What went wrong in the step's call. All steps' together are the slips of the result."""
+def degradations_of(step: ReadStep) -> Degradations:
+    """What went wrong in the step's call. All steps' together are the degradations of the result."""
     match step:
         case ChunkRead() | Merged() | Integrated():
-            return Slips(kept=int(step.kept), truncated=int(step.truncated))
+            return Degradations(kept=int(step.kept), truncated=int(step.truncated))
         case SubAnswered() | Answered():
-            return Slips(truncated=int(step.truncated))
+            return Degradations(truncated=int(step.truncated))
         case Judged():
-            return Slips(unusable=int(step.verdict == "unusable"))
+            return Degradations(unusable=int(step.verdict == "unusable"))
         case _:
-            return NO_SLIPS
+            return NO_DEGRADATIONS
 
 
 class MemorySoFar:

@@ -173,7 +173,7 @@ class ReadOutput(Wire):
     evidence: tuple[Evidence, ...] = ()
 
 
-class ReadSlips(Wire):
+class ReadDegradations(Wire):
     """How often the model fell short: empty replies (the memory was kept), cut replies, unusable verdicts."""
 
     kept: int = 0
@@ -224,7 +224,7 @@ class LongRead(Wire):
     evidence: tuple[Evidence, ...] = ()
     outputs: tuple[ReadOutput, ...] = ()
     usage: ReadUsage = ReadUsage()
-    slips: ReadSlips = ReadSlips()
+    degradations: ReadDegradations = ReadDegradations()
     error: ErrorBody | None = None
     incomplete_details: IncompleteDetails | None = None
     metadata: dict[str, str] = Field(default_factory=dict[str, str])

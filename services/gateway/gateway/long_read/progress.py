@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from gateway.long_read.records import terminal_event
 from gateway.metrics import Metrics
 from memloop.loops.budget import BudgetSpent
-from memloop.loops.results import ReadResult, Slips
-from memloop.loops.so_far import MemorySoFar, slips_of
+from memloop.loops.results import Degradations, ReadResult
+from memloop.loops.so_far import MemorySoFar, degradations_of
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadStep, RereadStarted, SubAnswered
 from memloop.profiles import Profile
 from memloop.wire.long_read import (
@@ -16,9 +16,9 @@ from memloop.wire.long_read import (
     IncompleteDetails,
     LongRead,
     LongReadRequest,
+    ReadDegradations,
     ReadEvent,
     ReadOutput,
-    ReadSlips,
     ReadUsage,
     SubQuestion,
 )
@@ -50,7 +50,7 @@ class ReadAccount:
         self._publish = publish
         self._next = first_sequence
         self._usage = Usage()
-        self._slips = Slips()
+        self._degradations = Degradations()
         self._last_step = time.monotonic()
 
     @property
@@ -157,11 +157,11 @@ class ReadAccount:
     def _count(self, step: ReadStep) -> None:
         if isinstance(step, RereadStarted):
             return
-        slips = slips_of(step)
-        for kind, times in slips.counts.items():
-            self._metrics.longread_slips.labels(kind).inc(times)
-        self._usage, self._slips = self._usage + step.usage, self._slips + slips
-        self._keep(usage=ReadUsage.of(self._usage), slips=ReadSlips(**self._slips.counts))
+        degradations = degradations_of(step)
+        for kind, times in degradations.counts.items():
+            self._metrics.longread_degradations.labels(kind).inc(times)
+        self._usage, self._degradations = self._usage + step.usage, self._degradations + degradations
+        self._keep(usage=ReadUsage.of(self._usage), degradations=ReadDegradations(**self._degradations.counts))
 
     def _tell(self, number: int, **values: object) -> None:
         """Keep what is known of a question: in ``outputs``, or in the record itself when it is the only one."""
