@@ -21,7 +21,7 @@ from tests.gateway.whole import whole
 from trainer.data.dialogues.dialogue import Conversation
 from trainer.data.dialogues.formats import Format, conversations
 from trainer.data.json_rows import DataError
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 
 SESSIONS = 4
 MODEL_ONLY = "full,off"
@@ -82,7 +82,7 @@ async def test_a_session_that_is_sent_again_is_written_once(redis_url: str, tmp_
     async with whole(redis_url, tmp_path, examined(talk), hang_at=1) as it:
         search = Search(top_k=50)
         memory = GatewayMemory(
-            it.gateway.url, api_key=ALICE_KEY, run="r", search=search, patience=Patience(pause_s=0.1)
+            it.gateway.url, api_key=ALICE_KEY, run="r", search=search, retries=RetryPolicy(pause_s=0.1)
         )
         cut_off = asyncio.create_task(memory.ingest("ours", talk, talk.sessions[0]))
         await it.engine.hanging.wait()

@@ -14,7 +14,7 @@ from tests.gateway.whole import whole
 from tests.trainer.gate_rig import PROFILE, write_rows
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 from trainer.data.rows import writing_row
 from trainer.gate.asking import Answers, ask_all
 from trainer.gate.gateway import Gateway
@@ -32,7 +32,7 @@ def write_turns(path: Path, stored: tuple[Recalled, ...]) -> Path:
 async def asked(rows: Path, folder: Path, url: str, *, key: str = ALICE_KEY) -> tuple[str, ...]:
     """What was said to the only row."""
     held_out = open_held_out(rows, None)
-    gateway = Gateway(url, api_key=key, patience=Patience(2, 0.01), wait_s=30)
+    gateway = Gateway(url, api_key=key, retries=RetryPolicy(2, 0.01), wait_s=30)
     with Answers(folder / "answers.jsonl", held_out, model="m") as answers:
         async with gateway:
             await ask_all(held_out, answers, gateway, model="m", places=2, done=lambda: None)
@@ -68,8 +68,8 @@ async def test_a_document_is_read_by_a_worker_and_forgotten(redis_url: str, tmp_
 
 async def test_a_gateway_tells_which_prompts_it_reads_with_and_whom_it_refuses(redis_url: str, tmp_path: Path) -> None:
     async with whole(redis_url, tmp_path / "edge", lambda _: "", profile="tiny") as it:
-        async with Gateway(it.gateway.url, api_key=ALICE_KEY, patience=Patience(1), wait_s=1) as gateway:
+        async with Gateway(it.gateway.url, api_key=ALICE_KEY, retries=RetryPolicy(1), wait_s=1) as gateway:
             assert (await gateway.models(), await gateway.profile_ref("m")) == (("m",), PROFILE.ref)
-        async with Gateway(it.gateway.url, api_key="wrong", patience=Patience(1), wait_s=1) as gateway:
+        async with Gateway(it.gateway.url, api_key="wrong", retries=RetryPolicy(1), wait_s=1) as gateway:
             with pytest.raises(EngineError, match="answered 401: "):
                 await gateway.models()

@@ -20,9 +20,9 @@ from trainer.data.encyclopedia import write_encyclopedia
 from trainer.data.hotpot import HotpotQuestion, questions
 from trainer.data.json_rows import DataError
 from trainer.data.no_context import NoContextFilter, write_kept
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 
-NOW = Patience(attempts=3, pause_s=0.0)
+NOW = RetryPolicy(attempts=3, pause_s=0.0)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ async def test_an_endpoint_that_fails_again_and_again_ends_the_run_and_keeps_wha
             return await super().complete(prompt)
 
     with pytest.raises(Unavailable, match="gone"):
-        await judged(NoContextFilter([("a", Failing({}))], samples=1, places=2, patience=NOW), source)
+        await judged(NoContextFilter([("a", Failing({}))], samples=1, places=2, retries=NOW), source)
     model = Knowing({})
     assert len(await judged(NoContextFilter([("a", model)], samples=1), source)) == 40
     assert len(model.asked) == 30

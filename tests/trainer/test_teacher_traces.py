@@ -21,7 +21,7 @@ from tests.fakes.web_server import serving
 from trainer.data.dialogues.dialogue import Conversation
 from trainer.data.journal import Journal
 from trainer.data.parquet import read_parquet
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 from trainer.data.teacher import PaidReply, Teacher, TeacherTrace
 
 PROFILE = load_profile("default")
@@ -57,7 +57,7 @@ def journal(path: Path) -> Journal[PaidReply]:
 
 
 async def taught(model: Scripted, talk: Conversation, path: Path, *, window: int = 4) -> list[TeacherTrace]:
-    teacher = Teacher(model, PROFILE, window=window, patience=Patience(attempts=2, pause_s=0.0))
+    teacher = Teacher(model, PROFILE, window=window, retries=RetryPolicy(attempts=2, pause_s=0.0))
     with journal(path) as kept:
         return [trace async for trace in teacher.traces(talk, kept)]
 

@@ -32,7 +32,7 @@ from trainer.data.dialogues.dialogue import Conversation
 from trainer.data.dialogues.formats import Format, conversations
 from trainer.data.journal import Journal
 from trainer.data.json_rows import DataError
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 
 _ROWS: tuple[Row, ...] = get_args(Row)
 
@@ -123,7 +123,7 @@ def _judged(options: argparse.Namespace) -> Judged | None:
         ),
         seeds=tuple(dict.fromkeys(options.seed or [0])),
         at_once=options.at_once,
-        patience=_patience(options),
+        retries=_retries(options),
     )
 
 
@@ -131,8 +131,8 @@ def _address(options: argparse.Namespace, url: str, model: str, variable: str | 
     return Address(url, model, os.environ.get(variable) if variable else None, options.timeout_s, options.plain)
 
 
-def _patience(options: argparse.Namespace) -> Patience:
-    return Patience(options.attempts, options.pause_s)
+def _retries(options: argparse.Namespace) -> RetryPolicy:
+    return RetryPolicy(options.attempts, options.pause_s)
 
 
 def _judge(
@@ -168,7 +168,7 @@ async def _judge_with(
         return
     url, key = gateway
     search = Search(options.top_k, options.with_raw)
-    memory = GatewayMemory(url, api_key=key, run=run, search=search, patience=judged.patience)
+    memory = GatewayMemory(url, api_key=key, run=run, search=search, retries=judged.retries)
     try:
         await judge_all(talks, judged, memory, kept)
     finally:

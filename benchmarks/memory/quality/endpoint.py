@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint that is asked with patience: again when a call fails."""
+"""An OpenAI-compatible endpoint whose failed calls are retried."""
 
 import time
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from memloop.clients.engine import Dialect, EngineClient, read_completion, reque
 from memloop.clients.http import Timeouts
 from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Reply:
 class Endpoint:
     """One model."""
 
-    def __init__(self, address: Address, *, patience: Patience) -> None:
+    def __init__(self, address: Address, *, retries: RetryPolicy) -> None:
         self._address = address
         self._dialect = Dialect(template_kwargs=not address.plain)
-        self._patience = patience
+        self._retries = retries
         self._client = EngineClient(
             address.url,
             model=address.model,
@@ -58,7 +58,7 @@ class Endpoint:
             text = completion.content.rpartition("</think>")[2].strip()
             return Reply(text, usage, time.perf_counter() - began)
 
-        return await self._patience.get(once)
+        return await self._retries.get(once)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -16,7 +16,7 @@ from memloop.wire.base import OpenWire
 from memloop.wire.errors import Timeout
 from memloop.wire.memory import MemoryEvent, SearchResult
 from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Session, Turn
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 
 _TURNS_PER_WRITE = 100
 _TURN_CHARS = 30_000
@@ -36,12 +36,12 @@ class Search:
 class GatewayMemory:
     """Conversations in namespaces of their own: ``run`` is in each user's name, so that runs never meet."""
 
-    def __init__(self, url: str, *, api_key: str | None, run: str, search: Search, patience: Patience) -> None:
+    def __init__(self, url: str, *, api_key: str | None, run: str, search: Search, retries: RetryPolicy) -> None:
         headers = auth_headers(url, api_key)
         self._http = Http(url, peer="gateway", error_of=engine_error, headers=headers, timeouts=Timeouts())
         self._run = run
         self._search = search
-        self._patience = patience
+        self._retries = retries
 
     async def ingest(self, row: Row, talk: Conversation, session: Session) -> Ingested:
         """Write a session and wait until all of it is settled. Repeating it after a kill writes nothing twice.
@@ -106,7 +106,7 @@ class GatewayMemory:
 
     async def _call(self, method: str, path: str, body: JsonValue = None, *, name: str | None = None) -> bytes:
         key = {"Idempotency-Key": hashlib.sha256(name.encode()).hexdigest()} if name else None
-        return await self._patience.get(lambda: self._http.json(method, path, body=body, headers=key))
+        return await self._retries.get(lambda: self._http.json(method, path, body=body, headers=key))
 
 
 class _Accepted(OpenWire):

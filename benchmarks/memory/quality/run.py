@@ -18,7 +18,7 @@ from memloop.wire.errors import MemloopError
 from memory_store.embedder import Embedder
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
 from trainer.data.journal import Journal
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 
 Kept: TypeAlias = Journal[AnyEntry]
 IN_MEMORY: tuple[Row, ...] = ("ours", "raw")
@@ -33,7 +33,7 @@ class Judged:
     judge: Address
     seeds: tuple[int, ...] = (0,)
     at_once: int = 8
-    patience: Patience = field(default_factory=Patience)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
 
 
 async def recall_all(talks: Iterator[Conversation], embedder: Embedder, *, dimension: int, kept: Kept) -> None:
@@ -67,8 +67,8 @@ async def judge_all(
 
 @asynccontextmanager
 async def _examiner(judged: Judged) -> AsyncGenerator[Examiner]:
-    model = Endpoint(judged.model, patience=judged.patience)
-    judge = Endpoint(judged.judge, patience=judged.patience)
+    model = Endpoint(judged.model, retries=judged.retries)
+    judge = Endpoint(judged.judge, retries=judged.retries)
     try:
         yield Examiner(model, judge)
     finally:

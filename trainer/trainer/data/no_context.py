@@ -23,7 +23,7 @@ from trainer.data.at_once import at_once
 from trainer.data.hotpot import HotpotQuestion, questions
 from trainer.data.journal import Journal
 from trainer.data.json_rows import rows
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 from trainer.objectives.answer_reward import AnswerScore, answer_reward
 
 SAMPLING = Sampling(max_tokens=512, temperature=1.0, top_p=0.7)
@@ -53,7 +53,7 @@ class NoContextFilter:
     samples: int = 2
     score: AnswerScore = "sub_em"
     places: int = 16
-    patience: Patience = Patience()  # noqa: RUF009 - frozen
+    retries: RetryPolicy = RetryPolicy()  # noqa: RUF009 - frozen
 
     def open_journal(self, path: Path) -> Journal[Verdict]:
         """The verdicts so far. Raises DataError when they are of other models or other options."""
@@ -79,7 +79,7 @@ class NoContextFilter:
             for _ in range(self.samples):
                 asked += 1
                 try:
-                    reply = await self.patience.get(partial(model.complete, prompt))
+                    reply = await self.retries.get(partial(model.complete, prompt))
                 except EngineError as error:
                     if error.engine_status not in _QUESTIONS_OWN_FAULT:
                         raise

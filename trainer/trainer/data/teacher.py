@@ -21,9 +21,9 @@ from memloop.wire.chat import Json
 from memloop.wire.memory import Source
 from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Turn
 from trainer.data.journal import Journal
-from trainer.data.patience import Patience
 from trainer.data.production import was_rejected
 from trainer.data.replies import reply_message
+from trainer.data.retry_policy import RetryPolicy
 from trainer.data.rows import conversation_row, writing_row
 from trainer.decisions import told_by
 from trainer.memories import HeldMemories
@@ -107,11 +107,11 @@ class Teacher:
     model: ChatModel
     profile: Profile
     window: int = 4
-    patience: Patience = field(default_factory=Patience)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
 
     async def traces(self, talk: Conversation, journal: Journal[PaidReply]) -> AsyncGenerator[TeacherTrace]:
         """The runs over a conversation, in order; what one stores the next ones find. Raises MemloopError."""
-        paid = Journaled(_Patient(self.model, self.patience), PaidReplies(journal, talk.id))
+        paid = Journaled(_Retrying(self.model, self.retries), PaidReplies(journal, talk.id))
         stored: tuple[Recalled, ...] = ()
         waiting: tuple[Source, ...] = ()
         for number, (turns, last) in enumerate(_windows(talk, self.window)):
@@ -126,15 +126,15 @@ class Teacher:
             stored += _new(result, f"{talk.id}/{number}", shown[-1].timestamp)
 
 
-class _Patient:
+class _Retrying:
     """A ChatModel that is asked again when a call fails."""
 
-    def __init__(self, model: ChatModel, patience: Patience) -> None:
+    def __init__(self, model: ChatModel, retries: RetryPolicy) -> None:
         self._model = model
-        self._patience = patience
+        self._retries = retries
 
     async def complete(self, prompt: Prompt) -> Completion:
-        return await self._patience.get(partial(self._model.complete, prompt))
+        return await self._retries.get(partial(self._model.complete, prompt))
 
 
 class _Heard:

@@ -16,8 +16,8 @@ from typing import get_args
 from memloop.profiles import ProfileError
 from memloop.wire.errors import MemloopError
 from trainer.data.json_rows import DataError
-from trainer.data.patience import Patience
 from trainer.data.progress import Progress
+from trainer.data.retry_policy import RetryPolicy
 from trainer.data.rows import AgentName
 from trainer.gate.card import Told, check_may_write, table
 from trainer.gate.comparison import rows_needed
@@ -74,7 +74,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
         source=source,
         told=Told(name, options.license, options.base_model, options.data_card, options.limit),
         places=options.at_once,
-        patience=Patience(options.attempts),
+        retries=RetryPolicy(options.attempts),
         wait_s=options.timeout_s,
     )
 

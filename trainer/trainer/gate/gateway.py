@@ -19,7 +19,7 @@ from memloop.wire.errors import DependencyError, EngineError, ErrorEnvelope, Mem
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, Strategy
 from memloop.wire.memory import BatchedAdd, BatchResult, MemoryAdd, MemoryBatch, MemoryEvent, Source
 from trainer.data.json_rows import DataError
-from trainer.data.patience import Patience
+from trainer.data.retry_policy import RetryPolicy
 from trainer.rollout.tasks import DecideTask, ReadTask
 
 _ENDED: Final = frozenset({"completed", "failed", "cancelled", "incomplete"})
@@ -51,14 +51,14 @@ class Gateway(HttpClient):
     there. A read or a write has ``wait_s`` seconds; a call that was lost is repeated, and does what it does once.
     """
 
-    def __init__(self, url: str, *, api_key: str | None, patience: Patience, wait_s: float) -> None:
+    def __init__(self, url: str, *, api_key: str | None, retries: RetryPolicy, wait_s: float) -> None:
         """Raises DataError when the URL is none."""
         self.url = base_url(url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         peer = f"gateway {self.url}"
         refusal = partial(_refusal, peer)
         super().__init__(Http(self.url, peer=peer, error_of=refusal, headers=headers, timeouts=Timeouts()))
-        self._patience = patience
+        self._retries = retries
         self._wait_s = wait_s
 
     async def models(self) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class Gateway(HttpClient):
         name: str | None = None,
     ) -> bytes:
         key = {"Idempotency-Key": hashlib.sha256(name.encode()).hexdigest()} if name else None
-        return await self._patience.get(
+        return await self._retries.get(
             lambda: self._http.json(method, path, body=body, params=params, headers=key),
         )
 

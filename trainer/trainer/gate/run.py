@@ -16,8 +16,8 @@ from memloop.profiles import ProfileError
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import DependencyError, Unavailable
 from trainer.data.json_rows import DataError
-from trainer.data.patience import Patience
 from trainer.data.progress import Progress
+from trainer.data.retry_policy import RetryPolicy
 from trainer.gate.asking import Answers, ask_all
 from trainer.gate.card import FILE, ModelCard, Told
 from trainer.gate.comparison import Comparison, compare_all
@@ -82,7 +82,7 @@ class Plan:
     source: str
     told: Told
     places: int = 8
-    patience: Patience = Patience()  # noqa: RUF009 - frozen
+    retries: RetryPolicy = RetryPolicy()  # noqa: RUF009 - frozen
     wait_s: float = 3600.0
 
 
@@ -203,4 +203,4 @@ def _failed(answers: Answers) -> int:
 
 
 def _gateway(plan: Plan, place: Place) -> Gateway:
-    return Gateway(place.gateway, api_key=place.api_key, patience=plan.patience, wait_s=plan.wait_s)
+    return Gateway(place.gateway, api_key=place.api_key, retries=plan.retries, wait_s=plan.wait_s)

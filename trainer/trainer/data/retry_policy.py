@@ -1,4 +1,4 @@
-"""Asking an endpoint again when a call fails: the one layer that does so."""
+"""Retries calls to an endpoint. No other layer of the trainer retries."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,14 +13,14 @@ _LONGEST_PAUSE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often something is tried, and the pause after the first failure; each further one is twice as long."""
+class RetryPolicy:
+    """The number of attempts, and the pause after the first failure; each later pause is twice as long."""
 
     attempts: int = 4
     pause_s: float = 1.0
 
     async def get(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What the work gives. Raises the last MemloopError; at once where asking again cannot help."""
+        """The result of ``work``. Raises the last MemloopError, and at once an error that a retry cannot mend."""
         pause_s = self.pause_s
         for _ in range(self.attempts - 1):
             try:
