@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from memloop.ports import ChatModel, Prompt, Sampling
 from memloop.wire.chat import ChatMessage
 from memloop.wire.errors import EngineError
-from trainer.data.at_once import at_once
+from trainer.data.bounded_map import bounded_map
 from trainer.data.hotpot import HotpotQuestion, questions
 from trainer.data.journal import Journal
 from trainer.data.json_rows import rows
@@ -67,7 +67,7 @@ class NoContextFilter:
 
     async def judge(self, asked: Iterator[HotpotQuestion], journal: Journal[Verdict]) -> None:
         """A verdict in the journal for every question. Raises MemloopError when an endpoint fails again and again."""
-        await at_once(self.places, _still_open(asked, journal), partial(self._settle, journal))
+        await bounded_map(self.places, _still_open(asked, journal), partial(self._settle, journal))
 
     async def _settle(self, journal: Journal[Verdict], question: HotpotQuestion) -> None:
         journal.append(await self._verdict(question))

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from memloop.wire.errors import EngineError, MemloopError
 from memloop.wire.long_read import Strategy
-from trainer.data.at_once import at_once
+from trainer.data.bounded_map import bounded_map
 from trainer.data.journal import Journal
 from trainer.gate.gateway import Gateway
 from trainer.gate.held_out import HeldOut, Task
@@ -82,7 +82,7 @@ async def ask_all(
         await asked.forget()
         done()
 
-    await at_once(places, _still_open(held_out, answers), settle)
+    await bounded_map(places, _still_open(held_out, answers), settle)
 
 
 def _still_open(held_out: HeldOut, answers: Answers) -> Iterator[tuple[int, Task]]:

@@ -1,4 +1,4 @@
-"""Work on many things, so many at once and no more; what is to be done is drawn only when there is a place for it."""
+"""Applies an async function to many items, with a bound on the number in work."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def at_once(places: int, things: Iterator[T], work: Callable[[T], Awaitable[None]]) -> None:
-    """Do the work on each thing. The first failure stops all of it, and is raised as it is."""
+async def bounded_map(places: int, things: Iterator[T], work: Callable[[T], Awaitable[None]]) -> None:
+    """Run ``work`` on each item, ``places`` at a time; an item is drawn when a place is free.
+
+    The first failure cancels the rest and is raised as it is.
+    """
 
     async def place() -> None:
         for thing in things:
