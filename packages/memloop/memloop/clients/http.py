@@ -57,13 +57,13 @@ class RawResponse:
         """The next bytes of the body; none at its end. Raises Unavailable when the connection is lost, Timeout."""
         return await self._connection.some(self._answer) if self._connection is not None else b""
 
-    async def pour(self, take: Take) -> bool:
-        """Give the body's bytes to ``take`` the moment that they come, which wakes no task.
+    async def pipe_to(self, take: Take) -> bool:
+        """Pass the body's bytes to ``take`` as they arrive, without waking a task.
 
-        Returns True when ``take`` has said False: it has these bytes, and wants a pause before it is poured the rest.
+        Returns True when ``take`` returns False: it has these bytes and asks for a pause before the rest.
         Returns False at the body's end. Raises as ``some`` does.
         """
-        return await self._connection.pour(self._answer, take) if self._connection is not None else False
+        return await self._connection.pipe_to(self._answer, take) if self._connection is not None else False
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         """The body's bytes as they arrive. Raises as ``some`` does."""

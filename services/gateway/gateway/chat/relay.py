@@ -30,7 +30,7 @@ async def relay(services: Services, upstream: RawResponse, meter: Meter, out: Ou
         return not events or out.offer(events)
 
     try:
-        while await upstream.pour(pass_on):
+        while await upstream.pipe_to(pass_on):
             await out.taken()
     except DependencyError as error:
         await _broken(services, error, meter, out)

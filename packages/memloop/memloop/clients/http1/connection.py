@@ -63,7 +63,7 @@ class Connection(asyncio.Protocol):
             await self._more()
         return self._taken_from(answer)
 
-    async def pour(self, answer: Answer, take: Take) -> bool:
+    async def pipe_to(self, answer: Answer, take: Take) -> bool:
         """Give the answer's body to ``take`` as it comes, out of the transport's callback: no task wakes up for it.
 
         Returns True when ``take`` wants a pause, False at the body's end. A ``take`` that raises loses the connection.

@@ -1,4 +1,4 @@
-"""A body that is poured: given out as it comes, held up when its taker wants a pause. Each test runs on both loops."""
+"""A body that is piped to a taker as it comes, held up when its taker wants a pause. Each test runs on both loops."""
 
 import asyncio
 
@@ -27,35 +27,35 @@ class Taker:
 
 
 @pytest.mark.parametrize("pieces", [PIECES, [b"".join(PIECES)], [OK]], ids=["apart", "together", "with its length"])
-def test_a_body_is_poured_whole_and_its_connection_kept(run: Run, pieces: list[bytes]) -> None:
+def test_a_body_is_piped_whole_and_its_connection_kept(run: Run, pieces: list[bytes]) -> None:
     async def scenario() -> None:
         async with peer_and_client(answering(*pieces, pause_s=0.01)) as (peer, http):
             for _ in range(2):
                 taker = Taker()
                 async with http.open("GET", "x") as response:
-                    assert not await response.pour(taker)
+                    assert not await response.pipe_to(taker)
                 assert b"".join(taker.given) == (b"ok" if pieces == [OK] else b"okokok")
             assert peer.connections == 1
 
     run(scenario)
 
 
-def test_a_body_that_ends_with_its_connection_is_poured_whole(run: Run) -> None:
+def test_a_body_that_ends_with_its_connection_is_piped_whole(run: Run) -> None:
     async def scenario() -> None:
         script = answering(b"HTTP/1.1 200 OK\r\n\r\n", b"ok", then_close=True, pause_s=0.01)
         async with peer_and_client(script) as (_, http), http.open("GET", "x") as response:
             taker = Taker()
-            assert not await response.pour(taker)
+            assert not await response.pipe_to(taker)
             assert taker.given == [b"ok"]
 
     run(scenario)
 
 
-def test_after_a_pause_the_rest_is_poured(run: Run) -> None:
+def test_after_a_pause_the_rest_is_piped(run: Run) -> None:
     async def scenario() -> None:
         async with peer_and_client(answering(*PIECES, pause_s=0.02)) as (_, http), http.open("GET", "x") as response:
             taker = Taker(slow=True)
-            while await response.pour(taker):
+            while await response.pipe_to(taker):
                 given = len(taker.given)
                 await asyncio.sleep(0.03)
                 assert len(taker.given) == given
@@ -70,10 +70,10 @@ def test_a_taker_that_pauses_holds_the_peer_up_and_loses_nothing(run: Run) -> No
         limits = Timeouts(read_s=0.3)
         async with peer_and_client(flooding(sent), timeouts=limits) as (_, http), http.open("GET", "x") as response:
             taker = Taker(slow=True)
-            assert await response.pour(taker)
+            assert await response.pipe_to(taker)
             await asyncio.sleep(0.4)  # longer than a silence may be: waiting for us is no silence of the peer
             assert sent[0] < _FLOOD_BYTES / 2
-            while await response.pour(taker):
+            while await response.pipe_to(taker):
                 pass
             assert sum(map(len, taker.given)) == _FLOOD_BYTES
 
@@ -86,7 +86,7 @@ def test_what_came_before_the_connection_was_lost_is_given(run: Run) -> None:
         async with peer_and_client(script) as (_, http), http.open("GET", "x") as response:
             taker = Taker()
             with pytest.raises(Unavailable):
-                await response.pour(taker)
+                await response.pipe_to(taker)
             assert b"".join(taker.given) == b"okok"
 
     run(scenario)
@@ -102,23 +102,23 @@ def test_silence_counts_from_the_last_bytes(run: Run) -> None:
         ):
             taker = Taker()
             with pytest.raises(Timeout):
-                await response.pour(taker)
+                await response.pipe_to(taker)
             assert b"".join(taker.given) == b"xxxxx"
             await asyncio.wait_for(peer.left.wait(), 2)
 
     run(scenario)
 
 
-def test_a_cancelled_pour_gives_nothing_more_and_hangs_up(run: Run) -> None:
+def test_a_cancelled_pipe_gives_nothing_more_and_hangs_up(run: Run) -> None:
     async def scenario() -> None:
         pieces = [CHUNKED, *[b"1\r\nx\r\n"] * 100]
         async with peer_and_client(answering(*pieces, pause_s=0.01)) as (peer, http):
             taker = Taker()
             async with http.open("GET", "x") as response:
-                pouring = asyncio.create_task(response.pour(taker))
+                piping = asyncio.create_task(response.pipe_to(taker))
                 await asyncio.sleep(0.05)
-                pouring.cancel()
-                await asyncio.wait({pouring})
+                piping.cancel()
+                await asyncio.wait({piping})
             given = len(taker.given)
             await asyncio.wait_for(peer.left.wait(), 2)
             assert 0 < len(taker.given) == given
@@ -140,7 +140,7 @@ def test_a_taker_at_fault_loses_its_connection_and_nobody_waits_for_ever(run: Ru
         async with peer_and_client(answering(*PIECES, pause_s=0.02)) as (peer, http):
             async with http.open("GET", "x") as response:
                 with pytest.raises(Unavailable):
-                    await response.pour(broken)
+                    await response.pipe_to(broken)
             await asyncio.wait_for(peer.left.wait(), 2)
             assert [type(fault) for fault in reported] == [ZeroDivisionError]
 
