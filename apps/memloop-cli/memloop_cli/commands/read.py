@@ -26,13 +26,6 @@ class Watcher(Protocol):
         ...
 
 
-class NoWatcher:
-    """Displays nothing."""
-
-    def see(self, event: ReadEvent) -> None:
-        """Nothing."""
-
-
 def document_text(path: Path) -> str:
     """Read a text file, or standard input for ``-``. Raises BadInput if it is not text."""
     if str(path) == "-":
