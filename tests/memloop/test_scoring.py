@@ -2,6 +2,7 @@ import pytest
 
 from memloop.scoring.lenient import contains, exact_match, normalise, token_f1
 from memloop.scoring.memory import evidence_recall, extraction_recall, weighted_extraction_recall, word_recall
+from memloop.scoring.questions import was_asked
 from memloop.scoring.ruler import recall_of_references
 from memloop.scoring.strict import strict_score
 
@@ -81,3 +82,11 @@ def test_extraction_counts_full_matches_and_weighs_half_ones() -> None:
     assert extraction_recall([2, 1, 0, 2]) == 0.5
     assert weighted_extraction_recall([2, 1, 0], [1.0, 2.0, 1.0]) == 0.5
     assert extraction_recall([]) == weighted_extraction_recall([], []) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [("where  was She born", True), ("«Where was she born»!", True), ("When was she born?", False), ("born she", False)],
+)
+def test_a_question_was_asked_when_its_words_were(question: str, asked: bool) -> None:
+    assert was_asked(question, ["Who is Ann?", "Where was she born?"]) is asked

@@ -1,19 +1,19 @@
-"""MemReread's step rewards: what one turn did for the memory (arXiv 2605.10268).
+"""MemReread's step rewards: the effect of one turn on the memory (arXiv 2605.10268).
 
     read, integrate   s = recall(new memory) − recall(old memory)     recall: the share of a gold answer's words held
     judge             s = −1 for a sub-question that was asked before, else 0
-    answer            none: the outcome's reward is about it
+    answer            none: the outcome's reward covers it
 
-Recall is :func:`memloop.scoring.memory.word_recall`; two queries are the same when their words are, whatever their case
-and punctuation.
+Recall is :func:`memloop.scoring.memory.word_recall`. :func:`memloop.scoring.questions.was_asked` compares queries, as it
+does in the served loop.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from memloop.scoring.memory import word_recall
+from memloop.scoring.questions import was_asked
 
 REPEATED = -1.0
 
@@ -25,8 +25,4 @@ def memory_step(before: str, after: str, golds: Sequence[str]) -> float:
 
 def judge_step(query: str | None, asked: Iterable[str]) -> float:
     """The step reward of the judge's turn: −1 when ``query`` was asked before (the question itself counts), else 0."""
-    return REPEATED if query is not None and _words(query) in {_words(past) for past in asked} else 0.0
-
-
-def _words(query: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"\w+", query.casefold()))
+    return REPEATED if query is not None and was_asked(query, asked) else 0.0

@@ -6,7 +6,6 @@ and so on. Sub-questions are never decomposed further. N chunks, k rereads of at
 (1+k)·N + (k + [k<R]) + 2k + 1 calls; an unanswered sub-question saves its merge.
 """
 
-import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -19,6 +18,7 @@ from memloop.loops.side_by_side import branches
 from memloop.loops.steps import Answered, Integrated, Judged, ReadStep, RereadStarted, SubAnswered
 from memloop.ports import ChatModel, Chunks, Report, discard
 from memloop.profiles import Profile
+from memloop.scoring.questions import was_asked
 from memloop.wire.long_read import SubQuestion
 from memloop.wire.memory import Usage
 from memloop.wire.reading import ReadingOptions
@@ -130,12 +130,8 @@ class _Rereading:
 
     def _was_asked(self, query: str) -> bool:
         earlier = (self._question, *(past.question for past in self._history))
-        return _normal(query) in {_normal(past) for past in earlier}
+        return was_asked(query, earlier)
 
     def _spend(self, usage: Usage, degradations: Degradations) -> None:
         self._usage += usage
         self._degradations += degradations
-
-
-def _normal(query: str) -> str:
-    return " ".join(re.findall(r"\w+", query.casefold()))
