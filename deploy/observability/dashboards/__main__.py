@@ -1,4 +1,4 @@
-"""Writes every dashboard into the folder that is named."""
+"""Writes every dashboard into the given folder."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ BOARDS = (overview.BOARD, chat.BOARD, memory.BOARD, long_read.BOARD, engine.BOAR
 
 
 def main() -> None:
-    """Write them, and remove what is no dashboard any more."""
+    """Write the dashboards, and remove files of dashboards that no longer exist."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.json"):

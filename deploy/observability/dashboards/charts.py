@@ -1,4 +1,4 @@
-"""What a dashboard is made of, and how it becomes Grafana's JSON."""
+"""The parts of a dashboard, and their translation to Grafana's JSON."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Chats: how many, how fast, what fails, and what memory did to them."""
+"""Chats: rate, latency, errors and the effect of memory."""
 
 from deploy.observability.dashboards.charts import Board, Chart, Query, Row, quantile, quantiles, rate
 
@@ -16,21 +16,21 @@ BOARD = Board(
                     "Chats by status",
                     "reqps",
                     (Query(rate("gateway_request_seconds_count", "code", _CHAT), "{{code}}"),),
-                    "499: the client left.",
+                    "499: the client disconnected.",
                 ),
-                Chart("Whole time", "s", quantiles("gateway_request_seconds", _CHAT)),
+                Chart("Total time", "s", quantiles("gateway_request_seconds", _CHAT)),
                 Chart(
                     "Time to the first token",
                     "s",
                     quantiles("gateway_time_to_first_token_seconds"),
-                    "Of streams.",
+                    "Streams only.",
                     limit=5,
                 ),
                 Chart(
-                    "Our own part",
+                    "Gateway overhead",
                     "s",
                     quantiles("gateway_overhead_seconds", _CHAT),
-                    "Time in which no engine worked on the request, recall included.",
+                    "Time without engine work, recall included.",
                 ),
                 Chart(
                     "Other routes, p95",
@@ -51,38 +51,40 @@ BOARD = Board(
             ),
         ),
         Row(
-            "What fails",
+            "Errors",
             (
                 Chart(
-                    "Share that fails",
+                    "Error rate",
                     "percentunit",
                     (
                         Query("memloop:chat_errors:ratio_rate5m", "5 min"),
                         Query("memloop:chat_errors:ratio_rate1h", "1 h"),
                         Query("memloop:chat_errors:ratio_rate6h", "6 h"),
                     ),
-                    "An error of ours, or a stream that breaks.",
+                    "Errors of ours and broken streams.",
                     limit=0.005,
                 ),
-                Chart("Engine calls that failed", "reqps", (Query(rate("upstream_errors_total", "kind"), "{{kind}}"),)),
+                Chart("Failed engine calls", "reqps", (Query(rate("upstream_errors_total", "kind"), "{{kind}}"),)),
                 Chart(
                     "Open circuits",
                     "bool_yes_no",
                     (Query("max by (job, engine) (upstream_circuit_open)", "{{job}} engine {{engine}}"),),
                 ),
                 Chart(
-                    "Clients that left, engines passed over",
+                    "Disconnected clients, skipped engines",
                     "reqps",
                     (
-                        Query(rate("upstream_abort_total"), "left"),
-                        Query(rate("upstream_fallback_total"), "passed over"),
+                        Query(rate("upstream_abort_total"), "disconnected"),
+                        Query(rate("upstream_fallback_total"), "skipped"),
                     ),
                 ),
                 Chart(
-                    "Under way", "short", (Query('sum by (lane) (gateway_active_requests{job="gateway"})', "{{lane}}"),)
+                    "Requests in progress",
+                    "short",
+                    (Query('sum by (lane) (gateway_active_requests{job="gateway"})', "{{lane}}"),),
                 ),
                 Chart(
-                    "Fullness",
+                    "Capacity in use",
                     "percentunit",
                     (Query('gateway_fullness_ratio{job="gateway"}', "{{instance}}"),),
                     limit=0.9,
@@ -90,11 +92,11 @@ BOARD = Board(
             ),
         ),
         Row(
-            "Memory's part",
+            "Memory",
             (
                 Chart("Recall", "s", quantiles("memory_search_seconds", 'stage="chat"')),
                 Chart(
-                    "Chats without their memory",
+                    "Chats without memory",
                     "reqps",
                     (
                         Query(rate("memory_recall_failed_total"), "search failed"),
@@ -102,10 +104,10 @@ BOARD = Board(
                     ),
                 ),
                 Chart(
-                    "Requests let in uncounted",
+                    "Requests without rate limits",
                     "reqps",
-                    (Query(rate("rate_limit_skipped_total"), "uncounted"),),
-                    "Limits are not kept while Redis is gone.",
+                    (Query(rate("rate_limit_skipped_total"), "not counted"),),
+                    "Rate limits are off while Redis is down.",
                 ),
             ),
         ),

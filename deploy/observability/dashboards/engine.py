@@ -1,4 +1,4 @@
-"""The inference engine: what the launcher says of any engine, and vLLM's own figures."""
+"""The inference engine: the launcher's metrics of any engine, and vLLM's own."""
 
 from deploy.observability.dashboards.charts import Board, Chart, Query, Row, quantiles, rate
 
@@ -10,12 +10,12 @@ def _over_time(metric: str) -> str:
 BOARD = Board(
     "engine",
     "Memloop: engine",
-    "The first row is the same for vLLM and SGLang; the others are vLLM's.",
+    "The first row works for vLLM and SGLang; the others are vLLM's metrics.",
     (
         Row(
             "Any engine",
             (
-                Chart("Answers and is warm", "bool_yes_no", (Query("inference_engine_up", "{{instance}}"),)),
+                Chart("Ready", "bool_yes_no", (Query("inference_engine_up", "{{instance}}"),)),
                 Chart(
                     "Requests",
                     "short",
@@ -31,13 +31,13 @@ BOARD = Board(
                     (Query("inference_engine_kv_cache_used_ratio", "{{instance}}"),),
                     limit=0.95,
                 ),
-                Chart("From start to served", "s", (Query("inference_engine_start_seconds", "{{instance}}"),)),
-                Chart("Warm-up by shape", "s", (Query("max by (shape) (inference_warmup_seconds)", "{{shape}}"),)),
+                Chart("Start-up time", "s", (Query("inference_engine_start_seconds", "{{instance}}"),)),
+                Chart("Warm-up time by shape", "s", (Query("max by (shape) (inference_warmup_seconds)", "{{shape}}"),)),
                 Chart(
-                    "Memory of the launcher",
+                    "Launcher memory",
                     "bytes",
                     (Query('process_resident_memory_bytes{job="inference"}', "{{instance}}"),),
-                    "The engine is a process of its own.",
+                    "Without the engine, which is a separate process.",
                 ),
             ),
         ),
@@ -54,12 +54,12 @@ BOARD = Board(
                     "Per second.",
                 ),
                 Chart(
-                    "Requests that ended",
+                    "Finished requests",
                     "reqps",
                     (Query(rate("vllm:request_success_total", "finished_reason"), "{{finished_reason}}"),),
                 ),
                 Chart(
-                    "Running and waiting",
+                    "Running and waiting requests",
                     "short",
                     (
                         Query("sum(vllm:num_requests_running)", "running"),
@@ -77,10 +77,10 @@ BOARD = Board(
                     ),
                 ),
                 Chart(
-                    "Preempted",
+                    "Preemptions",
                     "short",
                     (Query(rate("vllm:num_preemptions_total"), "preemptions"),),
-                    "Per second; the cache was too small for what ran.",
+                    "Per second. The cache is too small for the running requests.",
                 ),
                 Chart("KV cache in use", "percentunit", (Query("max(vllm:kv_cache_usage_perc)", "in use"),)),
             ),
@@ -89,10 +89,10 @@ BOARD = Board(
             "vLLM: latency",
             (
                 Chart("Time to the first token", "s", quantiles("vllm:time_to_first_token_seconds")),
-                Chart("Between tokens", "s", quantiles("vllm:inter_token_latency_seconds")),
-                Chart("Whole request", "s", quantiles("vllm:e2e_request_latency_seconds")),
+                Chart("Inter-token latency", "s", quantiles("vllm:inter_token_latency_seconds")),
+                Chart("Total request time", "s", quantiles("vllm:e2e_request_latency_seconds")),
                 Chart(
-                    "Parts of a request, mean",
+                    "Request phases, mean",
                     "s",
                     (
                         Query(_over_time("vllm:request_queue_time_seconds"), "queue"),

@@ -1,23 +1,23 @@
-"""Long reads: how many run, how fast they read, how they end."""
+"""Long reads: number, speed and outcome."""
 
 from deploy.observability.dashboards.charts import Board, Chart, Query, Row, quantiles, rate
 
 BOARD = Board(
     "long_read",
     "Memloop: long read",
-    "Documents read chunk by chunk, by requests and by workers.",
+    "Documents read chunk by chunk, in requests and by workers.",
     (
         Row(
             "Reading",
             (
-                Chart("Reads that run", "short", (Query("sum by (job) (longread_active)", "{{job}}"),)),
+                Chart("Running reads", "short", (Query("sum by (job) (longread_active)", "{{job}}"),)),
                 Chart(
                     "Chunks",
                     "short",
                     (Query(rate("longread_chunks_total", "strategy"), "{{strategy}}"),),
                     "Per second.",
                 ),
-                Chart("From one chunk to the next", "s", quantiles("longread_chunk_seconds")),
+                Chart("Time per chunk", "s", quantiles("longread_chunk_seconds")),
                 Chart(
                     "Tokens",
                     "short",
@@ -25,30 +25,30 @@ BOARD = Board(
                     "Per second.",
                 ),
                 Chart(
-                    "Replies that fell short",
+                    "Weak replies",
                     "short",
                     (Query(rate("longread_degradations_total", "kind"), "{{kind}}"),),
-                    "Per second. kept: empty; truncated: at the token limit; unusable: no verdict.",
+                    "Per second. kept: empty reply; truncated: token limit; unusable: no verdict.",
                 ),
                 Chart(
-                    "Taken up again",
+                    "Resumed reads",
                     "short",
-                    (Query("sum(increase(longread_resumed_total[1h]))", "in an hour"),),
-                    "Reads whose worker was lost or replaced.",
+                    (Query("sum(increase(longread_resumed_total[1h]))", "in one hour"),),
+                    "Reads whose worker died or was replaced.",
                 ),
             ),
         ),
         Row(
-            "Ends",
+            "Outcomes",
             (
                 Chart(
-                    "Reads that ended",
+                    "Finished reads",
                     "short",
                     (Query("sum by (outcome) (increase(longread_ended_total[1h]))", "{{outcome}}"),),
-                    "Within an hour. refused: could never work.",
+                    "Within one hour. refused: could never succeed.",
                 ),
                 Chart(
-                    "Share that fails",
+                    "Failure rate",
                     "percentunit",
                     (
                         Query("memloop:read_errors:ratio_rate5m", "5 min"),
@@ -61,7 +61,7 @@ BOARD = Board(
                     "Webhooks",
                     "short",
                     (Query("sum by (outcome) (increase(longread_webhooks_total[1h]))", "{{outcome}}"),),
-                    "Attempts within an hour.",
+                    "Attempts within one hour.",
                 ),
             ),
         ),
@@ -69,10 +69,10 @@ BOARD = Board(
             "Queues",
             (
                 Chart(
-                    "Jobs that are not done",
+                    "Unfinished jobs",
                     "short",
                     (Query('max by (queue) (job_queue_depth{queue!="memory"})', "{{queue}}"),),
-                    "Running ones too.",
+                    "Including running ones.",
                 ),
                 Chart(
                     "Longest wait for a worker",
@@ -81,7 +81,7 @@ BOARD = Board(
                     limit=300,
                 ),
                 Chart(
-                    "Oldest job that is not done",
+                    "Oldest unfinished job",
                     "s",
                     (Query('max by (queue) (job_queue_oldest_seconds{queue!="memory"})', "{{queue}}"),),
                 ),

@@ -1,4 +1,4 @@
-"""Memories: writing them, keeping them, finding them."""
+"""Memory: writes, the store and search."""
 
 from deploy.observability.dashboards.charts import Board, Chart, Query, Row, quantile, quantiles, rate
 
@@ -8,27 +8,27 @@ _HITS = rate("memory_store_embed_cache_total", where='found="hit"')
 BOARD = Board(
     "memory",
     "Memloop: memory",
-    "The memory writer on the worker, and the memory store.",
+    "The memory writer on the worker and the memory store.",
     (
         Row(
             "Writing",
             (
-                Chart("Writes that wait", "short", (Query("max(memory_queue_depth)", "jobs"),)),
+                Chart("Waiting writes", "short", (Query("max(memory_queue_depth)", "jobs"),)),
                 Chart(
                     "Oldest write",
                     "s",
                     (
-                        Query("max(memory_oldest_job_seconds)", "not done"),
+                        Query("max(memory_oldest_job_seconds)", "unfinished"),
                         Query(f"max(job_queue_waiting_seconds{{{_WRITES}}})", "not taken"),
                     ),
                     limit=600,
                 ),
                 Chart(
-                    "Given up",
+                    "Dead letters",
                     "short",
                     (
                         Query("max(job_dead_letters)", "dead letters"),
-                        Query("sum(increase(memory_dead_letters_total[1h]))", "writes in an hour"),
+                        Query("sum(increase(memory_dead_letters_total[1h]))", "writes in one hour"),
                     ),
                     limit=1,
                 ),
@@ -36,13 +36,16 @@ BOARD = Board(
                     "Decisions", "short", (Query(rate("memory_action_total", "action"), "{{action}}"),), "Per second."
                 ),
                 Chart(
-                    "How decisions were read",
+                    "Decision parsing",
                     "short",
                     (Query(rate("memory_tool_parse_total", "path"), "{{path}}"),),
                     "Per second.",
                 ),
                 Chart(
-                    "Unreadable", "percentunit", (Query("memloop:writer_unparsed:ratio_rate30m", "30 min"),), limit=0.05
+                    "Unreadable decisions",
+                    "percentunit",
+                    (Query("memloop:writer_unparsed:ratio_rate30m", "30 min"),),
+                    limit=0.05,
                 ),
                 Chart(
                     "Tokens",
@@ -51,7 +54,7 @@ BOARD = Board(
                     "Per second.",
                 ),
                 Chart(
-                    "What writes became",
+                    "Write outcomes",
                     "short",
                     (Query(rate("memory_store_writes_total", "outcome, rule"), "{{outcome}}: {{rule}}"),),
                     "Per second.",
@@ -68,7 +71,7 @@ BOARD = Board(
             ),
         ),
         Row(
-            "The store",
+            "Store",
             (
                 Chart(
                     "Requests",
@@ -86,7 +89,7 @@ BOARD = Board(
                     (Query(quantile(0.95, "memory_store_request_seconds", "route"), "{{route}}"),),
                 ),
                 Chart(
-                    "Share that fails",
+                    "Error rate",
                     "percentunit",
                     (Query("memloop:store_errors:ratio_rate5m", "5 min"),),
                     limit=0.02,
@@ -100,7 +103,7 @@ BOARD = Board(
                     "s",
                     (
                         *quantiles("memory_store_flush_seconds"),
-                        Query("sum(increase(memory_store_flush_failed_total[1h]))", "failed in an hour"),
+                        Query("sum(increase(memory_store_flush_failed_total[1h]))", "failed in one hour"),
                     ),
                     "Qdrant Edge only.",
                 ),
@@ -109,13 +112,13 @@ BOARD = Board(
         Row(
             "Embedding",
             (
-                Chart("Call of the embedder", "s", quantiles("memory_store_embed_seconds")),
+                Chart("Embedder call", "s", quantiles("memory_store_embed_seconds")),
                 Chart(
-                    "Texts that wait",
+                    "Waiting texts",
                     "short",
                     (
                         Query("sum(memory_store_embed_waiting_texts)", "waiting"),
-                        Query(rate("memory_store_embed_refused_total"), "turned away per second"),
+                        Query(rate("memory_store_embed_refused_total"), "refused per second"),
                     ),
                 ),
                 Chart(
@@ -128,14 +131,14 @@ BOARD = Board(
                     ),
                 ),
                 Chart(
-                    "Vectors that were kept",
+                    "Vector cache hits",
                     "percentunit",
                     (Query(f"{_HITS} / {rate('memory_store_embed_cache_total')}", "hits"),),
                 ),
                 Chart(
-                    "Copy of all memories",
+                    "Copy progress",
                     "short",
-                    (Query("max(memory_store_copied_points)", "done"), Query("max(memory_store_copy_points)", "to do")),
+                    (Query("max(memory_store_copied_points)", "done"), Query("max(memory_store_copy_points)", "total")),
                     "A flush or a re-embedding.",
                 ),
                 Chart(

@@ -1,4 +1,4 @@
-"""Is it well, and if not, where."""
+"""Overview: objectives, work and the state of every process."""
 
 from deploy.observability.dashboards.charts import Board, Chart, Number, Query, Row, rate
 
@@ -7,15 +7,15 @@ _OURS = 'job=~"gateway|worker|memory-store|inference"'
 BOARD = Board(
     "overview",
     "Memloop: overview",
-    "Objectives, work, and the state of every process.",
+    "Objectives, work and the state of every process.",
     (
         Row(
             "Objectives, last hour",
             (
-                Number("Chats that fail", "percentunit", "memloop:chat_errors:ratio_rate1h", 0.005),
-                Number("First tokens after 5 s", "percentunit", "memloop:first_token_slow:ratio_rate1h", 0.05),
-                Number("Reads that fail", "percentunit", "memloop:read_errors:ratio_rate1h", 0.01),
-                Number("Alerts that fire", "short", 'count(ALERTS{alertstate="firing"}) or vector(0)', 1),
+                Number("Failed chats", "percentunit", "memloop:chat_errors:ratio_rate1h", 0.005),
+                Number("First tokens over 5 s", "percentunit", "memloop:first_token_slow:ratio_rate1h", 0.05),
+                Number("Failed reads", "percentunit", "memloop:read_errors:ratio_rate1h", 0.01),
+                Number("Firing alerts", "short", 'count(ALERTS{alertstate="firing"}) or vector(0)', 1),
                 Number("Processes down", "short", f"count(up{{{_OURS}}}) - sum(up{{{_OURS}}})", 1),
                 Number("Dead letters", "short", "max(job_dead_letters)", 1),
             ),
@@ -40,9 +40,9 @@ BOARD = Board(
                 Chart(
                     "Answers by status", "reqps", (Query(rate("gateway_request_seconds_count", "code"), "{{code}}"),)
                 ),
-                Chart("Jobs that are not done", "short", (Query("max by (queue) (job_queue_depth)", "{{queue}}"),)),
+                Chart("Unfinished jobs", "short", (Query("max by (queue) (job_queue_depth)", "{{queue}}"),)),
                 Chart(
-                    "Oldest job that is not done",
+                    "Oldest unfinished job",
                     "s",
                     (Query("max by (queue) (job_queue_oldest_seconds)", "{{queue}}"),),
                     limit=600,
@@ -56,7 +56,7 @@ BOARD = Board(
                     "Dependencies",
                     "bool_yes_no",
                     (Query("min by (job, dependency) (dependency_up)", "{{job}} → {{dependency}}"),),
-                    "Whether each process reaches what it needs.",
+                    "Whether each process can reach its dependencies.",
                 ),
                 Chart(
                     "Event loop lag, p99",
@@ -74,7 +74,7 @@ BOARD = Board(
                     "Memory",
                     "percentunit",
                     (Query("process_resident_memory_bytes / process_memory_limit_bytes", "{{job}} {{instance}}"),),
-                    "Share of what the process may use.",
+                    "Share of the process's memory limit.",
                     limit=0.9,
                 ),
                 Chart("Disk in use", "percentunit", (Query("1 - disk_free_ratio", "{{job}} {{instance}}"),), limit=0.9),
@@ -91,14 +91,14 @@ BOARD = Board(
                     "Starts",
                     "short",
                     (Query(f"sum by (job) (changes(process_start_time_seconds{{{_OURS}}}[1h]))", "{{job}}"),),
-                    "Within an hour.",
+                    "Within one hour.",
                 ),
                 Chart("Open files", "short", (Query(f"process_open_fds{{{_OURS}}}", "{{job}} {{instance}}"),)),
                 Chart(
                     "Versions",
                     "short",
                     (Query("count by (part, version) (memloop_build_info)", "{{part}} {{version}}"),),
-                    "Processes of each.",
+                    "Processes per version.",
                 ),
             ),
         ),

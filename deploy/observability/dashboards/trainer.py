@@ -1,4 +1,4 @@
-"""A training run: what it learns, how far it strays, and where its time goes."""
+"""A training run: learning, drift from the reference, and time."""
 
 from deploy.observability.dashboards.charts import Board, Chart, Query, Row
 
@@ -18,7 +18,7 @@ def _family(prefix: str, unit_legend: str = "{{name}}") -> tuple[Query, ...]:
 BOARD = Board(
     "trainer",
     "Memloop: trainer",
-    "What `python -m trainer.exporter` serves of verl's log. Each figure is the newest step's.",
+    "Figures of verl's log, served by `python -m trainer.exporter`. Each is of the newest step.",
     (
         Row(
             "Progress",
@@ -45,33 +45,33 @@ BOARD = Board(
             ),
         ),
         Row(
-            "Straying",
+            "Policy drift",
             (
-                Chart("From the reference", "short", _values("actor/kl_loss"), signed=True),
-                Chart("From the last policy", "short", _values("actor/ppo_kl", "rollout_corr/kl"), signed=True),
-                Chart("Clipped", "percentunit", _values("actor/pg_clipfrac", "actor/pg_clipfrac_lower")),
+                Chart("KL to the reference", "short", _values("actor/kl_loss"), signed=True),
+                Chart("KL to the last policy", "short", _values("actor/ppo_kl", "rollout_corr/kl"), signed=True),
+                Chart("Clip fraction", "percentunit", _values("actor/pg_clipfrac", "actor/pg_clipfrac_lower")),
                 Chart(
-                    "Rollout beside trainer",
+                    "Rollout against trainer",
                     "short",
                     _values("training/rollout_probs_diff_mean", "training/rollout_probs_diff_max"),
-                    "Difference of the probabilities that both give to a token.",
+                    "Difference of the token probabilities.",
                 ),
                 Chart(
                     "Staleness",
                     "short",
                     _spread("training/off_policy/trajectory_staleness"),
-                    "Updates since the policy that made a trajectory.",
+                    "Updates since the policy that produced the trajectory.",
                 ),
-                Chart("Turns of a trajectory", "short", _spread("num_turns")),
+                Chart("Turns per trajectory", "short", _spread("num_turns")),
             ),
         ),
         Row(
-            "Texts and time",
+            "Lengths and time",
             (
                 Chart("Prompt length", "short", _spread("prompt_length"), "Tokens."),
                 Chart("Reply length", "short", _spread("response_length"), "Tokens."),
-                Chart("Cut", "percentunit", _values("response_length/clip_ratio", "prompt_length/clip_ratio")),
-                Chart("Parts of a step", "s", _family("timing_s")),
+                Chart("Truncated", "percentunit", _values("response_length/clip_ratio", "prompt_length/clip_ratio")),
+                Chart("Phases of a step", "s", _family("timing_s")),
                 Chart(
                     "Memory",
                     "decgbytes",
@@ -81,7 +81,7 @@ BOARD = Board(
                     "Utilisation",
                     "percentunit",
                     _values("perf/mfu/actor"),
-                    "Of the accelerator's peak, by verl's estimate.",
+                    "Share of the accelerator's peak, estimated by verl.",
                 ),
             ),
         ),
