@@ -23,23 +23,23 @@ _MARK = "@schema "
 _TYPES = {"str": "string", "int": "integer", "bool": "boolean", "seq": "array", "map": "object"}
 _SHARED = {
     "annotations": "Annotations of the object.",
-    "enabled": "Make it at all.",
-    "gpuResource": "The resource's name with your device plugin.",
-    "maxReplicas": "The most that there may be.",
-    "minReplicas": "The fewest that there may be.",
-    "nodeSelector": "Labels of the nodes that it may run on.",
-    "podAnnotations": "Annotations of its pods.",
-    "priorityClassName": "A PriorityClass.",
-    "resources": "Requests and limits of one pod; there is no CPU limit unless you set one.",
-    "serviceAccountAnnotations": "Annotations of its service account: a role of your cloud, for instance.",
-    "size": "Of the disk.",
-    "tolerations": "Taints of nodes that it may run on.",
+    "enabled": "Creates the object.",
+    "gpuResource": "Name of the GPU resource of your device plugin.",
+    "maxReplicas": "Upper limit of replicas.",
+    "minReplicas": "Lower limit of replicas.",
+    "nodeSelector": "Labels of the nodes to run on.",
+    "podAnnotations": "Annotations of the pods.",
+    "priorityClassName": "Name of a PriorityClass.",
+    "resources": "Requests and limits of one pod. There is no CPU limit unless you set one.",
+    "serviceAccountAnnotations": "Annotations of the service account, such as a cloud role.",
+    "size": "Size of the disk.",
+    "tolerations": "Tolerations of node taints.",
 }
-"""What is said of values of these names that say nothing of themselves."""
+"""Documentation of values with these names and no comment of their own."""
 _INTRO = """# The chart's values
 
-Generated from `deploy/helm/memloop/values.yaml` by `python -m deploy.helm.reference`: change it there. A value that is
-not in these tables, or of another form, is refused by Helm before anything is rendered.
+`python -m deploy.helm.reference` generates this page from `deploy/helm/memloop/values.yaml`. Edit that file. Helm refuses a value
+that is not in these tables or has another form.
 """
 
 

@@ -142,7 +142,7 @@ def test_an_external_engine_replaces_the_own_one(chart: Rendered) -> None:
     }
     settings = objects.settings("demo-worker")
     assert settings["MEMLOOP_ENGINE_URL"] == "https://models.example.com/v1"
-    assert settings["MEMLOOP_MODEL"] == "gpt-5-mini"
+    assert settings["MEMLOOP_MODEL"] == "Qwen3-32B"
     assert "MEMLOOP_INFERENCE_URL" not in settings
 
 
