@@ -160,6 +160,7 @@ async def test_a_read_of_segments_and_questions_that_died_repeats_its_events_and
             return await run_read(
                 asked,
                 new_record(asked),
+                plan=await made.plan_of(asked.request),
                 tools=made,
                 checkpoints=checkpoints,
                 publish=publish,

@@ -14,7 +14,6 @@ from gateway.long_read.records import ReadJob
 from gateway.long_read.run import ReadingTools, new_record, run_read
 from gateway.memory.jobs import Jobs
 from gateway.metrics import Metrics
-from gateway.queue.journal import NoCheckpoints
 from gateway.traces.keeper import TraceKeeper
 from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import RuleRedactor
@@ -76,8 +75,9 @@ async def read(
         record = await run_read(
             asked,
             new_record(asked),
+            plan=await made.plan_of(asked.request),
             tools=made,
-            checkpoints=NoCheckpoints(),
+            checkpoints=None,
             publish=publish,
             started_at=started_at,
             first_sequence=0,

@@ -1,7 +1,8 @@
-"""What every way to a long read does alike: the native route and the MCP tool."""
+"""Admits a long read, for the native route and the MCP tool."""
 
 import asyncio
 import secrets
+from dataclasses import dataclass, replace
 
 from gateway.access.principal import Principal
 from gateway.files.blobs import Blob
@@ -14,32 +15,41 @@ from gateway.services import Services
 from memloop.wire.long_read import LongReadRequest
 
 
-async def plan_of(asked: LongReadRequest, services: Services) -> ReadingPlan:
-    """How it would be read. Raises Unprocessable, TooLarge, NotSupported for what cannot be."""
-    return await asyncio.to_thread(
+@dataclass(frozen=True, slots=True)
+class AdmittedRead:
+    """A read that may be run, and the plan it was checked against."""
+
+    job: ReadJob
+    plan: ReadingPlan
+
+    def named(self, read_id: str) -> "AdmittedRead":
+        """The same read under another id."""
+        return replace(self, job=self.job.model_copy(update={"read_id": read_id}))
+
+
+async def admitted_read(asked: LongReadRequest, services: Services, principal: Principal) -> AdmittedRead:
+    """Check the request and plan the read. Raises Forbidden, as ``plan_read`` does, and as ``text_of`` for a file."""
+    if asked.save_to_memory is not None:
+        principal.require("memory:write", param="save_to_memory")
+    if asked.webhook is not None:
+        services.webhooks.check_url(asked.webhook.url)
+    plan = await asyncio.to_thread(
         plan_read,
         asked,
         profile=services.profile,
         splitter=services.splitter,
         max_chars=services.settings.max_document_chars,
     )
-
-
-async def checked_job(asked: LongReadRequest, services: Services, principal: Principal) -> ReadJob:
-    """The read as a job that can be run. Raises Forbidden, as ``plan_of`` does, and as ``text_of`` for a file."""
-    if asked.save_to_memory is not None:
-        principal.require("memory:write", param="save_to_memory")
-    if asked.webhook is not None:
-        services.webhooks.check_url(asked.webhook.url)
-    await plan_of(asked, services)
     text = await _text_of_file(asked, services, principal)
-    return ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked, text=text)
+    job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked, text=text)
+    return AdmittedRead(job, plan)
 
 
-async def opened_read(job: ReadJob, services: Services) -> ForegroundRead:
-    """The read, entered among the tenant's, to be run by the caller. Raises Unavailable."""
-    job = await held(job, services.files)
-    read = ForegroundRead(job, ReadingTools.of(services, services.engine.of_model(job.request.model)))
+async def opened_read(admitted: AdmittedRead, services: Services) -> ForegroundRead:
+    """Enter the read among the tenant's; the caller runs it. Raises Unavailable."""
+    job = await held(admitted.job, services.files)
+    tools = ReadingTools.of(services, services.engine.of_model(job.request.model))
+    read = ForegroundRead(job, admitted.plan, tools)
     await read.open()
     return read
 

@@ -11,11 +11,12 @@ from redis.asyncio import Redis
 
 from gateway.engine.engines import Engines
 from gateway.long_read.documents import let_go
+from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.publishing import published_behind
 from gateway.long_read.records import ReadJob, ReadRecords, terminal_event
 from gateway.long_read.run import ReadingTools, cancelled, failed, new_record, run_read
 from gateway.queue.handling import Ending, Hold
-from gateway.queue.journal import Journal, JournalCheckpoints, NoCheckpoints
+from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.lanes import JobCancelled, JobGone, Lease
 from gateway.queue.runner import is_outage
 from memloop.wire.errors import DependencyError, EngineError, InvalidRequest, MemloopError, NotFound, NotSupported
@@ -32,8 +33,9 @@ async def unheard(event: ReadEvent) -> None:
 class ForegroundRead:
     """A read whose client waits. It ends with its client; nobody takes it up again."""
 
-    def __init__(self, job: ReadJob, tools: ReadingTools) -> None:
+    def __init__(self, job: ReadJob, plan: ReadingPlan, tools: ReadingTools) -> None:
         self._job = job
+        self._plan = plan
         self._tools = tools
         self._records = tools.jobs.read_records
         self._record = new_record(job).model_copy(update={"status": "in_progress"})
@@ -84,8 +86,9 @@ class ForegroundRead:
             return await run_read(
                 self._job,
                 self._record,
+                plan=self._plan,
                 tools=self._tools,
-                checkpoints=NoCheckpoints(),
+                checkpoints=None,
                 publish=publish,
                 started_at=time.time(),
                 first_sequence=0,
@@ -144,11 +147,13 @@ class ReadHandler:
         journal = Journal(self._redis, job.read_id)
         began = await journal.keep("started", repr(time.time()))
         created_at = (await self._stored(job)).created_at
+        plan = await self._tools.plan_of(job.request)
 
         async with published_behind(partial(self._records.publish, foreground=False)) as publish:
             return await run_read(
                 job,
                 new_record(job).model_copy(update={"created_at": created_at}),
+                plan=plan,
                 tools=replace(self._tools, model=self._engine.of_model(job.request.model)),
                 checkpoints=JournalCheckpoints(journal, scope="read"),
                 publish=publish,

@@ -18,7 +18,7 @@ from gateway.http.disconnect import ClientGone, StopWhenGone
 from gateway.http.event_stream import EventStream, Outlet, Source
 from gateway.http.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.http.sse import error_event
-from gateway.long_read.admission import checked_job, opened_read, plan_of
+from gateway.long_read.admission import AdmittedRead, admitted_read, opened_read
 from gateway.long_read.documents import chunks_of, held, let_go, tokens_at_most
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
@@ -46,16 +46,16 @@ async def create_read(
 ) -> Response:
     """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
     asked = await read_ours(request, LongReadRequest)
-    job = await checked_job(asked, services, principal)
+    admitted = await admitted_read(asked, services, principal)
 
     def id_of(attempt: Attempt) -> str:
         return f"lr_{attempt.id_of()}"
 
     async def read(attempt: Attempt) -> Response:
-        known = job.model_copy(update={"read_id": id_of(attempt)})
-        await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(job.text))
+        known = admitted.named(id_of(attempt))
+        await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(known.job.text))
         if asked.background:
-            return await _queued(known, services)
+            return await _queued(known.job, services)
         return await _read_now(known, request.receive, services, allowance)
 
     if asked.stream:
@@ -72,10 +72,9 @@ async def estimate_read(
     """The most that a read would cost. Nothing is read."""
     asked = await read_ours(request, LongReadRequest)
     await allowance.admit()
-    job = await checked_job(asked, services, principal)
-    plan = await plan_of(asked, services)
-    chunks = await chunks_of(job, plan, splitter=services.splitter, files=services.files)
-    return await asyncio.to_thread(estimate, asked, plan, chunks, services.splitter)
+    admitted = await admitted_read(asked, services, principal)
+    chunks = await chunks_of(admitted.job, admitted.plan, splitter=services.splitter, files=services.files)
+    return await asyncio.to_thread(estimate, asked, admitted.plan, chunks, services.splitter)
 
 
 @router.get("")
@@ -136,9 +135,9 @@ async def _queued(job: ReadJob, services: Services) -> Response:
     return _json(record, 202)
 
 
-async def _read_now(job: ReadJob, receive: Receive, services: Services, allowance: Allowance) -> Response:
-    read = await opened_read(job, services)
-    if job.request.stream:
+async def _read_now(admitted: AdmittedRead, receive: Receive, services: Services, allowance: Allowance) -> Response:
+    read = await opened_read(admitted, services)
+    if admitted.job.request.stream:
         aborted = services.metrics.upstream_abort.inc
         source = partial(_send_run, read, allowance)
         return EventStream(source, heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)

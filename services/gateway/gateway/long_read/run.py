@@ -1,8 +1,8 @@
-"""Runs one long read, for a request that waits and for the worker alike, and says every step as an event.
+"""Runs one long read, for a waiting request and for the worker alike, and publishes every step as an event.
 
-The reading itself is :func:`memloop.loops.reading.read_questions`, with a budget around a journal around the engine.
-A budget that is spent ends the read as ``incomplete``: a closing call for each question answers from the memory as it
-stands.
+The reading itself is :func:`memloop.loops.reading.read_questions`, with a budget around the engine. In the worker a
+journal stands between the two. A budget that is spent ends the read as ``incomplete``: a closing call for each
+question answers from the memory as it stands.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import DependencyError, MemloopError, NotFound
-from memloop.wire.long_read import LongRead, Progress, ReadOutput
+from memloop.wire.long_read import LongRead, LongReadRequest, Progress, ReadOutput
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
 from memloop_service.tracing import span
 
@@ -68,6 +68,12 @@ class ReadingTools:
             files=services.files,
         )
 
+    async def plan_of(self, request: LongReadRequest) -> ReadingPlan:
+        """The request's plan. Raises as ``plan_read`` does."""
+        return await asyncio.to_thread(
+            plan_read, request, profile=self.profile, splitter=self.splitter, max_chars=self.max_chars
+        )
+
 
 def new_record(job: ReadJob) -> LongRead:
     """The record of a read that nobody has begun."""
@@ -89,27 +95,26 @@ async def run_read(
     job: ReadJob,
     record: LongRead,
     *,
+    plan: ReadingPlan,
     tools: ReadingTools,
-    checkpoints: Checkpoints,
+    checkpoints: Checkpoints | None,
     publish: Publish,
     started_at: float,
     first_sequence: int,
 ) -> LongRead:
-    """The finished record, completed or incomplete; its terminal event is published.
+    """Read the document and publish every event. Returns the finished record, completed or incomplete.
 
-    ``started_at`` (epoch seconds) is when the first run began: the deadline counts from there. Raises what the
-    engine, the journal and ``publish`` raise, and Unprocessable for a request that does not fit the model.
+    A read that another worker may resume keeps its replies in ``checkpoints``; any other has none. ``started_at``
+    (epoch seconds) is when the first run began: the deadline counts from there. Raises what the engine, the
+    checkpoints and ``publish`` raise.
     """
-    plan = await asyncio.to_thread(
-        plan_read, job.request, profile=tools.profile, splitter=tools.splitter, max_chars=tools.max_chars
-    )
     chunks = await chunks_of(job, plan, splitter=tools.splitter, files=tools.files)
     account = ReadAccount(record, job.request, plan.profile, tools.metrics, publish, first_sequence)
     told = {"memloop.strategy": job.request.strategy, "memloop.chunks": len(chunks)}
     with tools.metrics.longread_active.track_inprogress(), span("long_read", told):
         await account.begin(len(chunks))
         watched = WatchedModel(tools.model, tools.metrics, model_id=job.request.model, operation="long_read")
-        journaled = Journaled(watched, checkpoints)
+        journaled = watched if checkpoints is None else Journaled(watched, checkpoints)
         heard = await tools.traces.listen(job.tenant)
         try:
             model = _budgeted(journaled, job, plan, len(chunks), started_at)

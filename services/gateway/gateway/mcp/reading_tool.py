@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, Field
 
 from gateway.http.bodies import validated
-from gateway.long_read.admission import checked_job, opened_read
+from gateway.long_read.admission import admitted_read, opened_read
 from gateway.mcp.call import Call
 from gateway.mcp.memory_tools import Tool
 from memloop.wire.keys import Scope
@@ -34,17 +34,18 @@ class LongRead(Tool):
         """The read as it ended."""
         asked = self._asked(call.services.model)
         with call.services.lanes.room("batch", body_bytes=0):
-            job = await checked_job(asked, call.services, call.principal)
+            admitted = await admitted_read(asked, call.services, call.principal)
             await call.allowance.admit(*asked.asked, asked.document.text)
-            read = await opened_read(job, call.services)
+            read = await opened_read(admitted, call.services)
+            read_id = admitted.job.read_id
 
             async def tell(event: ReadEvent) -> None:
                 if event.progress is not None:
                     done, total = event.progress.chunks_done, event.progress.chunks_total
-                    await call.progress(event.sequence_number, None, f"{job.read_id}: chunk {done} of {total}")
+                    await call.progress(event.sequence_number, None, f"{read_id}: chunk {done} of {total}")
 
             try:
-                async with call.session.reading(call.id, job.read_id):
+                async with call.session.reading(call.id, read_id):
                     record = await read.run(tell)
             except asyncio.CancelledError:
                 call.services.metrics.upstream_abort.inc()

@@ -78,13 +78,3 @@ class JournalCheckpoints:
     async def save(self, key: str, completion: Completion) -> None:
         """Keep the reply. Raises JobGone, Unavailable."""
         await self._journal.keep(f"call:{self._scope}:{key}", dump_completion(completion).decode())
-
-
-class NoCheckpoints:
-    """For a read that nobody will take up again."""
-
-    async def load(self, key: str) -> Completion | None:
-        """Nothing."""
-
-    async def save(self, key: str, completion: Completion) -> None:
-        """Nothing is kept."""

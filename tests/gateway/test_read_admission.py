@@ -1,0 +1,58 @@
+"""A foreground read pays for no work twice: one plan, and no checkpoint keys."""
+
+import cProfile
+import pstats
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from gateway.access.principal import Principal
+from gateway.long_read.admission import admitted_read, opened_read
+from gateway.services import Services
+from memloop.chunking import EstimatingSplitter
+from memloop.loops.journal import prompt_digest
+from memloop.wire.keys import ALL_SCOPES
+from memloop.wire.long_read import LongReadRequest
+from tests.gateway.long_reads import asked, reader
+from tests.gateway.rig import rig
+
+ANN = Principal("local", ALL_SCOPES)
+
+
+class CountingSplitter(EstimatingSplitter):
+    """Records how often each text was counted."""
+
+    def __init__(self) -> None:
+        self.counted: Counter[str] = Counter()
+
+    def count(self, text: str) -> int:
+        self.counted[text] += 1
+        return super().count(text)
+
+
+@asynccontextmanager
+async def counting(redis_url: str) -> AsyncGenerator[tuple[Services, CountingSplitter]]:
+    splitter = CountingSplitter()
+    async with rig(redis_url, reader) as it:
+        yield replace(it.services, splitter=splitter), splitter
+
+
+async def test_a_read_is_planned_once(redis_url: str) -> None:
+    async with counting(redis_url) as (services, splitter):
+        admitted = await admitted_read(LongReadRequest(**asked()), services, ANN)
+        record = await (await opened_read(admitted, services)).run()
+    assert record.status == "completed"
+    assert splitter.counted["Where?"] == 1
+
+
+async def test_a_foreground_read_hashes_no_prompt(redis_url: str) -> None:
+    async with counting(redis_url) as (services, _):
+        admitted = await admitted_read(LongReadRequest(**asked()), services, ANN)
+        read = await opened_read(admitted, services)
+        with cProfile.Profile() as profile:
+            record = await read.run()
+    called = pstats.Stats(profile).get_stats_profile().func_profiles
+    assert record.usage.llm_calls == 3
+    assert "complete" in called
+    assert prompt_digest.__name__ not in called
