@@ -5,11 +5,11 @@ from typing import cast
 
 from benchmarks.memory.corpus import Rows, fact, user_of
 from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace
-from memory_store.batch import Context, Statement
-from memory_store.documents import Record, now, to_payload
-from memory_store.identity import version_id
-from memory_store.sentence_encoder import DEFAULT_MODEL
-from memory_store.sparse import Bm25
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
+from memory_store.embedding.sparse import Bm25
+from memory_store.items.batch import Context, Statement
+from memory_store.items.documents import Record, now, to_payload
+from memory_store.items.identity import version_id
 from memory_store.vectors.port import Point
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec

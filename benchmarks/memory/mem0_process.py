@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from benchmarks.memory.corpus import fact, user_of
-from memory_store.sentence_encoder import DEFAULT_MODEL, model_source
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, model_source
 
 _STEP = 1000
 

@@ -10,14 +10,15 @@ from benchmarks.memory.dialogues import ASKED_AT, Conversation, Kind, conversati
 from benchmarks.memory.embedding_cache import CachedEmbedder
 from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
 from memloop_service import new_registry
-from memory_store.documents import Record
-from memory_store.encoding import TextEncoding
-from memory_store.identity import content_hash
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
+from memory_store.embedding.sparse import Bm25
+from memory_store.items.documents import Record
+from memory_store.items.identity import content_hash
+from memory_store.items.points import points_of
 from memory_store.metrics import Metrics
 from memory_store.retrieval import Retrieval, Tuning
 from memory_store.retrieval.tuning import PLAIN
-from memory_store.sentence_encoder import DEFAULT_MODEL
-from memory_store.sparse import Bm25
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 from trainer.data.dialogues.dialogue import Turn
@@ -92,7 +93,7 @@ class Haystack:
         """Store every turn as a raw turn."""
         for talk in self._talks:
             records = [raw_turn(talk.name, turn) for turn in talk.turns]
-            await self._vectors.upsert(await self._encoding.points(records))
+            await self._vectors.upsert(await points_of(records, self._encoding))
 
     async def row(self, name: str, tuning: Tuning) -> Row:
         """Ask every question."""

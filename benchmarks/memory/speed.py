@@ -18,7 +18,7 @@ from benchmarks.memory.floor import Floor, LibraryEncoder
 from benchmarks.memory.loading import load
 from benchmarks.memory.peers import Asked, Mem0, Ours, mem0
 from benchmarks.mock_engine import mock_engine
-from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 
 SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000}
 ROUNDS = 5

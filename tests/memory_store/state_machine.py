@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace, StoreAdd
-from memory_store.documents import Record
-from memory_store.filters import AllOf
+from memory_store.items.documents import Record
+from memory_store.items.writing import every_record
 from memory_store.settings import Settings
+from memory_store.vectors.filters import AllOf
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from memory_store.writing import every_record
 from tests.memory_store.api import StoreApi, day
 from tests.memory_store.conftest import MODEL, app_over, serving
 from tests.memory_store.plain_model import RAW_LIFE, Owner, PlainStore, Said, Seen, iso, within

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_store.conflicts import Placement, Resolution, Version, mend, resolve
+from memory_store.items.conflicts import Placement, Resolution, Version, mend, resolve
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memloop_service import new_registry
-from memory_store.filters import AllOf
 from memory_store.metrics import Metrics
+from memory_store.vectors.filters import AllOf
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.qdrant_edge import EdgeCollections, EdgeInUse, QdrantEdge
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch

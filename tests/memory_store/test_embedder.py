@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 
 from memloop.wire.errors import DependencyError, Unavailable
 from memloop_service import new_registry
-from memory_store.embedder import BatchingEmbedder, Encoder, Vector
+from memory_store.embedding.embedder import BatchingEmbedder, Encoder, Vector
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 from memory_store.metrics import Metrics
-from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 from tests.fakes.embedder import HashingEncoder
 
 

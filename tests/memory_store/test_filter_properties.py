@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_client import AsyncQdrantClient
 
-from memory_store.filters import parse_filters
-from memory_store.metadata import flags_of
+from memory_store.vectors.filters import parse_filters
+from memory_store.vectors.metadata import flags_of
 from memory_store.vectors.port import NO_WORDS, Point
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer

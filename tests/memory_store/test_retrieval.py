@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import MemoryDraft
+from memory_store.retrieval.boosts import neighbours_of, raise_neighbours, raise_newest, wanted_neighbours
 from memory_store.retrieval.candidates import Candidate, fuse, ordered
-from memory_store.retrieval.cues import Window, speakers_named, windows
 from memory_store.retrieval.diversity import diversified
 from memory_store.retrieval.parts import parts_of
-from memory_store.retrieval.raising import neighbours_of, raise_neighbours, raise_newest, wanted_neighbours
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing
+from memory_store.retrieval.time_windows import Window, speakers_named, windows
 from memory_store.retrieval.tuning import PLAIN
 from memory_store.vectors.port import Ranked
 from tests.memory_store.api import StoreApi, day

@@ -8,8 +8,8 @@ import pytest
 from pydantic import JsonValue
 
 from memloop.wire.memory import MemoryDraft, Namespace
-from memory_store.filters import Condition, Ids
 from memory_store.settings import Settings
+from memory_store.vectors.filters import Condition, Ids
 from memory_store.vectors.port import Query, Ranked
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import StoreApi, day

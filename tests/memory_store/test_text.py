@@ -5,8 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.wire.memory import MemoryDraft, Namespace
-from memory_store.identity import chain_id, content_hash, normalised_key, normalised_value, raw_turn_id, version_id
-from memory_store.sparse import Bm25
+from memory_store.embedding.sparse import Bm25
+from memory_store.items.identity import (
+    chain_id,
+    content_hash,
+    normalised_key,
+    normalised_value,
+    raw_turn_id,
+    version_id,
+)
 
 _BM25 = Bm25()
 

@@ -10,19 +10,19 @@ import pytest
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import MemoryDraft, StoreAdd
 from memloop_service import new_registry
-from memory_store.documents import within
-from memory_store.embedder import BatchingEmbedder, Encoder, Vector
-from memory_store.encoding import TextEncoding
-from memory_store.fencing import Fence
-from memory_store.lanes import Lanes
+from memory_store.embedding.embedder import BatchingEmbedder, Encoder, Vector
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.sparse import Bm25
+from memory_store.items.documents import within
+from memory_store.items.namespace_locks import Lanes
+from memory_store.items.writing import WritePolicy, Writer, every_record
 from memory_store.metrics import Metrics
-from memory_store.redis_link import connect
+from memory_store.redis.fencing import Fence
+from memory_store.redis.link import connect
 from memory_store.settings import Settings
-from memory_store.sparse import Bm25
 from memory_store.vectors.port import VectorStore
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
-from memory_store.writing import WritePolicy, Writer, every_record
 from tests.fakes.embedder import HashingEncoder
 from tests.memory_store.api import ALICE, day
 

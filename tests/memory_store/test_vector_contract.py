@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient
 
 from memloop.wire.errors import Unavailable
-from memory_store.filters import (
+from memory_store.embedding.sparse import Bm25
+from memory_store.vectors.filters import (
     AllOf,
     AnyOf,
     Condition,
@@ -25,7 +26,6 @@ from memory_store.filters import (
     OneOf,
     TimeRange,
 )
-from memory_store.sparse import Bm25
 from memory_store.vectors.port import NO_WORDS, Point, Query, VectorStore
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer

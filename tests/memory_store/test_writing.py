@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from memloop.wire.memory import BatchOutcome, BatchResult, MemoryDraft, StoreAdd, StoreAddResult
-from memory_store.filters import Condition
 from memory_store.settings import Settings
+from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Page
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import ALICE, StoreApi, day

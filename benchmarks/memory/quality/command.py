@@ -25,9 +25,9 @@ from benchmarks.memory.quality.scores import Prices, point_score, recall_score, 
 from benchmarks.memory.quality.stack import KEY, embedding_threads, own_stack
 from memloop.wire.errors import MemloopError
 from memloop_service import new_registry
-from memory_store.embedder import BatchingEmbedder, Encoder
+from memory_store.embedding.embedder import BatchingEmbedder, Encoder
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
 from memory_store.metrics import Metrics
-from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
 from trainer.data.dialogues.dialogue import Conversation
 from trainer.data.dialogues.formats import Format, conversations
 from trainer.data.journal import Journal

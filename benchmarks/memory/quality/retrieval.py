@@ -11,11 +11,12 @@ from benchmarks.memory.recall import namespace_of, raw_turn
 from memloop.scoring.memory import evidence_recall
 from memloop.wire.memory import StoreSearch
 from memloop_service import new_registry
-from memory_store.embedder import Embedder
-from memory_store.encoding import TextEncoding
+from memory_store.embedding.embedder import Embedder
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.sparse import Bm25
+from memory_store.items.points import points_of
 from memory_store.metrics import Metrics
 from memory_store.retrieval import Retrieval
-from memory_store.sparse import Bm25
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 from trainer.data.dialogues.dialogue import Conversation, Question
@@ -61,7 +62,7 @@ async def haystack(talk: Conversation, embedder: Embedder, *, dimension: int) ->
             encoding = TextEncoding(embedder, Bm25())
             records = [raw_turn(talk.id, turn) for turn in talk.turns if turn.text.strip()]
             for start in range(0, len(records), _STEP):
-                await vectors.upsert(await encoding.points(records[start : start + _STEP]))
+                await vectors.upsert(await points_of(records[start : start + _STEP], encoding))
             yield Haystack(talk, vectors, encoding, metrics)
         finally:
             await vectors.close()

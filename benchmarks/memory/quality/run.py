@@ -15,7 +15,7 @@ from benchmarks.memory.quality.records import Answered, AnyEntry, Graded, Ingest
 from benchmarks.memory.quality.retrieval import haystack
 from memloop.ports import Recalled
 from memloop.wire.errors import MemloopError
-from memory_store.embedder import Embedder
+from memory_store.embedding.embedder import Embedder
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
 from trainer.data.journal import Journal
 from trainer.data.retry_policy import RetryPolicy

@@ -7,39 +7,43 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from fastapi import FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.middleware import Middleware
 from prometheus_client import CollectorRegistry
 from qdrant_client import AsyncQdrantClient
 
 from memloop.wire.errors import MemloopError
 from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing, watch_disk
-from memory_store.buffers import Buffers
-from memory_store.documents import Clock, now
-from memory_store.embedder import BatchingEmbedder
-from memory_store.encoding import TextEncoding
-from memory_store.fencing import Fence
-from memory_store.gate import Gate
-from memory_store.items import Items
-from memory_store.lanes import Lanes
-from memory_store.listing import Listings
+from memory_store.access.store_key import requires
+from memory_store.buffers.buffers import Buffers
+from memory_store.buffers.routes import buffer_routes
+from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.sentence_encoder import SentenceEncoder, usable_threads
+from memory_store.embedding.sparse import Bm25
+from memory_store.items.documents import Clock, now
+from memory_store.items.items import Items
+from memory_store.items.listing import Listings
+from memory_store.items.namespace_locks import Lanes
+from memory_store.items.recovery import Recovery
+from memory_store.items.routes import ItemServices, item_routes
+from memory_store.items.transfer import Transfer
+from memory_store.items.writing import WritePolicy, Writer
 from memory_store.metrics import Metrics
-from memory_store.recovery import Recovery
-from memory_store.redis_files import rewrite_files
-from memory_store.redis_link import RedisLink, connect
+from memory_store.redis.fencing import Fence
+from memory_store.redis.link import RedisLink, connect
 from memory_store.retrieval import Retrieval
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker
-from memory_store.routes import Capabilities, store_routes
-from memory_store.sentence_encoder import SentenceEncoder, usable_threads
+from memory_store.retrieval.routes import search_routes
 from memory_store.settings import Settings
-from memory_store.sparse import Bm25
-from memory_store.transfer import Transfer
-from memory_store.upkeep import Upkeep
+from memory_store.upkeep.jobs import Upkeep
+from memory_store.upkeep.redis_files import rewrite_files
+from memory_store.upkeep.routes import admin_routes
+from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer, Spread
 from memory_store.vectors.schema import CollectionSpec
-from memory_store.writing import WritePolicy, Writer
 
 _QDRANT_TIMEOUT_S = 10
 _log = logging.getLogger(__name__)
@@ -57,33 +61,68 @@ class Adapters:
     reranker: Reranker | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The store's slices, built over the adapters."""
+
+    gate: Gate
+    buffers: Buffers
+    items: ItemServices
+    retrieval: Retrieval
+    upkeep: Upkeep
+
+    def routers(self) -> tuple[APIRouter, ...]:
+        """The routes of every slice."""
+        return (
+            item_routes(self.items),
+            search_routes(self.retrieval, self.gate),
+            buffer_routes(self.buffers),
+            admin_routes(self.upkeep),
+        )
+
+
 def build(
     settings: Settings, adapters: Adapters, registry: CollectorRegistry, metrics: Metrics, *, clock: Clock = now
 ) -> FastAPI:
-    """The app over the adapters; its lifespan opens and closes them."""
+    """Returns the app over the adapters; its lifespan opens and closes them."""
+    parts = _parts(settings, adapters, metrics, clock)
+    key = settings.store_key.get_secret_value() if settings.store_key else None
+    router = APIRouter(prefix="/v1", dependencies=[Depends(requires(key))])
+    for routes in parts.routers():
+        router.include_router(routes)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        del app
+        async with opened(settings, adapters):
+            sweeper = asyncio.create_task(_sweep(parts.items.items, settings.sweep_s), name="sweeper")
+            try:
+                yield
+            finally:
+                await parts.upkeep.close()
+                sweeper.cancel()
+                await asyncio.gather(sweeper, return_exceptions=True)
+
+    app = create_app(
+        "memory-store",
+        settings=settings,
+        routers=[router],
+        readiness={"redis": parts.buffers.ping, "vectors": adapters.vectors.ping},
+        registry=registry,
+        lifespan=lifespan,
+        adopts_ids=True,
+    )
+    app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
+    return app
+
+
+def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Clock) -> _Parts:
+    vectors = adapters.vectors
     encoding = TextEncoding(adapters.embedder, Bm25(language=settings.bm25_language))
     gate = Gate()
-    lanes = Lanes(gate)
     buffers = Buffers(adapters.redis, max_turns=settings.buffer_max_turns)
-    policy = WritePolicy(
-        raw_turn_life=timedelta(days=settings.raw_turn_days),
-        near_duplicate_similarity=settings.near_duplicate_similarity,
-    )
-    fence = Fence(adapters.redis)
-    writer = Writer(adapters.vectors, encoding, lanes=lanes, fence=fence, policy=policy, metrics=metrics, clock=clock)
-    items = Items(
-        adapters.vectors,
-        encoding,
-        lanes=lanes,
-        buffers=buffers,
-        deleted_life=timedelta(days=settings.deleted_days),
-        metrics=metrics,
-        clock=clock,
-    )
-    recovery = Recovery(adapters.vectors, encoding, lanes=lanes, clock=clock)
-    retrieval = Retrieval(adapters.vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker)
     upkeep = Upkeep(
-        adapters.vectors,
+        vectors,
         encoding,
         gate=gate,
         embedder_for=adapters.embedder_for,
@@ -91,37 +130,43 @@ def build(
         metrics=metrics,
         clock=clock,
     )
-    transfer = Transfer(adapters.vectors, encoding, lanes=lanes, clock=clock)
-    listings = Listings(adapters.vectors, clock=clock)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        del app
-        async with opened(settings, adapters):
-            sweeper = asyncio.create_task(_sweep(items, settings.sweep_s), name="sweeper")
-            try:
-                yield
-            finally:
-                await upkeep.close()
-                sweeper.cancel()
-                await asyncio.gather(sweeper, return_exceptions=True)
-
-    app = create_app(
-        "memory-store",
-        settings=settings,
-        routers=[
-            store_routes(
-                Capabilities(writer, retrieval, items, recovery, buffers, listings, upkeep, transfer, gate),
-                key=settings.store_key.get_secret_value() if settings.store_key else None,
-            )
-        ],
-        readiness={"redis": buffers.ping, "vectors": adapters.vectors.ping},
-        registry=registry,
-        lifespan=lifespan,
-        adopts_ids=True,
+    return _Parts(
+        gate=gate,
+        buffers=buffers,
+        items=_item_services(
+            settings, adapters, encoding, locks=Lanes(gate), buffers=buffers, metrics=metrics, clock=clock
+        ),
+        retrieval=Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker),
+        upkeep=upkeep,
     )
-    app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
-    return app
+
+
+def _item_services(
+    settings: Settings,
+    adapters: Adapters,
+    encoding: TextEncoding,
+    locks: Lanes,
+    *,
+    buffers: Buffers,
+    metrics: Metrics,
+    clock: Clock,
+) -> ItemServices:
+    vectors = adapters.vectors
+    policy = WritePolicy(
+        raw_turn_life=timedelta(days=settings.raw_turn_days),
+        near_duplicate_similarity=settings.near_duplicate_similarity,
+    )
+    fence = Fence(adapters.redis)
+    deleted_life = timedelta(days=settings.deleted_days)
+    return ItemServices(
+        writer=Writer(vectors, encoding, lanes=locks, fence=fence, policy=policy, metrics=metrics, clock=clock),
+        items=Items(
+            vectors, encoding, lanes=locks, buffers=buffers, deleted_life=deleted_life, metrics=metrics, clock=clock
+        ),
+        recovery=Recovery(vectors, encoding, lanes=locks, clock=clock),
+        listings=Listings(vectors, clock=clock),
+        transfer=Transfer(vectors, encoding, lanes=locks, clock=clock),
+    )
 
 
 @contextlib.asynccontextmanager

@@ -1,12 +1,11 @@
 """The store's metrics. No user's id or text is ever a label."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from memloop_service.tracing import span
-from memory_store.copying import Progress
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _TEXTS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -84,7 +83,7 @@ class Metrics:
         with self.search_seconds.labels(stage=stage).time(), span(f"memory.search.{stage}"):
             yield
 
-    def watch_copy(self, progress: Progress) -> None:
-        """Let the gauges follow the copy."""
-        self._copied.set_function(lambda: progress.done)
-        self._to_copy.set_function(lambda: progress.total)
+    def watch_copy(self, *, done: Callable[[], float], total: Callable[[], float]) -> None:
+        """Points the gauges at the running copy."""
+        self._copied.set_function(done)
+        self._to_copy.set_function(total)

@@ -7,7 +7,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from memloop_service import ServiceSettings
-from memory_store.sentence_encoder import DEFAULT_MODEL, Precision
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, Precision
 
 
 def _empty_is_none(value: object) -> object:

@@ -2,6 +2,5 @@
 
 from memory_store.retrieval.search import Retrieval
 from memory_store.retrieval.tuning import Tuning
-from memory_store.retrieval.view import View
 
-__all__ = ["Retrieval", "Tuning", "View"]
+__all__ = ["Retrieval", "Tuning"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from memory_store.retrieval.candidates import Candidate, ordered
-from memory_store.retrieval.cues import words_of
+from memory_store.retrieval.time_windows import words_of
 
 _LOOKED_AT = 40
 

@@ -6,23 +6,23 @@ from datetime import datetime
 
 from memloop.chunking import EstimatingSplitter
 from memloop.wire.memory import SearchHit, SearchOptions, SearchResult, StoreSearch
-from memory_store.documents import Clock, from_payload, now, within
-from memory_store.encoding import TextEncoding
-from memory_store.filters import Condition, Equals, Ids, OneOf, all_of, parse_filters, utc
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.documents import Clock, from_payload, now, within
+from memory_store.items.view import View
 from memory_store.metrics import Metrics
-from memory_store.retrieval.candidates import Candidate, fuse, ordered
-from memory_store.retrieval.diversity import diversified
-from memory_store.retrieval.parts import parts_of
-from memory_store.retrieval.raising import (
+from memory_store.retrieval.boosts import (
     raise_dates,
     raise_neighbours,
     raise_newest,
     raise_speakers,
     wanted_neighbours,
 )
+from memory_store.retrieval.candidates import Candidate, fuse, ordered
+from memory_store.retrieval.diversity import diversified
+from memory_store.retrieval.parts import parts_of
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.tuning import Tuning
-from memory_store.retrieval.view import View
+from memory_store.vectors.filters import Condition, Equals, Ids, OneOf, all_of, parse_filters, utc
 from memory_store.vectors.port import Ranked, SparseVector, VectorStore
 
 _MIN_DEPTH = 50

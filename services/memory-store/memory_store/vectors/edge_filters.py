@@ -4,7 +4,7 @@ from datetime import datetime
 
 import qdrant_edge as edge
 
-from memory_store import filters as f
+from memory_store.vectors import filters as f
 
 
 def to_filter(condition: f.Condition) -> edge.Filter:

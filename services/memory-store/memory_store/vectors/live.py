@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memloop.wire.errors import DependencyError
-from memory_store.filters import Condition
+from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Collection, Collections, Found, Page, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from pydantic import JsonValue
 
-from memory_store.filters import Condition
+from memory_store.vectors.filters import Condition
 from memory_store.vectors.schema import CollectionSpec
 
 Payload: TypeAlias = Mapping[str, JsonValue]

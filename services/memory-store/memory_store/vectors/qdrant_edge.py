@@ -25,8 +25,8 @@ import qdrant_edge as edge
 from pydantic import BaseModel, JsonValue
 
 from memloop.wire.errors import DependencyError
-from memory_store.filters import Condition, Ids, all_of
 from memory_store.vectors.edge_filters import to_filter
+from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import NO_WORDS, Collection, Found, Page, Payload, Point, Query, Ranked, SparseVector
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours

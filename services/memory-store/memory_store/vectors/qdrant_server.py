@@ -11,7 +11,7 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from memloop.wire.errors import DependencyError, NotSupported, Unavailable
-from memory_store.filters import Condition, Ids, all_of
+from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import NO_WORDS, Collection, Found, Page, Payload, Point, Query, Ranked, SparseVector
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours

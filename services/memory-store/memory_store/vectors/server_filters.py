@@ -2,7 +2,7 @@
 
 from qdrant_client import models
 
-from memory_store import filters as f
+from memory_store.vectors import filters as f
 
 
 def to_filter(condition: f.Condition) -> models.Filter:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from memloop.wire.errors import DependencyError
 from memloop_service.redis_link import servers
-from memory_store.redis_link import RedisLink, translated
+from memory_store.redis.link import RedisLink, translated
 
 _POLL_S = 0.05
 _TIMEOUT_S = 300.0

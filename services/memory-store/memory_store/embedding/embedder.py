@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from memloop.wire.errors import DependencyError, Unavailable
+from memory_store.embedding.vector_cache import VectorCache
 from memory_store.metrics import Metrics
-from memory_store.vector_cache import VectorCache
 
 Vector: TypeAlias = tuple[float, ...]
 

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-from memory_store.gate import Gate
+from memory_store.vectors.gate import Gate
 
 
 @dataclass(slots=True)

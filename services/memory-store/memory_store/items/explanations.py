@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue, TypeAdapter
 
 from memloop.wire.memory import VersionChange
-from memory_store.conflicts import Rule
+from memory_store.items.conflicts import Rule
 
 Cause: TypeAlias = Rule | Literal["overtaken", "edited", "deleted", "recovered", "imported"]
 

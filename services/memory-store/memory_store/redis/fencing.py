@@ -2,8 +2,8 @@
 
 from memloop.wire.errors import Conflict
 from memloop_service.redis_link import LuaScript
-from memory_store.keys import Keys
-from memory_store.redis_link import RedisLink, translated
+from memory_store.redis.key_names import Keys
+from memory_store.redis.link import RedisLink, translated
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """A lane's newest token is known for so long after its last use."""

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from memory_store.documents import Record, to_payload
-from memory_store.embedder import Embedder, Vector
-from memory_store.sparse import Bm25
-from memory_store.vectors.port import Point, SparseVector
+from memory_store.embedding.embedder import Embedder, Vector
+from memory_store.embedding.sparse import Bm25
+from memory_store.vectors.port import SparseVector
 
 
 class TextEncoding:
@@ -19,14 +18,10 @@ class TextEncoding:
         """Embed with another model from now on."""
         self._embedder = embedder
 
-    async def points(self, records: Sequence[Record]) -> list[Point]:
-        """The records as points, embedded in one call."""
-        texts = [record.embedded_text for record in records]
-        vectors = await self._embedder.embed(texts)
-        return [
-            Point(record.item.id, vector, self._bm25.document(text), to_payload(record))
-            for record, text, vector in zip(records, texts, vectors, strict=True)
-        ]
+    async def documents(self, texts: Sequence[str]) -> list[tuple[Vector, SparseVector]]:
+        """Returns the dense and sparse vector of each text, embedded in one call."""
+        dense = await self._embedder.embed(texts)
+        return [(vector, self._bm25.document(text)) for text, vector in zip(texts, dense, strict=True)]
 
     async def query(self, text: str) -> tuple[Vector, SparseVector]:
         """A query's dense and sparse vector."""

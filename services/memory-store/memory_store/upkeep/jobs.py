@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from memloop.wire.errors import Conflict, NotFound, NotSupported, Unprocessable
-from memory_store.copying import Copy, Progress
-from memory_store.documents import Clock, from_payload, now
-from memory_store.embedder import BatchingEmbedder
-from memory_store.encoding import TextEncoding
-from memory_store.gate import Gate
+from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
+from memory_store.upkeep.copying import Copy, Progress
+from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import Collection, Point
 from memory_store.vectors.schema import CollectionSpec, family, generation, successor
@@ -185,9 +185,9 @@ class Upkeep:
         self._end(progress, "completed")
 
     def _start(self, kind: Literal["reembed", "flush"], target: str) -> Progress:
-        self.progress = Progress(kind, target, self._clock())
-        self._metrics.watch_copy(self.progress)
-        return self.progress
+        self.progress = progress = Progress(kind, target, self._clock())
+        self._metrics.watch_copy(done=lambda: progress.done, total=lambda: progress.total)
+        return progress
 
     def _end(self, progress: Progress, status: Literal["completed", "failed"]) -> None:
         progress.status, progress.ended_at = status, self._clock()

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,17 +16,18 @@ from memloop.wire.memory import (
     StoreAddResult,
     Written,
 )
-from memory_store.batch import Batch, Context, Statement
-from memory_store.conflicts import Change, Placement, Resolution, Rule, Version, mend, resolve
-from memory_store.documents import Clock, Record, any_write, exactly_in, from_payload, now, of_tenant, to_payload
-from memory_store.encoding import TextEncoding
-from memory_store.fencing import Fence
-from memory_store.filters import AnyOf, Condition, Equals, Not, OneOf, TimeRange, all_of, utc
-from memory_store.identity import draft_digest
-from memory_store.lanes import Lanes
-from memory_store.metadata import check_metadata
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.batch import Batch, Context, Statement
+from memory_store.items.conflicts import Change, Placement, Resolution, Rule, Version, mend, resolve
+from memory_store.items.documents import Clock, Record, any_write, exactly_in, from_payload, now, of_tenant
+from memory_store.items.identity import draft_digest
+from memory_store.items.namespace_locks import Lanes
+from memory_store.items.points import commit, embedded, upsert
 from memory_store.metrics import Metrics
-from memory_store.vectors.port import Point, VectorStore
+from memory_store.redis.fencing import Fence
+from memory_store.vectors.filters import AnyOf, Condition, Equals, Not, OneOf, TimeRange, all_of, utc
+from memory_store.vectors.metadata import check_metadata
+from memory_store.vectors.port import VectorStore
 
 _PAGE = 256
 _NEIGHBOURS = 4
@@ -210,31 +211,6 @@ class Writer:
                 batch.add_known(record)
                 return _touch("near duplicate", record, batch, similarity=found.score)
         return None
-
-
-async def commit(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> None:
-    """New and changed points in one operation, so that a crash leaves all of the batches or nothing."""
-    await upsert(await embedded(batches, vectors, encoding), vectors)
-
-
-async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> list[Point]:
-    """The batches' new and changed points; one that is stored keeps its vectors."""
-    points: list[Point] = []
-    unembedded: list[Record] = []
-    for batch in batches:
-        new, stored = batch.changed()
-        where = exactly_in(batch.context.namespace)
-        kept = await vectors.get([record.item.id for record in stored], where=where)
-        changed = {record.item.id: record for record in stored}
-        points += [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
-        unembedded += [*new, *changed.values()]
-    return points + list(await encoding.points(unembedded))
-
-
-async def upsert(points: Sequence[Point], vectors: VectorStore) -> None:
-    """Store them in one operation."""
-    if points:
-        await vectors.upsert(points)
 
 
 async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:

@@ -12,9 +12,9 @@ from typing import Protocol, cast
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
 from memloop_service.redis_link import LuaScript
-from memory_store.fencing import KEEP_MS, STALE, refuse_stale
-from memory_store.keys import Keys, Partition, digest
-from memory_store.redis_link import RedisLink, translated
+from memory_store.redis.fencing import KEEP_MS, STALE, refuse_stale
+from memory_store.redis.key_names import Keys, Partition, digest
+from memory_store.redis.link import RedisLink, translated
 
 _MAX_LISTED = 1000
 _TIME = itemgetter(0)

@@ -8,11 +8,11 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from memloop.wire.memory import ItemVersion, MemoryItem, Namespace, Scope
-from memory_store.conflicts import Version
-from memory_store.explanations import Cause, Decision, decisions_from, with_one_more
-from memory_store.filters import Condition, Equals, Missing, all_of
-from memory_store.identity import normalised_key
-from memory_store.metadata import flags_of
+from memory_store.items.conflicts import Version
+from memory_store.items.explanations import Cause, Decision, decisions_from, with_one_more
+from memory_store.items.identity import normalised_key
+from memory_store.vectors.filters import Condition, Equals, Missing, all_of
+from memory_store.vectors.metadata import flags_of
 from memory_store.vectors.port import Payload
 
 _ROLES = frozenset({"user", "assistant", "system", "tool"})

@@ -2,14 +2,15 @@
 
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryItem
-from memory_store.batch import Batch, Context
-from memory_store.conflicts import Placement, Resolution, resolve
-from memory_store.documents import Clock, Record, now
-from memory_store.encoding import TextEncoding
-from memory_store.items import Owned, fact_of, stored
-from memory_store.lanes import Lanes
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.batch import Batch, Context
+from memory_store.items.conflicts import Placement, Resolution, resolve
+from memory_store.items.documents import Clock, Record, now
+from memory_store.items.items import Owned, fact_of, stored
+from memory_store.items.namespace_locks import Lanes
+from memory_store.items.points import commit
+from memory_store.items.writing import versions_of
 from memory_store.vectors.port import VectorStore
-from memory_store.writing import commit, versions_of
 
 
 class Recovery:

@@ -9,17 +9,18 @@ from pydantic import ValidationError
 from memloop.wire.errors import MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
-from memory_store.batch import Batch, Context
-from memory_store.conflicts import mend
-from memory_store.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
-from memory_store.encoding import TextEncoding
-from memory_store.filters import Condition, Ids, OneOf, all_of
-from memory_store.identity import chain_id, content_hash, imported_id, is_item_id
-from memory_store.lanes import Lanes
-from memory_store.metadata import check_metadata
-from memory_store.retrieval import View
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.batch import Batch, Context
+from memory_store.items.conflicts import mend
+from memory_store.items.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
+from memory_store.items.identity import chain_id, content_hash, imported_id, is_item_id
+from memory_store.items.namespace_locks import Lanes
+from memory_store.items.points import commit
+from memory_store.items.view import View
+from memory_store.items.writing import every_record, versions_of
+from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
+from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.port import VectorStore
-from memory_store.writing import commit, every_record, versions_of
 
 _MAX_KEY_CHARS = 512
 

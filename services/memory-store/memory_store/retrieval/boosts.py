@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memory_store.retrieval.candidates import Candidate, ordered
-from memory_store.retrieval.cues import asks_for_now, speakers_named, windows, words_of
+from memory_store.retrieval.time_windows import asks_for_now, speakers_named, windows, words_of
 
 _TURN = re.compile(r"(?P<event>.+):(?P<number>\d{1,9})")
 _PROMPTERS = 10

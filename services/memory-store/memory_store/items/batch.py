@@ -7,9 +7,9 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace, Outcome, Source, Written
-from memory_store.conflicts import Change, Placement, Resolution
-from memory_store.documents import Record
-from memory_store.identity import chain_id, content_hash, raw_turn_id, snapshot_id, version_id
+from memory_store.items.conflicts import Change, Placement, Resolution
+from memory_store.items.documents import Record
+from memory_store.items.identity import chain_id, content_hash, raw_turn_id, snapshot_id, version_id
 
 _MAX_TAGS = 64
 _KEPT_WRITES = 32

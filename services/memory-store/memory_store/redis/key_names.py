@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import place_of, tags_of
-from memory_store.redis_link import RedisLink
+from memory_store.redis.link import RedisLink
 
 
 @dataclass(frozen=True, slots=True)

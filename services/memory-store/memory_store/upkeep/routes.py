@@ -10,8 +10,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, Field
 
 from memloop.wire.base import Wire
-from memory_store.copying import Progress
-from memory_store.upkeep import Upkeep
+from memory_store.upkeep.copying import Progress
+from memory_store.upkeep.jobs import Upkeep
 
 _BLOCK_BYTES: Final = 1 << 20
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from memory_store.filters import AllOf, Condition, Equals, Not, TimeRange, all_of, utc
+from memory_store.vectors.filters import AllOf, Condition, Equals, Not, TimeRange, all_of, utc
 
 
 @dataclass(frozen=True, slots=True)

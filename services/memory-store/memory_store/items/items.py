@@ -7,17 +7,18 @@ from datetime import datetime, timedelta
 
 from memloop.wire.errors import Conflict, DependencyError, NotFound, PreconditionFailed, Unprocessable
 from memloop.wire.memory import Erased, History, ItemPage, ItemPatch, MemoryItem, Namespace
-from memory_store.buffers import Buffers
-from memory_store.documents import Clock, Record, from_payload, now, of_tenant, to_payload, within
-from memory_store.encoding import TextEncoding
-from memory_store.filters import Equals, Ids, TimeRange, all_of, utc
-from memory_store.identity import content_hash, snapshot_id
-from memory_store.lanes import Lanes
-from memory_store.metadata import check_metadata
+from memory_store.buffers.buffers import Buffers
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.documents import Clock, Record, from_payload, now, of_tenant, to_payload, within
+from memory_store.items.identity import content_hash, snapshot_id
+from memory_store.items.namespace_locks import Lanes
+from memory_store.items.points import points_of
+from memory_store.items.view import View
+from memory_store.items.writing import every_record
 from memory_store.metrics import Metrics
-from memory_store.retrieval import View
+from memory_store.vectors.filters import Equals, Ids, TimeRange, all_of, utc
+from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.port import Point, VectorStore
-from memory_store.writing import every_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Items:
             versions = await fact_of(self._vectors, record)
             number = max(version.item.version for version in versions) + 1
             before, after = _edited(record, fields, number=number, moment=self._clock())
-            await self._vectors.upsert(await self._encoding.points([before, after]))
+            await self._vectors.upsert(await points_of([before, after], self._encoding))
             return after.item
 
     async def delete(self, owned: Owned, *, if_version: int | None) -> None:

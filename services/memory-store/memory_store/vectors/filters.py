@@ -15,7 +15,7 @@ from typing import TypeAlias, cast
 from pydantic import JsonValue
 
 from memloop.wire.errors import Unprocessable
-from memory_store.metadata import flag
+from memory_store.vectors.metadata import flag
 
 _MAX_DEPTH = 8
 _MAX_CONDITIONS = 200

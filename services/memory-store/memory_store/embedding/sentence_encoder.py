@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import joblib  # pyright: ignore[reportMissingTypeStubs]
 
-from memory_store.compiled_model import Features, Forward, compiled
-from memory_store.embedder import Vector
+from memory_store.embedding.compiled_model import Features, Forward, compiled
+from memory_store.embedding.embedder import Vector
 
 if TYPE_CHECKING:
     import torch

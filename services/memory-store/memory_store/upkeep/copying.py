@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from memory_store.filters import AllOf, Ids
-from memory_store.gate import Gate
+from memory_store.vectors.filters import AllOf, Ids
+from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection, every_id
 from memory_store.vectors.port import Collection, Point
 from memory_store.vectors.schema import CollectionSpec

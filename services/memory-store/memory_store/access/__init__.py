@@ -1,0 +1,1 @@
+"""The bearer key of the internal API."""

@@ -1,0 +1,1 @@
+"""Turns that wait for more context, kept in Redis."""

@@ -1,0 +1,38 @@
+"""Routes of buffers: list, find idle ones, replace, clear."""
+
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Header, Query
+from pydantic import AwareDatetime
+
+from memloop.wire.memory import Buffer, BufferPage, Namespace
+from memory_store.buffers.buffers import Buffers
+
+FencingToken: TypeAlias = Annotated[int | None, Header()]
+
+
+def buffer_routes(buffers: Buffers) -> APIRouter:
+    """Every route below ``/buffers``."""
+    router = APIRouter(prefix="/buffers", tags=["namespaces"])
+
+    @router.get("")
+    async def page(
+        tenant: Annotated[str, Query(min_length=1, max_length=256)],
+        user_id: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
+    ) -> BufferPage:
+        return await buffers.page(tenant, user_id)
+
+    @router.get("/idle")
+    async def idle(before: AwareDatetime, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> BufferPage:
+        return await buffers.idle(before, limit=limit)
+
+    @router.put("")
+    async def put(buffer: Buffer, x_fencing_token: FencingToken = None) -> Buffer:
+        return await buffers.put(buffer, token=x_fencing_token)
+
+    @router.delete("", status_code=204)
+    async def clear(namespace: Annotated[Namespace, Query()], x_fencing_token: FencingToken = None) -> None:
+        await buffers.clear(namespace, token=x_fencing_token)
+
+    _ = page, idle, put, clear
+    return router

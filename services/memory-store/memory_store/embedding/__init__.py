@@ -1,0 +1,1 @@
+"""Texts to dense and sparse vectors."""

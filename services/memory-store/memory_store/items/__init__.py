@@ -1,0 +1,1 @@
+"""Memory items: adding, resolving, editing, listing, moving and erasing them."""

@@ -1,0 +1,42 @@
+"""Records to points of the vector store, and batches of them into it."""
+
+from collections.abc import Iterable, Sequence
+
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.batch import Batch
+from memory_store.items.documents import Record, exactly_in, to_payload
+from memory_store.vectors.port import Point, VectorStore
+
+
+async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[Point]:
+    """Embeds the records in one call and returns them as points."""
+    vectors = await encoding.documents([record.embedded_text for record in records])
+    return [
+        Point(record.item.id, dense, sparse, to_payload(record))
+        for record, (dense, sparse) in zip(records, vectors, strict=True)
+    ]
+
+
+async def commit(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> None:
+    """New and changed points in one operation, so that a crash leaves all of the batches or nothing."""
+    await upsert(await embedded(batches, vectors, encoding), vectors)
+
+
+async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> list[Point]:
+    """The batches' new and changed points; one that is stored keeps its vectors."""
+    points: list[Point] = []
+    unembedded: list[Record] = []
+    for batch in batches:
+        new, stored = batch.changed()
+        where = exactly_in(batch.context.namespace)
+        kept = await vectors.get([record.item.id for record in stored], where=where)
+        changed = {record.item.id: record for record in stored}
+        points += [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
+        unembedded += [*new, *changed.values()]
+    return points + await points_of(unembedded, encoding)
+
+
+async def upsert(points: Sequence[Point], vectors: VectorStore) -> None:
+    """Store them in one operation."""
+    if points:
+        await vectors.upsert(points)

@@ -1,0 +1,167 @@
+"""Routes of stored items: add, list, read, edit, delete, recover, erase, export, import."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+from pydantic import Field
+
+from memloop.wire.errors import InvalidRequest
+from memloop.wire.listing import Entities, Listing, StoreList
+from memloop.wire.memory import (
+    BatchResult,
+    Erased,
+    History,
+    ItemPage,
+    ItemPatch,
+    MemoryItem,
+    Namespace,
+    Scope,
+    StoreAdd,
+    StoreAddResult,
+    StoreBatch,
+)
+from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
+from memloop_service.direct_route import DirectRoute
+from memory_store.items.items import Items, Owned
+from memory_store.items.listing import Listings
+from memory_store.items.recovery import Recovery
+from memory_store.items.transfer import Transfer
+from memory_store.items.view import View
+from memory_store.items.writing import Writer
+
+_ETAG = re.compile(r'(?:W/)?"?(\d{1,18})"?')
+
+
+@dataclass(frozen=True, slots=True)
+class ItemServices:
+    """The services behind the routes of items."""
+
+    writer: Writer
+    items: Items
+    recovery: Recovery
+    listings: Listings
+    transfer: Transfer
+
+
+class ItemsQuery(Namespace):
+    """The query of ``GET /v1/items``: a namespace, a page, and whether to include history and raw turns."""
+
+    cursor: str | None = None
+    limit: int = Field(default=50, ge=1, le=500)
+    latest_only: bool = True
+    include_raw: bool = False
+    as_of: datetime | None = None
+
+
+def item_routes(services: ItemServices) -> APIRouter:
+    """Every route below ``/items``, ``/entities`` and ``DELETE /namespaces``."""
+    router = APIRouter()
+    router.include_router(_write_routes(services.writer))
+    router.include_router(_page_routes(services))
+    router.include_router(_owned_routes(services.items, services.recovery))
+    router.include_router(_transfer_routes(services.transfer))
+    return router
+
+
+def _write_routes(writer: Writer) -> APIRouter:
+    router = APIRouter(tags=["items"], route_class=DirectRoute)
+
+    @router.post("/items")
+    async def add(request: StoreAdd) -> StoreAddResult:
+        return await writer.add(request)
+
+    @router.post("/items/batch")
+    async def add_batch(request: StoreBatch) -> BatchResult:
+        return await writer.add_batch(request.adds)
+
+    _ = add, add_batch
+    return router
+
+
+def _page_routes(services: ItemServices) -> APIRouter:
+    router = APIRouter(tags=["items"])
+
+    @router.get("/items")
+    async def page(query: Annotated[ItemsQuery, Query()]) -> ItemPage:
+        view = View(latest_only=query.latest_only, include_raw=query.include_raw, as_of=query.as_of)
+        return await services.items.page(query, view=view, limit=query.limit, cursor=query.cursor)
+
+    @router.post("/items/list")
+    async def listing(request: StoreList) -> Listing:
+        return await services.listings.page(request)
+
+    @router.get("/entities")
+    async def entities(scope: Annotated[Scope, Query()]) -> Entities:
+        return await services.listings.entities(scope)
+
+    @router.delete("/namespaces", tags=["namespaces"])
+    async def erase(namespace: Annotated[Namespace, Query()]) -> Erased:
+        return await services.items.erase(namespace)
+
+    _ = page, listing, entities, erase
+    return router
+
+
+def _owned_routes(items: Items, recovery: Recovery) -> APIRouter:
+    router = APIRouter(tags=["items"])
+    asked = Depends(_owned)
+    version = Depends(_version)
+
+    @router.get("/items/{item_id}")
+    async def read(owned: Annotated[Owned, asked], response: Response) -> MemoryItem:
+        item = await items.read(owned)
+        response.headers["ETag"] = f'"{item.version}"'
+        return item
+
+    @router.patch("/items/{item_id}")
+    async def edit(
+        owned: Annotated[Owned, asked], patch: ItemPatch, if_version: Annotated[int | None, version]
+    ) -> MemoryItem:
+        return await items.edit(owned, patch, if_version=if_version)
+
+    @router.delete("/items/{item_id}", status_code=204)
+    async def delete(owned: Annotated[Owned, asked], if_version: Annotated[int | None, version]) -> None:
+        await items.delete(owned, if_version=if_version)
+
+    @router.get("/items/{item_id}/history")
+    async def history(owned: Annotated[Owned, asked]) -> History:
+        return await items.history(owned)
+
+    @router.post("/items/{item_id}/recover")
+    async def recover(owned: Annotated[Owned, asked]) -> MemoryItem:
+        return await recovery.recover(owned)
+
+    _ = read, edit, delete, history, recover
+    return router
+
+
+def _transfer_routes(transfer: Transfer) -> APIRouter:
+    router = APIRouter(tags=["items"])
+
+    @router.post("/items/export")
+    async def export(request: StoreExport) -> ExportPage:
+        return await transfer.export(request)
+
+    @router.post("/items/import")
+    async def take(request: StoreImport) -> Imported:
+        return await transfer.take(request)
+
+    _ = export, take
+    return router
+
+
+async def _owned(item_id: str, x_memloop_tenant: Annotated[str, Header(min_length=1, max_length=256)]) -> Owned:
+    return Owned(x_memloop_tenant, item_id)
+
+
+async def _version(if_match: Annotated[str | None, Header()] = None) -> int | None:
+    """The version that ``If-Match`` names: ``3``, ``"3"`` or ``W/"3"``; ``*`` is any."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    named = _ETAG.fullmatch(if_match.strip())
+    if named is None:
+        raise InvalidRequest("If-Match takes a version number", param="If-Match")
+    return int(named.group(1))

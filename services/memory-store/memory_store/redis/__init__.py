@@ -1,0 +1,1 @@
+"""The connection to Redis, the names of its keys, and fencing tokens."""

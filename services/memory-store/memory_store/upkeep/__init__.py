@@ -1,0 +1,1 @@
+"""Jobs on the whole collection: re-embedding, flush, snapshot."""
