@@ -1,0 +1,142 @@
+"""Takes a queue's tickets while there is room, and works each of them in a task of its own."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from gateway.queue.lanes import LaneQueue
+from gateway.queue.tickets import Ticket
+from gateway.redis.key_names import Partition
+from memloop.wire.errors import DependencyError
+
+_LOG = logging.getLogger(__name__)
+
+OnTicket: TypeAlias = Callable[[Ticket], Awaitable[None]]
+_Step: TypeAlias = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeOptions:
+    """How tickets are taken. ``idle_s`` is how long a worker may be silent before another one claims its tickets."""
+
+    concurrency: int
+    idle_s: float
+    poll_s: float = 1.0
+    stop_s: float = 10.0
+
+
+class Intake:
+    """One run over a queue: new tickets, those of dead workers, and those whose delay is over.
+
+    ``work`` runs in a task per ticket, ``concurrency`` of them at a time. ``decline`` gets a dead worker's ticket that
+    was claimed just before the stop.
+    """
+
+    def __init__(
+        self, queue: LaneQueue, options: IntakeOptions, *, consumer: str, work: OnTicket, decline: OnTicket
+    ) -> None:
+        self._queue = queue
+        self._options = options
+        self._consumer = consumer
+        self._work = work
+        self._decline = decline
+        self._stop = asyncio.Event()
+        self._group = asyncio.TaskGroup()
+        self._slots = asyncio.Semaphore(options.concurrency)
+        self._ensuring = asyncio.Lock()
+        self._has_group = False
+        self._running: dict[Ticket, asyncio.Task[None]] = {}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Take tickets until ``stop`` is set. Running work then gets ``stop_s`` seconds before it is cancelled."""
+        self._stop = stop
+        async with self._group as group:
+            for partition in self._queue.keys.partitions:
+                group.create_task(self._repeat(partial(self._take, partition)))
+            group.create_task(self._repeat(self._reclaim))
+            group.create_task(self._repeat(self._promote))
+            await stop.wait()
+            if self._running:
+                await asyncio.wait(self._running.values(), timeout=self._options.stop_s)
+            for task in self._running.values():
+                task.cancel()
+
+    async def _repeat(self, step: _Step) -> None:
+        """Run a step again and again; wait while Redis is gone."""
+        while not self._stop.is_set():
+            try:
+                await self._ensure_group()
+                await step()
+            except DependencyError as error:
+                self._has_group = False
+                _LOG.warning("queue %s: %s", self._queue.name, error.message)
+                await self._pause(self._options.poll_s)
+
+    async def _ensure_group(self) -> None:
+        async with self._ensuring:
+            if not self._has_group:
+                await self._queue.ensure_group()
+                self._has_group = True
+
+    async def _take(self, partition: Partition) -> None:
+        """Start the partition's next new ticket, once there is room."""
+        async with self._slots:
+            pass
+        if self._stop.is_set():
+            return
+        block_ms = int(self._options.poll_s * 1000)
+        ticket = await self._queue.take(self._consumer, block_ms=block_ms, partition=partition)
+        if ticket is not None and (self._stop.is_set() or self._slots.locked()):
+            await self._queue.pass_back(ticket)
+        elif ticket is not None:
+            await self._start(ticket)
+
+    async def _reclaim(self) -> None:
+        """Start one dead worker's ticket; pause when there is none, or no room."""
+        idle_ms = int(self._options.idle_s * 1000)
+        full = self._slots.locked()
+        stale = [] if full else await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1)
+        for ticket in stale:
+            await self._start(ticket)
+        if not stale:
+            await self._pause(self._options.idle_s / 10)
+
+    async def _promote(self) -> None:
+        """Write tickets for jobs whose delay is over, and wait for the next one."""
+        next_s = await self._queue.promote_due()
+        await self._pause(min(next_s, self._options.poll_s))
+
+    async def _start(self, ticket: Ticket) -> None:
+        if ticket in self._running:
+            return
+        await self._slots.acquire()
+        if self._stop.is_set():
+            self._slots.release()
+            await self._decline(ticket)
+            return
+        task = self._group.create_task(self._guarded(ticket))
+        self._running[ticket] = task
+        task.add_done_callback(lambda _: self._ended(ticket))
+
+    async def _guarded(self, ticket: Ticket) -> None:
+        """Work the ticket. When that breaks, it stays pending and is claimed again later."""
+        try:
+            await self._work(ticket)
+        except DependencyError as error:
+            _LOG.warning("queue %s, ticket %s: %s", self._queue.name, ticket.id, error.message)
+        except Exception:  # noqa: BLE001 - one job's fault must never end the worker
+            _LOG.exception("queue %s, ticket %s: left pending", self._queue.name, ticket.id)
+
+    def _ended(self, ticket: Ticket) -> None:
+        del self._running[ticket]
+        self._slots.release()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not beyond the stop."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
