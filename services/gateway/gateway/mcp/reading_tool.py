@@ -32,11 +32,11 @@ class LongRead(Tool):
 
     async def run(self, call: Call) -> BaseModel:
         """The read as it ended."""
-        asked = self._asked(call.services.model)
-        with call.services.lanes.room("batch", body_bytes=0):
-            job = await checked_job(asked, call.services, call.principal)
+        asked = self._asked(call.mcp.reading.backend.served.id)
+        with call.mcp.admission.room("batch", body_bytes=0):
+            job = await checked_job(asked, call.mcp.reading, call.principal)
             await call.allowance.admit(*asked.asked, asked.document.text)
-            read = await opened_read(job, call.services)
+            read = await opened_read(job, call.mcp.reading)
 
             async def tell(event: ReadEvent) -> None:
                 if event.progress is not None:
@@ -47,7 +47,7 @@ class LongRead(Tool):
                 async with call.session.reading(call.id, job.read_id):
                     record = await read.run(tell)
             except asyncio.CancelledError:
-                call.services.metrics.upstream_abort.inc()
+                call.mcp.reading.backend.metrics.upstream_abort.inc()
                 raise
         call.allowance.spend(record.usage.total_tokens)
         return record

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from gateway.queue.handling import Ending, Handler, LeaseHold
+from gateway.queue.handling import Handler, JobResult, LeaseHold
 from gateway.queue.lanes import Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease
 from gateway.queue.tickets import Ticket
 from gateway.redis.key_names import Partition
@@ -195,7 +195,7 @@ class Runner:
         else:
             await self._queue.finish(lease, status=ending.status, record=ending.record, keep_ms=ending.keep_ms)
 
-    async def _run(self, lease: Lease) -> Ending:
+    async def _run(self, lease: Lease) -> JobResult:
         try:
             return await self._handler.run(lease, self._hold(lease))
         except JobCancelled:
@@ -237,7 +237,7 @@ class Runner:
         )
         return None
 
-    async def _beating(self, lease: Lease, work: Coroutine[Any, Any, Ending]) -> Ending:
+    async def _beating(self, lease: Lease, work: Coroutine[Any, Any, JobResult]) -> JobResult:
         """The work's ending. The lease is renewed meanwhile; when it is lost or the job cancelled, the work stops."""
         hold = self._hold(lease)
         task = asyncio.create_task(work)
