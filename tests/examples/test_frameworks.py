@@ -21,7 +21,7 @@ def recipe(name: str) -> Any:
 
 async def remembered(it: Whole, user_id: str) -> None:
     """Wait until the memory writer has kept what was said."""
-    store, namespace = it.gateway.services.store, Namespace(tenant="a", user_id=user_id)
+    store, namespace = it.gateway.memory.store, Namespace(tenant="a", user_id=user_id)
 
     async def kept() -> bool:
         return [item.memory for item in (await store.items(namespace)).items] == ["The user's locker code is 482."]

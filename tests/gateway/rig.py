@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from gateway.memory.jobs import Jobs
+from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
-from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
-from gateway.worker import working
+from gateway.worker import Work, open_work, working
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 from memloop_service import new_registry
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
@@ -32,25 +31,25 @@ class Rig:
     """Everything that a test touches."""
 
     settings: WorkerSettings
-    services: Services
+    work: Work
     engine: EngineServer
     store: StoreServer
 
     @property
-    def jobs(self) -> Jobs:
-        return self.services.jobs
+    def writes(self) -> MemoryQueue:
+        return self.work.memory.queue
 
     async def write(self, *texts: str, namespace: Namespace = ALICE) -> str:
-        return await self.jobs.enqueue_memory_write(namespace, turns(*texts))
+        return await self.writes.enqueue_write(namespace, turns(*texts))
 
     async def event(self, event_id: str, *, timeout_s: float = PATIENCE_S) -> MemoryEvent:
         """The event once it ended."""
-        return await self.jobs.events.wait("local", event_id, timeout_s=timeout_s)
+        return await self.writes.events.wait("local", event_id, timeout_s=timeout_s)
 
     @asynccontextmanager
     async def working(self) -> AsyncGenerator[None]:
         """A worker in this process meanwhile."""
-        async with working(self.services, self.settings):
+        async with working(self.work, self.settings):
             yield
 
 
@@ -80,8 +79,8 @@ async def rig(
         engine = await stack.enter_async_context(engine_server(answer, hang_at=hang_at))
         store = await stack.enter_async_context(store_server())
         settings = settings_for(redis_url, **{"engine_url": engine.url, "store_url": store.url, **changes})
-        services = await stack.enter_async_context(open_services(settings, Metrics(new_registry())))
-        yield Rig(settings, services, engine, store)
+        work = await stack.enter_async_context(open_work(settings, Metrics(new_registry())))
+        yield Rig(settings, work, engine, store)
 
 
 def script(*replies: Reply) -> Callable[[Body], Reply]:

@@ -8,10 +8,14 @@ from typing import Any, TypeAlias
 import aiohttp
 import orjson
 from fastapi import FastAPI
+from redis.asyncio import Redis
 
+from gateway.chat.chat import Chat
+from gateway.engine.backend import Backend
 from gateway.main import build_app
-from gateway.services import Services
+from gateway.memory.memory import Memory
 from gateway.settings import GatewaySettings
+from gateway.worker import Work
 from memloop.wire.memory import Source
 from tests.fakes.asgi_server import running
 from tests.fakes.streaming_engine import MODEL
@@ -76,9 +80,29 @@ class Gateway:
     http: aiohttp.ClientSession
 
     @property
-    def services(self) -> Services:
-        """Its adapters."""
-        return self.app.state.services
+    def memory(self) -> Memory:
+        """Its memories."""
+        return self.app.state.memory
+
+    @property
+    def backend(self) -> Backend:
+        """Its engines."""
+        return self.app.state.backend
+
+    @property
+    def chats(self) -> Chat:
+        """Its chats."""
+        return self.app.state.chat
+
+    @property
+    def redis(self) -> Redis:
+        """Its client of Redis."""
+        return self.app.state.mcp.redis
+
+    @property
+    def work(self) -> Work:
+        """What a worker in this process works with: the gateway's own slices."""
+        return Work(self.redis, self.backend, self.memory, self.app.state.reading, self.memory.metrics)
 
     async def post(self, path: str, body: object, *, headers: Mapping[str, str] | None = None) -> Answer:
         """POST JSON, or bytes as they are."""
@@ -104,16 +128,16 @@ class Gateway:
 
     async def queued_turns(self) -> list[tuple[Source, ...]]:
         """The turns of all memory writes that are queued, oldest first."""
-        keys: AsyncIterator[bytes] = self.services.redis.scan_iter(match="memloop:*")  # pyright: ignore
-        payloads = [await _payload(self.services, key) async for key in keys]
+        keys: AsyncIterator[bytes] = self.redis.scan_iter(match="memloop:*")  # pyright: ignore
+        payloads = [await _payload(self.redis, key) async for key in keys]
         jobs = sorted((payload for payload in payloads if payload), key=lambda job: job["created_at"])
         return [tuple(Source.model_validate(turn) for turn in job["turns"]) for job in jobs]
 
 
-async def _payload(services: Services, key: bytes) -> Object | None:
-    if await services.redis.type(key) != b"hash":
+async def _payload(redis: Redis, key: bytes) -> Object | None:
+    if await redis.type(key) != b"hash":
         return None
-    raw = await services.redis.hget(key, "payload")  # pyright: ignore
+    raw = await redis.hget(key, "payload")  # pyright: ignore
     return orjson.loads(raw) if raw else None
 
 

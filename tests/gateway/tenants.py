@@ -150,7 +150,7 @@ async def _everything_of_a(world: World) -> dict[str, str]:
 
     switched = await world.call(OPERATOR_KEY, "PUT", "/v1/admin/trace-settings", {"enabled": True, "tenant": "a"})
     assert switched.status == 200, switched.raw
-    async with working(world.gateway.services, world.settings):
+    async with working(world.gateway.work, world.settings):
         event = await post("/v1/memory/add", said(f"Tea at five. {CANARY}", infer=False))
         await post("/v1/memory/add", said(f"Coffee at six. {CANARY}", infer=False))
         file = await upload(world.gateway, f"A file. {CANARY}".encode(), key=ALICE_KEY)
@@ -158,7 +158,7 @@ async def _everything_of_a(world: World) -> dict[str, str]:
     item = event["memories"][0]["item"]["id"]
     namespace = Namespace(tenant="a", user_id="alice")
     turn = Source(role="user", content=f"half a thought {CANARY}")
-    await world.gateway.services.store.put_buffer(Buffer(namespace=namespace, turns=(turn,)))
+    await world.gateway.memory.store.put_buffer(Buffer(namespace=namespace, turns=(turn,)))
     question = f"Where? {CANARY}"
     read = await post("/v1/long-read", asked(question=question))
     waiting_read = await post("/v1/long-read", asked(question=question, background=True))

@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.access.auth import LOCAL, KeyRing
-from gateway.access.key_cache import KeyBook
+from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KeyRecords
 from gateway.access.principal import Principal
 from gateway.access.static_keys import KeyFileError, load_static_keys
@@ -28,7 +28,7 @@ def _ring(keys: str) -> KeyRing:
 
 def _loaded(**settings: object) -> KeyRing:
     """A ring whose Redis nobody asks, for no key was made."""
-    book = KeyBook(KeyRecords(Redis()), wait_s=1.0, stale_s=60.0)
+    book = KeyCache(KeyRecords(Redis()), wait_s=1.0, stale_s=60.0)
     book.reset([])
     return KeyRing(load_static_keys(GatewaySettings.model_validate(settings)), book)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
+from gateway.engine.backend import open_backend
 from gateway.metrics import Metrics
-from gateway.services import open_services
 from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.profiles import ProfileError, load_profile, profile_files
@@ -54,18 +54,18 @@ def _metrics() -> Metrics:
 async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySettings) -> None:
     async with _launched(Launcher()) as url:
         asking = settings.model_copy(update={"inference_url": url})
-        async with open_services(asking, _metrics()) as services:
-            assert services.model == "served"
-            assert services.profile.ref == load_profile("tiny").ref
-            assert services.splitter.count("one two three four") == 4
+        async with open_backend(asking, _metrics()) as backend:
+            assert backend.served.id == "served"
+            assert backend.served.profile.ref == load_profile("tiny").ref
+            assert backend.served.splitter.count("one two three four") == 4
 
 
 async def test_start_waits_for_inference_that_is_still_loading(settings: GatewaySettings) -> None:
     launcher = Launcher(refusals=1)
     async with _launched(launcher) as url:
         asking = settings.model_copy(update={"inference_url": url, "startup_wait_s": 10.0})
-        async with open_services(asking, _metrics()) as services:
-            assert services.model == "served"
+        async with open_backend(asking, _metrics()) as backend:
+            assert backend.served.id == "served"
     assert launcher.asked.count("/v1/model") == 2
 
 
@@ -73,36 +73,36 @@ async def test_start_fails_when_inference_does_not_come(settings: GatewaySetting
     async with _launched(Launcher(refusals=1000)) as url:
         asking = settings.model_copy(update={"inference_url": url})
         with pytest.raises(Unavailable, match="inference launcher"):
-            async with open_services(asking, _metrics()):
+            async with open_backend(asking, _metrics()):
                 pass
 
 
 async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
     async with _launched(Launcher()) as url:
         told = settings.model_copy(update={"inference_url": url, "model": "mine", "profile": "default"})
-        async with open_services(told, _metrics()) as services:
-            assert (services.model, services.profile.name) == ("mine", "default")
-            assert isinstance(services.splitter, TokenizerSplitter)
+        async with open_backend(told, _metrics()) as backend:
+            assert (backend.served.id, backend.served.profile.name) == ("mine", "default")
+            assert isinstance(backend.served.splitter, TokenizerSplitter)
 
 
 async def test_a_profile_that_does_not_fit_the_served_window_is_refused(settings: GatewaySettings) -> None:
     async with _launched(Launcher(window_tokens=4096)) as url:
         told = settings.model_copy(update={"inference_url": url, "profile": "default"})
         with pytest.raises(ProfileError, match=r"the prompt read needs .* and the window has 4096"):
-            async with open_services(told, _metrics()):
+            async with open_backend(told, _metrics()):
                 pass
 
 
 async def test_without_inference_the_engine_names_the_model_and_the_rest_is_safe(settings: GatewaySettings) -> None:
-    async with open_services(settings, _metrics()) as services:
-        assert services.model == "fake-model"
-        assert services.profile.name == "default"
-        assert isinstance(services.splitter, EstimatingSplitter)
+    async with open_backend(settings, _metrics()) as backend:
+        assert backend.served.id == "fake-model"
+        assert backend.served.profile.name == "default"
+        assert isinstance(backend.served.splitter, EstimatingSplitter)
 
 
 async def test_profile_that_is_not_there_is_an_error_at_the_start(settings: GatewaySettings) -> None:
     with pytest.raises(ProfileError):
-        async with open_services(settings.model_copy(update={"profile": "none"}), _metrics()):
+        async with open_backend(settings.model_copy(update={"profile": "none"}), _metrics()):
             pass
 
 

@@ -21,7 +21,7 @@ async def given_up(it: Rig) -> str:
 
 async def test_a_dead_letter_that_is_put_back_is_asked_anew_and_writes_its_turns_once(redis_url: str) -> None:
     async with rig(redis_url, script(*NONSENSE, add_memory("Alice likes tea."))) as it, it.working():
-        letters = DeadLetters(it.services.redis)
+        letters = DeadLetters(it.work.redis)
         event_id = await given_up(it)
         assert [letter.job_id async for letter in letters.all()] == [event_id]
         assert await letters.requeue(event_id)
@@ -33,7 +33,7 @@ async def test_a_dead_letter_that_is_put_back_is_asked_anew_and_writes_its_turns
 
 async def test_a_dead_letter_that_fails_again_is_one_again(redis_url: str) -> None:
     async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
-        letters = DeadLetters(it.services.redis)
+        letters = DeadLetters(it.work.redis)
         event_id = await given_up(it)
         assert await letters.requeue(event_id)
         assert (await it.event(event_id)).attempts == 3
@@ -46,7 +46,7 @@ async def test_a_write_that_is_put_back_waits_for_the_writes_that_came_after_it(
         async with it.working():
             event_id = await given_up(it)
         later = await it.write("I have a cat.")
-        assert await DeadLetters(it.services.redis).requeue(event_id)
+        assert await DeadLetters(it.work.redis).requeue(event_id)
         async with it.working():
             for one in (later, event_id):
                 assert (await it.event(one)).status == "completed"
@@ -56,10 +56,10 @@ async def test_a_write_that_is_put_back_waits_for_the_writes_that_came_after_it(
 async def test_a_dropped_dead_letter_leaves_nothing_but_the_raw_turns(redis_url: str) -> None:
     async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
         event_id = await given_up(it)
-        assert await DeadLetters(it.services.redis).drop(event_id)
-        at = Keys(it.services.redis).of_id(event_id)
-        assert await it.services.redis.exists(at.job(event_id), at.journal(event_id)) == 0
-        assert await stream_length(it.services.redis, "*:dead") == 0
+        assert await DeadLetters(it.work.redis).drop(event_id)
+        at = Keys(it.work.redis).of_id(event_id)
+        assert await it.work.redis.exists(at.job(event_id), at.journal(event_id)) == 0
+        assert await stream_length(it.work.redis, "*:dead") == 0
     assert it.store.texts("RawTurn") == ["I like tea."]
 
 
@@ -68,12 +68,12 @@ async def test_a_write_that_is_well_is_not_touched(redis_url: str, command: str)
     async with rig(redis_url, script(BUFFER)) as it, it.working():
         event_id = await it.write("I moved")
         event = await it.event(event_id)
-        assert await run(command, [event_id, "evt_unknown"], DeadLetters(it.services.redis)) == 1
-        assert await it.jobs.events.get(ALICE.tenant, event_id) == event
+        assert await run(command, [event_id, "evt_unknown"], DeadLetters(it.work.redis)) == 1
+        assert await it.writes.events.get(ALICE.tenant, event_id) == event
 
 
 async def test_the_list_names_each_with_its_error(redis_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
         event_id = await given_up(it)
-        assert await run("list", (), DeadLetters(it.services.redis)) == 0
+        assert await run("list", (), DeadLetters(it.work.redis)) == 0
     assert capsys.readouterr().out.startswith(f"{event_id}\tThe memory writer gave no usable decision")

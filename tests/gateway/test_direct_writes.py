@@ -44,11 +44,11 @@ async def test_a_write_waits_in_the_queue_behind_what_is_there(redis_url: str) -
 
 async def test_a_write_is_queued_while_an_erasure_holds_the_lane(redis_url: str) -> None:
     async with api(redis_url, script(500), sync_wait_s=0.05) as it:
-        token = await it.rig.jobs.memory.take_lane(ALICE.lane(), lease_ms=60_000, force=False)
+        token = await it.rig.writes.lanes.take_lane(ALICE.lane(), lease_ms=60_000, force=False)
         assert token is not None
         answer = await it.post("/v1/memory/add", said("Tea at five.", infer=False))
         assert answer.status == 202
-        await it.rig.jobs.memory.leave_lane(ALICE.lane(), token)
+        await it.rig.writes.lanes.leave_lane(ALICE.lane(), token)
         async with it.rig.working():
             assert (await it.rig.event(answer.json["event_id"])).status == "completed"
     assert it.rig.store.writes == ["Tea at five."]

@@ -51,7 +51,7 @@ async def everywhere(gateway: Gateway) -> None:
     line = (await gateway.post("/v1/memory/export", {"user_id": "alice", "include_raw": True})).raw
     assert (await gateway.post("/v1/memory/import", line.replace(b"Edited", b"Twice"))).status == 200
     turn = Source(role="user", content=f"half a thought {SECRET}")
-    await gateway.services.store.put_buffer(Buffer(namespace=Namespace(tenant="local", user_id="alice"), turns=(turn,)))
+    await gateway.memory.store.put_buffer(Buffer(namespace=Namespace(tenant="local", user_id="alice"), turns=(turn,)))
 
 
 async def test_after_erase_and_flush_a_secret_is_in_no_file_and_no_log(
@@ -65,11 +65,11 @@ async def test_after_erase_and_flush_a_secret_is_in_no_file_and_no_log(
             store = await stack.enter_async_context(real_store(redis.url, tmp_path))
             settings = settings_for(redis.url, engine_url=engine.url, store_url=store, sync_wait_s=2.0, stop_wait_s=0.0)
             gateway = await stack.enter_async_context(running_gateway(settings))
-            async with working(gateway.services, settings):
-                await gateway.services.traces.records.enable("local")
+            async with working(gateway.work, settings):
+                await gateway.memory.traces.records.enable("local")
                 decided = await gateway.post("/v1/memory/add", said(f"Decide. {SECRET}", sync=True))
                 assert decided.json["memories"], decided.raw
-                assert (await gateway.services.traces.records.settings("local")).kept == 1
+                assert (await gateway.memory.traces.records.settings("local")).kept == 1
                 await everywhere(gateway)
             assert (await gateway.post("/v1/memory/add", said(f"Waits. {SECRET}"))).status == 202
             assert places_of_secret(store=tmp_path, redis=redis.folder) == {"store", "redis"}

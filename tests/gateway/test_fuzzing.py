@@ -32,7 +32,7 @@ async def _whole_stack(redis_url: str, folder: Path) -> AsyncGenerator[Gateway]:
             storage_url=(folder / "objects").as_uri(),
         )
         gateway = await stack.enter_async_context(running_gateway(settings))
-        await stack.enter_async_context(working(gateway.services, settings))
+        await stack.enter_async_context(working(gateway.work, settings))
         yield gateway
 
 

@@ -67,7 +67,7 @@ async def test_a_repeated_add_is_one_write(redis_url: str) -> None:
     async with api(redis_url, script(BUFFER)) as it:
         first, again = await keyed(it, ADD, said()), await keyed(it, ADD, said())
         assert (again.status, again.json, is_replay(again)) == (202, first.json, True)
-        assert (await it.rig.jobs.memory.depth()).jobs == 1
+        assert (await it.rig.writes.lanes.depth()).jobs == 1
 
 
 async def test_a_repeated_flush_is_one_decision(redis_url: str) -> None:
@@ -77,7 +77,7 @@ async def test_a_repeated_flush_is_one_decision(redis_url: str) -> None:
         path = "/v1/memory/buffers/flush"
         first, again = [await keyed(it, path, {"user_id": "alice"}) for _ in range(2)]
         assert (again.status, again.json, is_replay(again)) == (202, first.json, True)
-        assert (await it.rig.jobs.memory.depth()).jobs == 1
+        assert (await it.rig.writes.lanes.depth()).jobs == 1
 
 
 @pytest.mark.parametrize(("background", "status"), [(False, 200), (True, 202)], ids=["at once", "background"])
@@ -140,7 +140,7 @@ async def test_an_attempt_whose_process_died_is_repeated_under_the_same_ids(redi
             await command(redis, "HSET", record, "until", "1")
         again = await keyed(it, ADD, said())
         assert (again.json, is_replay(again)) == (first.json, False)
-        assert (await it.rig.jobs.memory.depth()).jobs == 1
+        assert (await it.rig.writes.lanes.depth()).jobs == 1
 
 
 async def test_a_record_lasts_a_day(gateway: Gateway, redis_url: str) -> None:
@@ -197,13 +197,13 @@ async def test_without_redis_a_request_with_a_key_is_refused_and_one_without_is_
 async def test_an_erasure_takes_the_kept_answers_of_the_user(redis_url: str) -> None:
     async with api(redis_url, script(500)) as it, it.rig.working():
         await keyed(it, ADD, said("Tea at five.", infer=False))
-        assert await keys_that_hold(it.rig.services.redis, b"Tea at five")
+        assert await keys_that_hold(it.rig.work.redis, b"Tea at five")
         await it.call("DELETE", "/v1/memory?user_id=alice")
-        assert await keys_that_hold(it.rig.services.redis, b"Tea at five") == []
+        assert await keys_that_hold(it.rig.work.redis, b"Tea at five") == []
 
 
 async def test_deleting_a_read_takes_its_kept_answer(redis_url: str) -> None:
     async with api(redis_url, reader) as it:
         read = await keyed(it, READ, asked())
         await it.call("DELETE", f"{READ}/{read.json['id']}")
-        assert await keys_that_hold(it.rig.services.redis, b"In Rome") == []
+        assert await keys_that_hold(it.rig.work.redis, b"In Rome") == []

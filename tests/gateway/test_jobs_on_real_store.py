@@ -25,7 +25,7 @@ async def store_url(redis_url: str, tmp_path: Path) -> AsyncGenerator[str]:
 
 async def memories(it: Rig, namespace: Namespace = ALICE) -> list[str]:
     """The namespace's memories as the store lists them."""
-    return [item.memory for item in (await it.services.store.items(namespace)).items]
+    return [item.memory for item in (await it.work.memory.store.items(namespace)).items]
 
 
 async def test_a_write_is_stored_and_found(redis_url: str, store_url: str) -> None:
@@ -38,16 +38,16 @@ async def test_a_write_is_stored_and_found(redis_url: str, store_url: str) -> No
 async def test_buffered_turns_come_back_and_are_cleared(redis_url: str, store_url: str) -> None:
     async with rig(redis_url, script(BUFFER, TEA), store_url=store_url) as it, it.working():
         await it.event(await it.write("I like"))
-        (buffer,) = (await it.services.store.buffers("local", user_id="alice")).buffers
+        (buffer,) = (await it.work.memory.store.buffers("local", user_id="alice")).buffers
         assert [turn.content for turn in buffer.turns] == ["I like"]
         event = await it.event(await it.write("green tea."))
         assert [turn.content for turn in event.memories[0].item.sources] == ["I like", "green tea."]
-        assert (await it.services.store.buffers("local", user_id="alice")).buffers == ()
+        assert (await it.work.memory.store.buffers("local", user_id="alice")).buffers == ()
 
 
 async def test_texts_are_stored_as_they_are_without_inference(redis_url: str, store_url: str) -> None:
     async with rig(redis_url, script(500), store_url=store_url) as it, it.working():
-        event = await it.event(await it.jobs.enqueue_memory_write(ALICE, turns("Tea.", "Milk."), infer=False))
+        event = await it.event(await it.writes.enqueue_write(ALICE, turns("Tea.", "Milk."), infer=False))
         assert (event.status, sorted(await memories(it))) == ("completed", ["Milk.", "Tea."])
 
 
@@ -59,7 +59,7 @@ async def test_a_killed_write_completes_once(redis_url: str, store_url: str) -> 
             event = await it.event(event_id)
         assert (event.status, len(event.memories)) == ("completed", 1)
         assert await memories(it) == ["Alice likes green tea."]
-        erased = await it.services.store.erase(ALICE)
+        erased = await it.work.memory.store.erase(ALICE)
     assert erased.vectors == 2  # the raw turn and the memory, each once
 
 

@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.access.auth import KeyRing
-from gateway.access.key_cache import KeyBook
+from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
 from gateway.access.static_keys import load_static_keys
 from gateway.redis.key_names import API_KEYS, api_keys_of
@@ -258,7 +258,7 @@ async def test_without_redis_known_keys_work_on_and_unknown_ones_are_not_judged(
 
 def test_a_process_that_hears_nothing_for_long_takes_no_made_key() -> None:
     now = 0.0
-    book = KeyBook(KeyRecords(Redis()), wait_s=1.0, stale_s=300.0, clock=lambda: now)
+    book = KeyCache(KeyRecords(Redis()), wait_s=1.0, stale_s=300.0, clock=lambda: now)
     record = _record("ml_secret")
     digest = bytes.fromhex(record.digest)
     with pytest.raises(Unavailable):
@@ -278,7 +278,7 @@ def test_a_key_is_found_among_ten_thousand_as_fast_as_among_ten() -> None:
 
 
 def _seconds_to_find_one_of(count: int) -> float:
-    book = KeyBook(KeyRecords(Redis()), wait_s=1.0, stale_s=300.0)
+    book = KeyCache(KeyRecords(Redis()), wait_s=1.0, stale_s=300.0)
     secrets = [new_secret() for _ in range(count)]
     book.reset([_record(secret) for secret in secrets])
     ring = KeyRing(load_static_keys(GatewaySettings.model_validate({"api_keys": OPERATED})), book)

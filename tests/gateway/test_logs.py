@@ -64,7 +64,7 @@ async def test_no_process_logs_a_users_words_and_the_request_id_goes_through_all
         store = await stack.enter_async_context(real_store(redis_url, tmp_path))
         settings = settings_for(redis_url, engine_url=engine.url, store_url=store, model=MODEL, job_attempts=2)
         gateway = await stack.enter_async_context(running_gateway(settings))
-        await stack.enter_async_context(working(gateway.services, settings))
+        await stack.enter_async_context(working(gateway.work, settings))
         request_id = await _use(gateway, engine)
         await eventually(lambda: any("failures 2 of 2" in line["message"] for line in _lines(written)))
     assert SECRET not in written.getvalue()

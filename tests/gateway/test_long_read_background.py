@@ -124,4 +124,4 @@ async def test_deleting_a_running_read_stops_it_and_leaves_no_trace(redis_url: s
         assert deleted.json == {"id": read_id, "object": "long_read", "deleted": True}
         await eventually(lambda: it.rig.engine.active == 0)
         assert (await it.get(f"{PATH}/{read_id}")).status == 404
-        assert await keys(it.rig.services.redis, f"*{read_id}*") == []
+        assert await keys(it.rig.work.redis, f"*{read_id}*") == []

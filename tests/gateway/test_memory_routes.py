@@ -81,7 +81,7 @@ async def test_a_bad_add_is_refused_in_openais_shape(redis_url: str, body: Any, 
     async with api(redis_url, script(TEA)) as it:
         answer = await it.post("/v1/memory/add", body)
         assert (answer.status, answer.error["param"]) == (status, param)
-        assert (await it.rig.jobs.memory.depth()).jobs == 0
+        assert (await it.rig.writes.lanes.depth()).jobs == 0
 
 
 @pytest.mark.parametrize("text", [rb"half \ud83d", rb"nul \u0000 end"], ids=["lone surrogate", "NUL"])
@@ -157,7 +157,7 @@ async def test_an_erasure_takes_items_buffers_waiting_writes_and_events_and_coun
         answer = await it.call("DELETE", "/v1/memory?user_id=alice")
         assert answer.json == {"vectors": 2, "buffers": 1, "queue": 1, "events": 3}
         assert (await it.get("/v1/memory/events?user_id=alice")).json == {"events": []}
-        assert await keys_that_hold(it.rig.services.redis, b"never to be seen", b"I like", b"Tea at five") == []
+        assert await keys_that_hold(it.rig.work.redis, b"never to be seen", b"I like", b"Tea at five") == []
         async with it.rig.working():
             await asyncio.sleep(0.3)
         assert it.rig.store.items == {}
@@ -174,7 +174,7 @@ async def test_an_erasure_in_the_middle_of_a_write_wins(redis_url: str) -> None:
         await asyncio.sleep(0.2)
         assert it.rig.store.items == {}
         assert (await it.get(f"/v1/memory/events/{event_id}")).status == 404
-        assert await keys_that_hold(it.rig.services.redis, b"I like tea", b"Alice likes") == []
+        assert await keys_that_hold(it.rig.work.redis, b"I like tea", b"Alice likes") == []
         again = await it.post("/v1/memory/add", said("I like tea.", sync=True))
         assert again.json["status"] == "completed"
 
@@ -183,8 +183,8 @@ async def test_an_erasure_takes_dead_letters_too(redis_url: str) -> None:
     async with api(redis_url, script(400)) as it, it.rig.working():
         assert (await it.post("/v1/memory/add", said("poison", sync=True))).json["status"] == "failed"
         await it.call("DELETE", "/v1/memory?user_id=alice")
-        assert await stream_length(it.rig.services.redis, "*:dead") == 0
-        assert await keys_that_hold(it.rig.services.redis, b"poison") == []
+        assert await stream_length(it.rig.work.redis, "*:dead") == 0
+        assert await keys_that_hold(it.rig.work.redis, b"poison") == []
 
 
 async def test_an_erasure_of_one_agent_leaves_the_others(redis_url: str) -> None:

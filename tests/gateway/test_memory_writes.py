@@ -61,7 +61,7 @@ async def test_ignored_turns_leave_only_raw_turns(redis_url: str) -> None:
 
 async def test_without_inference_the_texts_are_stored_as_they_are_and_no_model_is_asked(redis_url: str) -> None:
     async with rig(redis_url, script(500)) as it, it.working():
-        event_id = await it.jobs.enqueue_memory_write(ALICE, turns("Tea at five.", "No milk."), infer=False)
+        event_id = await it.writes.enqueue_write(ALICE, turns("Tea at five.", "No milk."), infer=False)
         event = await it.event(event_id)
     assert it.store.texts() == ["Tea at five.", "No milk."]
     assert (event.status, it.engine.calls) == ("completed", [])
@@ -70,7 +70,7 @@ async def test_without_inference_the_texts_are_stored_as_they_are_and_no_model_i
 async def test_a_flush_decides_over_the_buffered_turns_alone(redis_url: str) -> None:
     async with rig(redis_url, script(BUFFER, add_memory("Alice moved."))) as it, it.working():
         await it.event(await it.write("I moved"))
-        event = await it.event(await it.jobs.enqueue_memory_write(ALICE, ()))
+        event = await it.event(await it.writes.enqueue_write(ALICE, ()))
     assert contents(event.memories[0].item.sources) == ["I moved"]
     assert it.store.buffered() == []
 
@@ -91,7 +91,7 @@ async def test_a_buffer_that_is_full_is_settled(redis_url: str, limit: dict[str,
 async def test_a_flush_leaves_nothing_buffered_even_if_the_model_insists(redis_url: str) -> None:
     async with rig(redis_url, script(BUFFER)) as it, it.working():
         await it.event(await it.write("I moved"))
-        event = await it.event(await it.jobs.enqueue_memory_write(ALICE, ()))
+        event = await it.event(await it.writes.enqueue_write(ALICE, ()))
     assert event.status == "completed"
     assert (it.store.buffered(), it.store.texts("RawTurn")) == ([], ["I moved"])
 
@@ -107,14 +107,14 @@ async def test_a_buffer_that_nobody_adds_to_is_settled_once_by_whichever_worker_
 
 async def test_a_flush_of_nothing_asks_nobody(redis_url: str) -> None:
     async with rig(redis_url, script(500)) as it, it.working():
-        event = await it.event(await it.jobs.enqueue_memory_write(ALICE, ()))
+        event = await it.event(await it.writes.enqueue_write(ALICE, ()))
     assert (event.status, it.engine.calls) == ("completed", [])
 
 
 async def test_a_repeated_event_id_is_one_write(redis_url: str) -> None:
     async with rig(redis_url, script(add_memory("Alice likes tea."))) as it:
         for _ in range(2):
-            await it.jobs.enqueue_memory_write(ALICE, turns("I like tea."), event_id=ONE)
+            await it.writes.enqueue_write(ALICE, turns("I like tea."), event_id=ONE)
         async with it.working():
             await it.event(ONE)
             await eventually(lambda: _idle(it))
@@ -124,7 +124,7 @@ async def test_a_repeated_event_id_is_one_write(redis_url: str) -> None:
 async def test_invalid_output_is_tried_anew_then_becomes_a_dead_letter_with_what_the_model_said(redis_url: str) -> None:
     async with rig(redis_url, script("What a lovely day.")) as it, it.working():
         event = await it.event(await it.write("I like tea."))
-        dead_letters = await stream_length(it.services.redis, "*:dead")
+        dead_letters = await stream_length(it.work.redis, "*:dead")
     assert event.status == "failed"
     assert event.attempts == 3
     assert event.error is not None
@@ -199,7 +199,7 @@ async def test_writes_of_different_users_run_side_by_side(redis_url: str) -> Non
         await it.engine.hanging.wait()
         quick = await it.write("two", namespace=Namespace(tenant="local", user_id="bob"))
         assert (await it.event(quick)).status == "completed"
-        assert (await it.jobs.events.get("local", slow)).status == "in_progress"
+        assert (await it.writes.events.get("local", slow)).status == "in_progress"
         it.engine.let_go.set()
         assert (await it.event(slow)).status == "completed"
 
@@ -219,7 +219,7 @@ async def test_a_graceful_stop_gives_the_job_back_uncounted(redis_url: str) -> N
         async with it.working():
             event_id = await it.write("I like tea.")
             await it.engine.hanging.wait()
-        assert (await it.jobs.events.get("local", event_id)).status == "queued"
+        assert (await it.writes.events.get("local", event_id)).status == "queued"
         async with it.working():
             event = await it.event(event_id)
     assert (event.status, event.attempts) == ("completed", 1)
@@ -233,4 +233,4 @@ async def test_a_worker_that_is_stopped_while_it_starts_stops(redis_url: str) ->
 
 
 async def _idle(it: Rig) -> bool:
-    return (await it.jobs.memory.depth()).jobs == 0
+    return (await it.writes.lanes.depth()).jobs == 0

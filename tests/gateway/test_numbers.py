@@ -50,7 +50,7 @@ async def test_numbers_of_64_bits_are_kept_exactly(redis_url: str, tmp_path: Pat
     kept = {"least": -(2**63), "most": 2**63 - 1}
     async with real_store(redis_url, tmp_path) as store:
         settings = settings_for(redis_url, engine_url=engine.url, store_url=store, model="m")
-        async with running_gateway(settings) as gateway, working(gateway.services, settings):
+        async with running_gateway(settings) as gateway, working(gateway.work, settings):
             answer = await gateway.post("/v1/memory/add", {**TURN, "metadata": kept})
             item = answer.json["memories"][0]["item"]
             assert (await gateway.get(f"/v1/memory/{item['id']}")).json["metadata"] == kept

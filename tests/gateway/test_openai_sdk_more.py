@@ -9,6 +9,7 @@ from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionMessageParam
 from pydantic import BaseModel
 
+from gateway.settings import GatewaySettings
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Says, SendsBytes
 from tests.gateway.running import Gateway
 
@@ -138,7 +139,9 @@ async def test_sync_client_streams(gateway: Gateway, engine: FakeEngine) -> None
     assert await asyncio.to_thread(ask) == "Hello."
 
 
-async def test_retry_after_an_overload_is_the_sdks(gateway: Gateway, engine: FakeEngine) -> None:
+async def test_retry_after_an_overload_is_the_sdks(
+    gateway: Gateway, engine: FakeEngine, settings: GatewaySettings
+) -> None:
     """The SDK's own retries work with our statuses and headers: the second try is answered."""
     await engine.stop()
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.long_read.publishing import published_behind
+from gateway.long_read.hosts import published_behind
 from gateway.queue.lanes import JobGone
 from memloop.wire.long_read import LongRead, ReadEvent, ReadStatus
 

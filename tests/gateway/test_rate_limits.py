@@ -31,7 +31,7 @@ def left(answer: Answer, kind: str) -> int:
 
 async def counted(gateway: Gateway) -> int:
     """The tokens in the window of the only key."""
-    counts = await command(gateway.services.redis, "HGETALL", "memloop:rate:local:")
+    counts = await command(gateway.redis, "HGETALL", "memloop:rate:local:")
     return sum(int(count) for field, count in counts.items() if field.startswith(b"t"))
 
 

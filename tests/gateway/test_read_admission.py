@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gateway.access.principal import Principal
 from gateway.long_read.admission import admitted_read, opened_read
-from gateway.services import Services
+from gateway.long_read.reading import Reading
 from memloop.chunking import EstimatingSplitter
 from memloop.loops.journal import prompt_digest
 from memloop.wire.keys import ALL_SCOPES
@@ -32,24 +32,26 @@ class CountingSplitter(EstimatingSplitter):
 
 
 @asynccontextmanager
-async def counting(redis_url: str) -> AsyncGenerator[tuple[Services, CountingSplitter]]:
+async def counting(redis_url: str) -> AsyncGenerator[tuple[Reading, CountingSplitter]]:
     splitter = CountingSplitter()
     async with rig(redis_url, reader) as it:
-        yield replace(it.services, splitter=splitter), splitter
+        backend = it.work.reading.backend
+        served = replace(backend.served, splitter=splitter)
+        yield replace(it.work.reading, backend=replace(backend, served=served)), splitter
 
 
 async def test_a_read_is_planned_once(redis_url: str) -> None:
-    async with counting(redis_url) as (services, splitter):
-        admitted = await admitted_read(LongReadRequest(**asked()), services, ANN)
-        record = await (await opened_read(admitted, services)).run()
+    async with counting(redis_url) as (reading, splitter):
+        admitted = await admitted_read(LongReadRequest(**asked()), reading, ANN)
+        record = await (await opened_read(admitted, reading)).run()
     assert record.status == "completed"
     assert splitter.counted["Where?"] == 1
 
 
 async def test_a_foreground_read_hashes_no_prompt(redis_url: str) -> None:
-    async with counting(redis_url) as (services, _):
-        admitted = await admitted_read(LongReadRequest(**asked()), services, ANN)
-        read = await opened_read(admitted, services)
+    async with counting(redis_url) as (reading, _):
+        admitted = await admitted_read(LongReadRequest(**asked()), reading, ANN)
+        read = await opened_read(admitted, reading)
         with cProfile.Profile() as profile:
             record = await read.run()
     called = pstats.Stats(profile).get_stats_profile().func_profiles

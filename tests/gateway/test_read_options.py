@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.long_read.options import check_options
+from gateway.long_read.plan import check_options
 from gateway.long_read.run import new_record, run_read
 from memloop.loops.parity import PUBLISHED
 from memloop.ports import ChatModel, Prompt

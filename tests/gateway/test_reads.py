@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 
-from gateway.long_read.records import ReadJob
+from gateway.long_read.reading import READS_QUEUE
+from gateway.long_read.records import TIERS, ReadJob, ReadRecords
 from gateway.long_read.run import ReadingTools, new_record, run_read
-from gateway.memory.jobs import Jobs
+from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
+from gateway.queue.lanes import LaneQueue
 from gateway.traces.keeper import TraceKeeper
 from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import RuleRedactor
+from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import ChatModel, Prompt
 from memloop.profiles import load_profile
@@ -46,8 +49,16 @@ async def tools(redis_url: str, model: ChatModel) -> AsyncGenerator[ReadingTools
     metrics = Metrics(new_registry())
     async with connected(redis_url) as redis:
         traces = TraceKeeper(TraceRecords(redis, keep_s=60.0, most=10), RuleRedactor, 10_000, count=print)
+        queue, webhooks = LaneQueue(redis, READS_QUEUE, tiers=TIERS), LaneQueue(redis, WEBHOOKS_QUEUE)
         yield ReadingTools(
-            model, load_profile("default"), EstimatingSplitter(), Jobs(redis), metrics, max_chars=10_000, traces=traces
+            model,
+            load_profile("default"),
+            EstimatingSplitter(),
+            ReadRecords(redis, queue, webhooks),
+            MemoryQueue(redis),
+            metrics,
+            max_chars=10_000,
+            traces=traces,
         )
 
 
@@ -171,7 +182,7 @@ async def test_the_memory_of_a_finished_read_is_saved_once_as_it_is(redis_url: s
     for _ in range(2):
         await read(redis_url, asked, ["memory 1", "memory 2", "done"])
     async with tools(redis_url, ScriptedModel([])) as made:
-        depth = await made.jobs.memory.depth()
+        depth = await made.memory.lanes.depth()
     async with connected(redis_url) as redis:
         (key,) = await keys(redis, "*:job:evt_*")
         payload = json.loads(await redis.hget(key, "payload") or "")
@@ -183,7 +194,7 @@ async def test_the_memory_of_a_finished_read_is_saved_once_as_it_is(redis_url: s
 async def test_an_incomplete_read_saves_nothing(redis_url: str) -> None:
     await read(redis_url, job(max_llm_calls=2, save_to_memory=SaveTo(user_id="a")), ["memory 1", "x"])
     async with tools(redis_url, ScriptedModel([])) as made:
-        assert (await made.jobs.memory.depth()).jobs == 0
+        assert (await made.memory.lanes.depth()).jobs == 0
 
 
 async def test_a_request_that_does_not_fit_is_refused_before_any_call(redis_url: str) -> None:

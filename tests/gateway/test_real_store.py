@@ -47,7 +47,7 @@ async def _keep(store: StoreClient, namespace: Namespace, text: str) -> str:
 
 
 async def test_chat_recalls_the_callers_own_memories_only(gateway: Gateway, engine: FakeEngine) -> None:
-    store = gateway.services.store
+    store = gateway.memory.store
     mine = await _keep(store, Namespace(tenant="local", user_id="u1"), "The user drinks green tea.")
     await _keep(store, Namespace(tenant="local", user_id="u2"), "The user drinks black tea.")
     await _keep(store, Namespace(tenant="other", user_id="u1"), "The user drinks red tea.")

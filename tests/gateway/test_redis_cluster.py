@@ -10,11 +10,11 @@ from contextlib import suppress
 import pytest
 from redis.asyncio import Redis
 
-from gateway.memory.jobs import Jobs
-from gateway.queue.handling import Ending, Hold
+from gateway.memory.jobs import MemoryQueue
+from gateway.queue.handling import Hold, JobResult
 from gateway.queue.lanes import Lease
 from gateway.queue.runner import Runner, RunnerOptions
-from gateway.redis.memory import redis_state
+from gateway.redis.connection import redis_state
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import TAGS, primaries
@@ -45,30 +45,30 @@ class Handler:
     def __init__(self) -> None:
         self.runs: Counter[str] = Counter()
 
-    async def run(self, lease: Lease, hold: Hold) -> Ending:
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
         del hold
         self.runs[lease.job_id] += 1
-        return Ending("completed", "{}")
+        return JobResult("completed", "{}")
 
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         raise AssertionError(lease.job_id)
 
-    async def cancelled(self, lease: Lease) -> Ending:
+    async def cancelled(self, lease: Lease) -> JobResult:
         raise AssertionError(lease.job_id)
 
 
 async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_once(
     redis: Redis, cluster: RedisClusterServers
 ) -> None:
-    jobs, handler, stop = Jobs(redis), Handler(), asyncio.Event()
+    queue, handler, stop = MemoryQueue(redis), Handler(), asyncio.Event()
     users = [Namespace(tenant="t", user_id=f"user{number}") for number in range(60)]
-    ids = [await jobs.enqueue_memory_write(user, turns("I like tea.")) for user in users]
+    ids = [await queue.enqueue_write(user, turns("I like tea.")) for user in users]
     assert {key.split("}")[0].split("{")[1] for key in await keys(redis, "*:job:*")} == set(TAGS)
     assert all(int(cluster.ask(number, "DBSIZE")) > 0 for number in cluster.primaries())
-    assert (await jobs.memory.depth()).jobs == len(ids)
+    assert (await queue.lanes.depth()).jobs == len(ids)
     async with asyncio.TaskGroup() as group:
         for name in ("one", "two"):
-            group.create_task(Runner(jobs.memory, handler, OPTIONS, consumer=name).run(stop))
+            group.create_task(Runner(queue.lanes, handler, OPTIONS, consumer=name).run(stop))
         await eventually(lambda: len(handler.runs) == len(ids))
         stop.set()
     assert handler.runs == Counter(ids)

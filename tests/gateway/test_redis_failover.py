@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gateway.queue.handling import Ending, Hold
+from gateway.queue.handling import Hold, JobResult
 from gateway.queue.lanes import LaneQueue, Lease, Submission
 from gateway.queue.runner import Runner, RunnerOptions
 from gateway.redis.key_names import event_id
@@ -43,16 +43,16 @@ class Handler:
 
     runs: Counter[str] = field(default_factory=Counter[str])
 
-    async def run(self, lease: Lease, hold: Hold) -> Ending:
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
         del hold
         await asyncio.sleep(0.01)
         self.runs[lease.job_id] += 1
-        return Ending("completed", "{}")
+        return JobResult("completed", "{}")
 
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         raise AssertionError(f"{lease.job_id} was given up: {error.message}")
 
-    async def cancelled(self, lease: Lease) -> Ending:
+    async def cancelled(self, lease: Lease) -> JobResult:
         raise AssertionError(f"{lease.job_id} was cancelled")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from gateway.queue.handling import Ending, Hold
+from gateway.queue.handling import Hold, JobResult
 from gateway.queue.lanes import JobCancelled, JobGone, LaneQueue, Lease, Submission
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from memloop.wire.errors import Conflict, EngineError, MemloopError, NotFound, RateLimited, Timeout, Unavailable
@@ -37,19 +37,19 @@ class Handler:
     buried: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     cancels: list[str] = field(default_factory=list[str])
 
-    async def run(self, lease: Lease, hold: Hold) -> Ending:
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
         self.runs[lease.job_id] += 1
         await self.work(lease, hold)
         self.order.append(lease.job_id)
-        return Ending("completed", "{}")
+        return JobResult("completed", "{}")
 
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         self.buried[lease.job_id] = (error.message, attempts)
-        return Ending("failed", "{}", keep_ms=0)
+        return JobResult("failed", "{}", keep_ms=0)
 
-    async def cancelled(self, lease: Lease) -> Ending:
+    async def cancelled(self, lease: Lease) -> JobResult:
         self.cancels.append(lease.job_id)
-        return Ending("cancelled", "{}")
+        return JobResult("cancelled", "{}")
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ async def test_a_read_of_every_tier_is_done_told_and_deleted_without_a_trace(red
         assert (read["status"], read["service_tier"]) == ("completed", "default" if tier == "auto" else tier)
         for each in (waiting, read_id):
             await it.call("DELETE", f"{PATH}/{each}")
-            assert await keys(it.rig.services.redis, f"*{each}*") == []
+            assert await keys(it.rig.work.redis, f"*{each}*") == []
 
 
 async def test_a_tier_that_nobody_knows_is_refused(redis_url: str) -> None:
@@ -113,7 +113,7 @@ def _writer_and_reader(body: Body) -> Reply:
 
 
 async def _left_s(it: Api, key: str) -> int:
-    return await command(it.rig.services.redis, "TTL", key)
+    return await command(it.rig.work.redis, "TTL", key)
 
 
 async def test_reads_and_events_are_kept_as_long_as_the_operator_says(redis_url: str) -> None:
@@ -126,7 +126,7 @@ async def test_reads_and_events_are_kept_as_long_as_the_operator_says(redis_url:
             await ended(it, finished)
             event_id = await it.rig.write("I like tea.")
             await it.rig.event(event_id)
-        places = Keys(it.rig.services.redis)
+        places = Keys(it.rig.work.redis)
         for read_id in (foreground, cancelled, finished):
             at = places.of_id(read_id)
             assert 7100 < await _left_s(it, at.job(read_id)) <= 7200

@@ -66,10 +66,10 @@ async def test_a_write_is_kept_with_its_turns_finds_and_decision(redis_url: str)
     search, add = tool_call("search_memory", query="tea"), add_memory(f"Ann's mail is {MAIL}.")
     async with rig(redis_url, script(add_memory("Ann drinks tea."), search, add)) as it, it.working():
         await it.event(await it.write("I drink tea."))
-        await it.services.traces.records.enable("local")
+        await it.work.memory.traces.records.enable("local")
         event_id = await it.write(f"My mail is {MAIL}.")
         await it.event(event_id)
-        (raw,) = [each async for each in it.services.traces.records.all("local")]
+        (raw,) = [each async for each in it.work.memory.traces.records.all("local")]
     trace = Trace.model_validate_json(raw)
     assert (trace.id, trace.kind, trace.action) == (f"{event_id}.0", "memory_write", "add")
     assert [record.action for record in trace.decisions] == ["search", "add"]
@@ -82,9 +82,9 @@ async def test_a_write_is_kept_with_its_turns_finds_and_decision(redis_url: str)
 
 async def test_an_unusable_decision_is_no_example(redis_url: str) -> None:
     async with rig(redis_url, script("nonsense"), job_attempts=1) as it, it.working():
-        await it.services.traces.records.enable("local")
+        await it.work.memory.traces.records.enable("local")
         assert (await it.event(await it.write("I drink tea."))).status == "failed"
-        assert [each async for each in it.services.traces.records.all("local")] == []
+        assert [each async for each in it.work.memory.traces.records.all("local")] == []
 
 
 async def test_one_tenants_word_says_nothing_for_another(redis_url: str) -> None:

@@ -51,7 +51,7 @@ async def _whole_stack(redis_url: str, folder: Path, engine: FakeEngine) -> Asyn
         store = await stack.enter_async_context(real_store(redis_url, folder))
         settings = settings_for(redis_url, engine_url=engine.url, store_url=store, model=MODEL, job_attempts=1)
         gateway = await stack.enter_async_context(running_gateway(settings))
-        await stack.enter_async_context(working(gateway.services, settings))
+        await stack.enter_async_context(working(gateway.work, settings))
         yield gateway
 
 
@@ -144,10 +144,12 @@ async def test_health_and_metrics_are_not_traced(spans: Spans, traced_gateway: G
     assert [span for span in spans.all() if span.parent is None] == []
 
 
-async def test_without_tracing_nothing_is_in_the_way(gateway: Gateway, engine: FakeEngine) -> None:
+async def test_without_tracing_nothing_is_in_the_way(
+    gateway: Gateway, engine: FakeEngine, settings: GatewaySettings
+) -> None:
     before = [layer.cls for layer in gateway.app.user_middleware]
     with collected_spans():
-        traced = build_app(gateway.services.settings)
+        traced = build_app(settings)
     assert len(traced.user_middleware) == len(before) + 1
     await gateway.post(CHAT, question(), headers=TRACED)
     assert "traceparent" not in engine.last.headers

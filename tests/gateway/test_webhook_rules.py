@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from gateway.settings import GatewaySettings
-from gateway.webhooks.addresses import AddressRefused, AddressRules, networks_of
+from gateway.settings import GatewaySettings, networks_of
+from gateway.webhooks.addresses import AddressRefused, AddressRules
 from gateway.webhooks.resolving import CheckedResolver
 from gateway.webhooks.rules import WebhookRules
 from gateway.webhooks.signing import WebhookSecrets

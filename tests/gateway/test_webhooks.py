@@ -15,12 +15,12 @@ from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.records import ReadRecords
 from gateway.long_read.run import ReadingTools
 from gateway.memory.dead_letters import DeadLetters
-from gateway.memory.jobs import WEBHOOKS_QUEUE, Jobs
 from gateway.queue.handling import LeaseHold
 from gateway.queue.lanes import LaneQueue, Lease, Submission
 from gateway.webhooks.deliveries import delivery_id, delivery_of
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.signing import WebhookSecrets
+from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead
 from tests.fakes.job_engine import Body, Reply
@@ -70,7 +70,7 @@ async def leased(queue: LaneQueue) -> tuple[Lease, LeaseHold]:
 
 def _outcome(it: Api, outcome: str) -> float:
     """How many attempts ended so."""
-    (found,) = it.rig.services.metrics.longread_webhooks.labels(outcome).collect()
+    (found,) = it.rig.work.metrics.longread_webhooks.labels(outcome).collect()
     return next(sample.value for sample in found.samples if sample.name.endswith("_total"))
 
 
@@ -83,7 +83,7 @@ async def test_the_end_of_a_read_is_told_once_signed_with_the_tenants_secret(red
         read_id = await queued(it, webhook={"url": receiver.url})
         async with it.rig.working():
             await eventually(lambda: _outcome(it, "delivered") == 1)
-            await eventually(lambda: _idle(it.rig.jobs.webhooks))
+            await eventually(lambda: _idle(it.rig.work.reading.webhooks.queue))
         read = (await it.get(f"{PATH}/{read_id}")).json
     (message,) = receiver.messages
     assert message["type"] == "long_read.completed"
@@ -114,9 +114,9 @@ async def test_a_waiting_read_that_is_cancelled_is_told_though_no_worker_ran_it(
         read_id = await queued(it, webhook={"url": receiver.url})
         for _ in range(2):
             assert (await it.post(f"{PATH}/{read_id}/cancel", {})).json["status"] == "cancelled"
-        assert (await it.rig.jobs.webhooks.depth()).jobs == 1
+        assert (await it.rig.work.reading.webhooks.queue.depth()).jobs == 1
         async with it.rig.working():
-            await eventually(lambda: _idle(it.rig.jobs.webhooks))
+            await eventually(lambda: _idle(it.rig.work.reading.webhooks.queue))
     assert [message["type"] for message in receiver.messages] == ["long_read.cancelled"]
     assert it.rig.engine.calls == []
 
@@ -136,8 +136,8 @@ async def test_a_message_that_is_never_taken_becomes_a_dead_letter_and_the_read_
         receiver.statuses = [500] * 9
         read_id = await queued(it, webhook={"url": receiver.url})
         await eventually(lambda: _outcome(it, "dead") == 1)
-        await eventually(lambda: _idle(it.rig.jobs.webhooks))
-        (letter,) = [letter async for letter in DeadLetters(it.rig.services.redis).all()]
+        await eventually(lambda: _idle(it.rig.work.reading.webhooks.queue))
+        (letter,) = [letter async for letter in DeadLetters(it.rig.work.redis).all()]
         assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
     assert (letter.job_id, letter.error) == (delivery_id(read_id), "The receiver answered 500.")
     assert len(receiver.messages) == 3
@@ -148,8 +148,8 @@ async def test_a_receiver_that_is_gone_for_good_is_asked_once(redis_url: str) ->
         receiver.statuses = [410]
         await queued(it, webhook={"url": receiver.url})
         await eventually(lambda: _outcome(it, "gone") == 1)
-        await eventually(lambda: _idle(it.rig.jobs.webhooks))
-        assert [letter async for letter in DeadLetters(it.rig.services.redis).all()] == []
+        await eventually(lambda: _idle(it.rig.work.reading.webhooks.queue))
+        assert [letter async for letter in DeadLetters(it.rig.work.redis).all()] == []
     assert len(receiver.messages) == 1
 
 
@@ -166,7 +166,7 @@ async def test_a_receiver_that_does_not_answer_is_given_up_in_time(redis_url: st
         receiver.holding = True
         await queued(it, webhook={"url": receiver.url})
         await eventually(lambda: _outcome(it, "dead") == 1)
-        (letter,) = [letter async for letter in DeadLetters(it.rig.services.redis).all()]
+        (letter,) = [letter async for letter in DeadLetters(it.rig.work.redis).all()]
     assert letter.error == "The receiver could not be reached: TimeoutError."
 
 
@@ -189,12 +189,12 @@ async def test_the_connection_goes_to_the_address_that_was_checked_under_the_nam
     async with hooked(redis_url) as (it, receiver):
         url = URL(receiver.url).with_host("hooks.test")
         record = LongRead(id="lr_1", status="completed", created_at=1, completed_at=2, model="m", strategy="memagent")
-        await it.rig.jobs.webhooks.submit(
-            delivery_of(record, tenant="local", url=str(url), at=it.rig.jobs.webhooks.keys.of_id(record.id))
-        )
-        services = it.rig.services
-        handler = DeliveryHandler(services.redis, services.webhooks, services.metrics, timeout_s=2, lookup=lookup)
-        lease, hold = await leased(it.rig.jobs.webhooks)
+        webhooks = it.rig.work.reading.webhooks.queue
+        at = webhooks.keys.of_id(record.id)
+        await webhooks.submit(delivery_of(record, tenant="local", url=str(url), at=at))
+        work = it.rig.work
+        handler = DeliveryHandler(work.redis, work.reading.webhooks.rules, work.metrics, timeout_s=2, lookup=lookup)
+        lease, hold = await leased(it.rig.work.reading.webhooks.queue)
         ending = await handler.run(lease, hold)
     assert ending.status == "delivered"
     assert receiver.hosts == [f"hooks.test:{url.port}"]
@@ -229,18 +229,18 @@ async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_tells_it_onc
 ) -> None:
     async with hooked(redis_url) as (it, receiver):
         read_id = await queued(it, webhook={"url": receiver.url})
-        services, jobs = it.rig.services, Jobs(it.rig.services.redis)
-        jobs.read_records = ReadRecords(services.redis, jobs.reads, queue(services.redis, WEBHOOKS_QUEUE))
-        tools = replace(ReadingTools.of(services, services.engine), jobs=jobs)
-        lease, hold = await leased(jobs.reads)
+        work, reading, engines = it.rig.work, it.rig.work.reading, it.rig.work.backend.engines
+        records = ReadRecords(work.redis, reading.queue, queue(work.redis, WEBHOOKS_QUEUE))
+        tools = replace(ReadingTools.of(reading, engines), records=records)
+        lease, hold = await leased(reading.queue)
         with suppress(Unavailable):
-            await ReadHandler(services.redis, tools, services.engine).run(lease, hold)
+            await ReadHandler(work.redis, tools, engines).run(lease, hold)
         assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
-        assert (await jobs.reads.depth()).jobs == 1
+        assert (await reading.queue.depth()).jobs == 1
         async with it.rig.working():
             await eventually(lambda: _outcome(it, "delivered") == 1)
-            await eventually(lambda: _idle(jobs.reads))
-            await eventually(lambda: _idle(jobs.webhooks))
+            await eventually(lambda: _idle(reading.queue))
+            await eventually(lambda: _idle(reading.webhooks.queue))
     assert receiver.ids == [delivery_id(read_id)]
     assert len(it.rig.engine.calls) == 3
 
@@ -249,10 +249,10 @@ async def test_deleting_a_read_forgets_its_message(redis_url: str) -> None:
     async with hooked(redis_url) as (it, receiver):
         read_id = await queued(it, webhook={"url": receiver.url})
         await it.post(f"{PATH}/{read_id}/cancel", {})
-        assert not await _idle(it.rig.jobs.webhooks)
+        assert not await _idle(it.rig.work.reading.webhooks.queue)
         await it.call("DELETE", f"{PATH}/{read_id}")
-        assert await _idle(it.rig.jobs.webhooks)
-        assert await keys(it.rig.services.redis, f"*{delivery_id(read_id)}*") == []
+        assert await _idle(it.rig.work.reading.webhooks.queue)
+        assert await keys(it.rig.work.redis, f"*{delivery_id(read_id)}*") == []
 
 
 async def test_a_webhook_is_for_background_reads_and_for_an_address_that_may_be_reached(redis_url: str) -> None:

@@ -101,7 +101,7 @@ async def test_a_killed_write_completes_once_after_a_restart(redis_url: str, poi
         await with_buffered_turn(it)
         event_id = await it.write("tea.")
         await killed_at(it, kill)
-        assert (await it.jobs.events.get("local", event_id)).status == "in_progress"
+        assert (await it.writes.events.get("local", event_id)).status == "in_progress"
         async with it.working():
             event = await it.event(event_id)
     assert (event.status, event.attempts) == ("completed", 1)
@@ -147,7 +147,7 @@ async def test_a_killed_background_read_goes_on_at_the_chunk_where_it_died(redis
     )
     job = ReadJob(read_id="lr_killed", tenant="local", request=request)
     async with rig(redis_url, reader) as it:
-        records = it.jobs.read_records
+        records = it.work.reading.records
         await records.enqueue(job, new_record(job))
         await killed_at(it, Kill(engine_call=3))
         assert (await records.get("local", job.read_id)).progress.chunks_done in (1, 2)  # events go one behind
@@ -158,4 +158,4 @@ async def test_a_killed_background_read_goes_on_at_the_chunk_where_it_died(redis
     chunks = [event.chunk for event in events if event.type == "long_read.chunk.completed"]
     assert chunks == list(range(4))
     assert len(it.engine.calls) == 6  # four chunks, the answer, and the call that the kill cut off
-    assert await stream_length(it.services.redis, "*:jobs:reads") == 0
+    assert await stream_length(it.work.redis, "*:jobs:reads") == 0

@@ -54,8 +54,8 @@ async def queued(it: Rig, read_id: str) -> ReadJob:
     request = LongReadRequest(
         model="m", question="Who?", document=Document(text=DOCUMENT), chunk_tokens=2800, background=True
     )
-    job = await held(ReadJob(read_id=read_id, tenant="local", request=request), it.services.files)
-    await it.jobs.read_records.enqueue(job, new_record(job))
+    job = await held(ReadJob(read_id=read_id, tenant="local", request=request), it.work.reading.files.records)
+    await it.work.reading.records.enqueue(job, new_record(job))
     return job
 
 
@@ -69,11 +69,11 @@ async def trial(it: Rig, read_id: str, kill_at_calls: list[int]) -> Trial:
             await asyncio.sleep(random.uniform(0, MOST_CALL_S))
             await signalled(process, signal.SIGKILL)
     async with worker_process(it) as process:
-        async for _ in it.jobs.read_records.follow("local", read_id):
+        async for _ in it.work.reading.records.follow("local", read_id):
             pass
         await signalled(process, signal.SIGKILL)
     calls_made = Counter(last_text(body) for body in it.engine.calls)
-    return Trial(await it.jobs.read_records.get("local", job.read_id), calls_made, len(kill_at_calls))
+    return Trial(await it.work.reading.records.get("local", job.read_id), calls_made, len(kill_at_calls))
 
 
 def same_answer(record: LongRead, undisturbed: LongRead) -> bool:

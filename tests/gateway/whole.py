@@ -32,5 +32,5 @@ async def whole(
         given = {"engine_url": engine.url, "store_url": store, "api_keys": TWO_TENANTS, **changes}
         settings = settings_for(redis_url, **given)
         gateway = await stack.enter_async_context(running_gateway(settings))
-        await stack.enter_async_context(working(gateway.services, settings))
+        await stack.enter_async_context(working(gateway.work, settings))
         yield Whole(gateway, engine)

@@ -86,7 +86,12 @@ def test_extraction_counts_full_matches_and_weighs_half_ones() -> None:
 
 @pytest.mark.parametrize(
     ("question", "asked"),
-    [("where  was She born", True), ("«Where was she born»!", True), ("When was she born?", False), ("born she", False)],
+    [
+        ("where  was She born", True),
+        ("«Where was she born»!", True),
+        ("When was she born?", False),
+        ("born she", False),
+    ],
 )
 def test_a_question_was_asked_when_its_words_were(question: str, asked: bool) -> None:
     assert was_asked(question, ["Who is Ann?", "Where was she born?"]) is asked

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from gateway.metrics import Metrics
-from gateway.services import Services, open_services
-from gateway.worker import working
+from gateway.worker import Work, open_work, working
 from memloop.wire.memory import Namespace
 from memloop_service import new_registry
 from tests.fakes.job_engine import Body, Reply, add_memory, engine_server, last_text
@@ -31,14 +30,14 @@ def keep_the_fact(body: Body) -> Reply:
 
 
 @asynccontextmanager
-async def stack(redis_url: str, folder: Path) -> AsyncGenerator[tuple[Services, str]]:
-    """Services over a real store in that folder, and the store's address; no worker."""
+async def stack(redis_url: str, folder: Path) -> AsyncGenerator[tuple[Work, str]]:
+    """A worker's slices over a real store in that folder, and the store's address; no worker."""
     async with AsyncExitStack() as made:
         store_url = await made.enter_async_context(real_store(redis_url, folder / "edge"))
         engine = await made.enter_async_context(engine_server(keep_the_fact))
         storage = f"file://{folder / 'documents'}"
         settings = settings_for(redis_url, engine_url=engine.url, store_url=store_url, storage_url=storage)
-        yield await made.enter_async_context(open_services(settings, Metrics(new_registry()))), store_url
+        yield await made.enter_async_context(open_work(settings, Metrics(new_registry()))), store_url
 
 
 async def command(*words: str, **environment: str) -> tuple[int, str]:
@@ -53,13 +52,13 @@ async def command(*words: str, **environment: str) -> tuple[int, str]:
     return process.returncode or 0, output.decode()
 
 
-async def memories(services: Services) -> Counter[str]:
-    page = await services.store.items(ALICE, cursor=None, limit=200)
+async def memories(work: Work) -> Counter[str]:
+    page = await work.memory.store.items(ALICE, cursor=None, limit=200)
     return Counter(item.memory for item in page.items if item.memory_type != "RawTurn")
 
 
-async def are_kept(services: Services, facts: list[str]) -> bool:
-    return set(facts) <= set(await memories(services))
+async def are_kept(work: Work, facts: list[str]) -> bool:
+    return set(facts) <= set(await memories(work))
 
 
 @pytest.fixture
@@ -73,12 +72,12 @@ async def test_everything_acknowledged_before_a_backup_is_there_after_a_restore(
     first_redis: RedisServer, tmp_path: Path
 ) -> None:
     backup, old, new = tmp_path / "backup", tmp_path / "old", tmp_path / "new"
-    async with stack(first_redis.url, old) as (services, store_url):
-        async with working(services, settings_for(first_redis.url)):
+    async with stack(first_redis.url, old) as (work, store_url):
+        async with working(work, settings_for(first_redis.url)):
             for fact in DONE:
-                await services.jobs.enqueue_memory_write(ALICE, turns(fact))
-            await eventually(lambda: are_kept(services, DONE))
-        queued = [await services.jobs.enqueue_memory_write(ALICE, turns(fact)) for fact in QUEUED]
+                await work.memory.queue.enqueue_write(ALICE, turns(fact))
+            await eventually(lambda: are_kept(work, DONE))
+        queued = [await work.memory.queue.enqueue_write(ALICE, turns(fact)) for fact in QUEUED]
         (old / "documents" / "local").mkdir(parents=True, exist_ok=True)
         (old / "documents" / "local" / "a").write_text("a document")
         environment = {"MEMLOOP_REDIS_URL": first_redis.url, "MEMLOOP_STORE_URL": store_url}
@@ -93,13 +92,13 @@ async def test_everything_acknowledged_before_a_backup_is_there_after_a_restore(
     assert code == 0, output
     second_redis = RedisServer.start(folder=new / "redis", appendonly=True)
     try:
-        async with stack(second_redis.url, new) as (services, _):
+        async with stack(second_redis.url, new) as (work, _):
             assert (new / "documents" / "local" / "a").read_text() == "a document"
-            assert await are_kept(services, DONE)
-            async with working(services, settings_for(second_redis.url)):
-                await eventually(lambda: are_kept(services, QUEUED))
-            assert set((await memories(services)).values()) == {1}
-            assert [(await services.jobs.events.get("local", id_)).status for id_ in queued] == ["completed"] * 5
+            assert await are_kept(work, DONE)
+            async with working(work, settings_for(second_redis.url)):
+                await eventually(lambda: are_kept(work, QUEUED))
+            assert set((await memories(work)).values()) == {1}
+            assert [(await work.memory.queue.events.get("local", id_)).status for id_ in queued] == ["completed"] * 5
     finally:
         second_redis.stop()
 

@@ -53,7 +53,7 @@ async def test_a_decision_is_made_beside_the_rows_memories_and_all_of_it_is_eras
     rows = write_turns(tmp_path / "rows.parquet", STORED)
     async with whole(redis_url, tmp_path / "edge", writer, profile="tiny") as it:
         assert await asked(rows, tmp_path, it.gateway.url) == ("add", NEW)
-        left = await it.gateway.services.store.entities(Scope(tenant="a"))
+        left = await it.gateway.memory.store.entities(Scope(tenant="a"))
     assert STORED[0].text in shown[1]
     assert left.entities == ()
 

@@ -1,20 +1,15 @@
 """The OpenAPI document: what FastAPI knows of the routes, the bodies that we parse by hand, keys and headers."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
 
 from gateway.access.dependencies import Needed
+from gateway.http.fragments import Fragment
 
-Fragment = dict[str, Any]
-"""A piece of the document, as FastAPI's own functions take and give it."""
-
-EVENT_STREAM: Final[Fragment] = {"text/event-stream": {}}
-_REF = "#/components/schemas/{model}-Input"
 _DESCRIPTION = """OpenAI's routes with memory and long reading around them. Every error is `{"error": {...}}`.
 Every route answers with and without a trailing slash."""
 _SCHEMES: Final[Fragment] = {
@@ -25,23 +20,6 @@ _HEADERS: Final[Fragment] = {
     "x-request-id": {"description": "Finds the request in our logs.", "schema": {"type": "string"}},
     "openai-processing-ms": {"description": "Time to the answer's start.", "schema": {"type": "string"}},
 }
-
-
-def body_of(model: type[BaseModel]) -> Fragment:
-    """A route's ``openapi_extra``: a JSON body that the route reads and validates itself."""
-    return _json_body(model.model_json_schema(ref_template=_REF))
-
-
-def engines_body(*required: str) -> Fragment:
-    """A route's ``openapi_extra``: a JSON body that is the engine's to judge, all but its form."""
-    return _json_body({"type": "object", "required": list(required), "additionalProperties": True})
-
-
-def streams(model: type[BaseModel] | None = None) -> dict[int | str, Fragment]:
-    """A route's ``responses``: 200 is one JSON object, or events when the request asks for a stream."""
-    json: Fragment = {} if model is not None else {"application/json": {"schema": {"type": "object"}}}
-    told: Fragment = {"description": "The answer, or its events", "content": json | EVENT_STREAM}
-    return {200: told if model is None else told | {"model": model}}
 
 
 def describe(app: FastAPI) -> Callable[[], Fragment]:
@@ -58,10 +36,6 @@ def describe(app: FastAPI) -> Callable[[], Fragment]:
         return cast(Fragment, app.openapi_schema)
 
     return openapi
-
-
-def _json_body(schema: Fragment) -> Fragment:
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def _operations(document: Fragment) -> Iterator[tuple[str, str, Fragment]]:

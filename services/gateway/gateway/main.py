@@ -9,22 +9,32 @@ from starlette.middleware import Middleware
 
 from gateway import mem0
 from gateway.access import routes as admin
+from gateway.access.access import open_access
+from gateway.access.allowance import RateHeaders
 from gateway.access.denials import audit_denials
-from gateway.access.rate_headers import RateHeaders
 from gateway.access.static_keys import load_static_keys
 from gateway.chat import routes as chat
+from gateway.chat.chat import open_chat
 from gateway.document import describe
 from gateway.engine import routes as models
-from gateway.files import routes as files
+from gateway.engine.backend import Backend, open_backend
+from gateway.files import routes as uploads
+from gateway.files.files import open_files
 from gateway.http.disconnect import ClientGone
 from gateway.long_read import routes as long_read
+from gateway.long_read.reading import open_reading
 from gateway.mcp import routes as mcp
 from gateway.mcp.host import McpHost
-from gateway.memory import routes as memory
+from gateway.mcp.surface import Mcp
+from gateway.memory import routes as memories
+from gateway.memory.memory import Memory, open_memory
 from gateway.metrics import Metrics
-from gateway.services import Services, open_services
+from gateway.redis.connection import redis_of
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
+from gateway.traces.keeper import open_traces
+from gateway.webhooks import routes as webhook_secrets
+from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing
 
 CLIENT_CLOSED_REQUEST = 499
@@ -33,25 +43,23 @@ FORM_BYTES = 1 << 16
 
 
 def build_app(settings: GatewaySettings) -> FastAPI:
-    """The application; it opens its services when it starts and closes them when it stops."""
+    """The application; it opens its slices when it starts and closes them when it stops."""
     registry = new_registry()
     metrics = Metrics(registry)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with open_services(settings, metrics) as services, mcp_host(services) as host:
-            app.state.services, app.state.mcp = services, host
-            async with services.auditor.keeping(), services.keys.followed():
-                yield
+        async with opened(app, settings, metrics):
+            yield
 
     async def redis_answers() -> object:
-        return await _services(app).redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
+        return await cast(Mcp, app.state.mcp).redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
 
     async def store_answers() -> object:
-        return await _services(app).store.check()
+        return await cast(Memory, app.state.memory).store.check()
 
     async def engine_answers() -> object:
-        return await _services(app).engine.check()
+        return await cast(Backend, app.state.backend).engines.check()
 
     app = create_app(
         "gateway",
@@ -60,11 +68,12 @@ def build_app(settings: GatewaySettings) -> FastAPI:
             chat.router,
             models.router,
             long_read.router,
-            files.router,
-            memory.router,
+            uploads.router,
+            memories.router,
             mem0.router,
             mcp.router,
             admin.router,
+            webhook_secrets.router,
             traces.router,
         ),
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
@@ -80,9 +89,29 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     return app
 
 
-def mcp_host(services: Services) -> McpHost:
-    """The MCP server of the process."""
-    return McpHost(max_body_bytes=services.settings.max_body_bytes, loopback_only=not services.keys.has_keys)
+@asynccontextmanager
+async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[None]:
+    """The application with every slice in its state, where the slice's dependency finds it.
+
+    Waits for inference and the engine as ``loop_model`` does, and raises what it raises; KeyFileError on bad keys.
+    """
+    async with (
+        redis_of(settings) as redis,
+        open_backend(settings, metrics) as backend,
+        open_memory(settings, redis, traces=open_traces(settings, redis, metrics), metrics=metrics) as memory,
+    ):
+        access = open_access(settings, redis, splitter=backend.served.splitter, metrics=metrics)
+        files, webhooks = open_files(settings, redis), open_webhooks(settings, redis)
+        reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
+        loopback_only = not access.keys.has_keys
+        async with McpHost(max_body_bytes=settings.max_body_bytes, loopback_only=loopback_only) as host:
+            app.state.access, app.state.backend, app.state.traces = access, backend, memory.traces
+            app.state.files, app.state.webhooks = files, webhooks
+            app.state.memory, app.state.reading = memory, reading
+            app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
+            app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)
+            async with access.running():
+                yield
 
 
 async def nobody_reads(request: Request, failure: Exception) -> Response:
@@ -97,10 +126,6 @@ def main() -> None:
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
     start_tracing("gateway")
     run(build_app(settings), settings, drain_s=settings.drain_s)
-
-
-def _services(app: FastAPI) -> Services:
-    return cast(Services, app.state.services)
 
 
 if __name__ == "__main__":

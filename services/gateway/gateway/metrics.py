@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gateway.http.capacity import Lanes
+from gateway.http.admission import Admission, Lane
 from gateway.queue.lanes import Depth
-from gateway.redis.memory import RedisState
+from gateway.redis.connection import RedisState
 from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy
@@ -161,12 +161,12 @@ class Metrics:
         """Tell at each scrape whether the engine's circuit is open."""
         self._circuit_open.labels(engine).set_function(is_open)
 
-    def watch_lanes(self, lanes: Lanes) -> None:
+    def watch_admission(self, admission: Admission) -> None:
         """Tell at each scrape what is under way."""
-        self._active.labels("interactive").set_function(lambda: lanes.active("interactive"))
-        self._active.labels("batch").set_function(lambda: lanes.active("batch"))
-        self._body_bytes.set_function(lambda: lanes.body_bytes)
-        self._fullness.set_function(lambda: lanes.fullness)
+        self._active.labels("interactive").set_function(lambda: admission.active("interactive"))
+        self._active.labels("batch").set_function(lambda: admission.active("batch"))
+        self._body_bytes.set_function(lambda: admission.body_bytes)
+        self._fullness.set_function(lambda: admission.fullness)
 
     def show_queue(self, queue: str, depth: Depth, *, now_s: float) -> None:
         """Take over what a queue holds at the time ``now_s`` (epoch seconds)."""
@@ -189,17 +189,18 @@ class Metrics:
         """A series that first appears with its first event hides that event from ``rate``."""
         for unknown in (self.job_dead_letters, self.redis_used_bytes, self.redis_limit_bytes, self.redis_durable):
             unknown.set(math.nan)  # until a worker has looked; the API never does
-        for counter, values in (
+        for series, values in (
             (self.memory_action, get_args(Action)),
             (self.memory_tool_parse, ("native", "fallback", "failed")),
             (self.longread_chunks, get_args(Strategy)),
             (self.longread_degradations, NO_DEGRADATIONS.counts),
             (self.longread_ended, ("completed", "incomplete", "cancelled", "failed", "refused")),
+            (self._active, get_args(Lane)),
             (self.traces, ("kept", "too_long", "off", "lost")),
             (self.longread_webhooks, ("delivered", "gone", "failed", "refused", "dead")),
         ):
             for value in values:
-                counter.labels(value)
+                series.labels(value)
 
     def count_error(self, error: MemloopError) -> None:
         """Count a failed engine call by its kind."""

@@ -1,18 +1,23 @@
 """What the gateway and its worker read from the environment, each name with the prefix ``MEMLOOP_``."""
 
+import base64
+import binascii
+import importlib
+from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Self
+from typing import Final, Self, TypeAlias
 
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from gateway.traces.redaction import redactor_at
-from gateway.webhooks.addresses import networks_of
-from gateway.webhooks.signing import WebhookSecrets
 from memloop_service import ServiceSettings
 
 MIB = 1024 * 1024
 DAY_S = 24 * 3600
+WEBHOOK_KEY_PREFIX: Final = "whsec_"
+_SECRET_BYTES: Final = range(24, 65)
+Network: TypeAlias = IPv4Network | IPv6Network
 
 
 class GatewaySettings(ServiceSettings):
@@ -116,12 +121,13 @@ class GatewaySettings(ServiceSettings):
     @model_validator(mode="after")
     def _webhooks(self) -> Self:
         networks_of(self.webhook_allow_networks)
-        WebhookSecrets.parse(self.webhook_secret.get_secret_value() if self.webhook_secret else "")
+        webhook_keys_of(secret_of(self.webhook_secret) or "")
         return self
 
     @model_validator(mode="after")
     def _traces(self) -> Self:
-        redactor_at(self.trace_redactor)
+        if self.trace_redactor:
+            function_at(self.trace_redactor, setting="MEMLOOP_TRACE_REDACTOR")
         return self
 
     @model_validator(mode="after")
@@ -168,3 +174,41 @@ class WorkerSettings(GatewaySettings):
     webhook_timeout_s: float = Field(default=15.0, gt=0)
     """Of one attempt."""
     sweep_every_s: float = Field(default=60.0, gt=0)
+
+
+def secret_of(value: SecretStr | None) -> str | None:
+    """The secret in the clear, or None when it is not set."""
+    return value.get_secret_value() if value is not None else None
+
+
+def networks_of(text: str) -> tuple[Network, ...]:
+    """Networks or addresses with commas between. Raises ValueError."""
+    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+
+
+def webhook_keys_of(text: str) -> tuple[bytes, ...]:
+    """Secrets of webhooks, ``whsec_`` and base64, with commas between. Raises ValueError."""
+    return tuple(_webhook_key(part.strip()) for part in text.split(",") if part.strip())
+
+
+def function_at(name: str, *, setting: str) -> Callable[..., object]:
+    """The function that a setting names as ``package.module:function``. Raises ValueError."""
+    module, _, attribute = name.partition(":")
+    try:
+        found: object = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{setting}: there is no {name!r} ({error})") from error
+    if not callable(found):
+        raise ValueError(f"{setting}: {name!r} is no function")  # noqa: TRY004 - a setting's error
+    return found
+
+
+def _webhook_key(part: str) -> bytes:
+    try:
+        key = base64.b64decode(part.removeprefix(WEBHOOK_KEY_PREFIX), validate=True)
+    except binascii.Error:
+        key = b""
+    if not part.startswith(WEBHOOK_KEY_PREFIX) or len(key) not in _SECRET_BYTES:
+        least, most = _SECRET_BYTES[0], _SECRET_BYTES[-1]
+        raise ValueError(f"a webhook secret is {WEBHOOK_KEY_PREFIX} and the base64 of {least} to {most} bytes")
+    return key

@@ -10,33 +10,36 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from gateway.engine.watched import WatchedModel
+from gateway.engine.backend import Backend, open_backend
+from gateway.engine.spans import WatchedModel
 from gateway.files.extraction import ExtractionLimits
+from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
 from gateway.files.records import FileRecords
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
+from gateway.long_read.reading import Reading, open_reading
 from gateway.long_read.run import ReadingTools
-from gateway.memory.handler import MemoryHandler
-from gateway.memory.idle_buffers import flush_for_ever
-from gateway.memory.jobs import Jobs
-from gateway.memory.turn_batches import BufferLimits
-from gateway.memory.writer import WriterTools
+from gateway.memory.memory import Memory, open_memory
+from gateway.memory.turn_batches import BufferLimits, flush_for_ever
+from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
+from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions
+from gateway.redis.connection import redis_of, redis_state
+from gateway.redis.key_names import Keys
 from gateway.redis.lua import redis_errors
-from gateway.redis.memory import redis_state
-from gateway.services import Services, open_services
 from gateway.settings import WorkerSettings
-from gateway.traces.keeper import Served
+from gateway.traces.keeper import Served, open_traces
 from gateway.webhooks.handler import DeliveryHandler
+from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
 from memloop_service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
 
@@ -44,16 +47,49 @@ _LOG = logging.getLogger(__name__)
 _GAUGE_EVERY_S = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The slices that jobs work with."""
+
+    redis: Redis
+    backend: Backend
+    memory: Memory
+    reading: Reading
+    metrics: Metrics
+
+    @property
+    def queues(self) -> Sequence[LaneQueue]:
+        """Every queue, the memory writes first."""
+        reading = self.reading
+        return self.memory.queue.lanes, reading.queue, reading.files.queue, reading.webhooks.queue
+
+
+@asynccontextmanager
+async def open_work(settings: WorkerSettings, metrics: Metrics) -> AsyncGenerator[Work]:
+    """The slices of one worker, closed on leaving.
+
+    Waits for inference and the engine as ``loop_model`` does, and raises what it raises.
+    """
+    async with (
+        redis_of(settings) as redis,
+        open_backend(settings, metrics) as backend,
+        open_memory(settings, redis, traces=open_traces(settings, redis, metrics), metrics=metrics) as memory,
+    ):
+        files, webhooks = open_files(settings, redis), open_webhooks(settings, redis)
+        reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
+        yield Work(redis, backend, memory, reading, metrics)
+
+
 @dataclass(slots=True)
 class _Opened:
-    """The services, once they are open: readiness is asked for before."""
+    """The slices, once they are open: readiness is asked for before."""
 
-    services: Services | None = None
+    work: Work | None = None
 
-    def get(self) -> Services:
-        if self.services is None:
+    def get(self) -> Work:
+        if self.work is None:
             raise DependencyError("The worker is starting.")
-        return self.services
+        return self.work
 
 
 def build_app(settings: WorkerSettings) -> FastAPI:
@@ -67,9 +103,9 @@ def build_app(settings: WorkerSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         del app
-        async with open_services(settings, metrics) as services:
-            opened.services = services
-            async with working(services, settings):
+        async with open_work(settings, metrics) as work:
+            opened.work = work
+            async with working(work, settings):
                 yield
 
     return create_app(
@@ -83,54 +119,55 @@ def _checks(opened: _Opened) -> Mapping[str, Check]:
             await opened.get().redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
 
     async def store() -> None:
-        await opened.get().store.check()
+        await opened.get().memory.store.check()
 
     async def engine() -> None:
-        await opened.get().engine.check()
+        await opened.get().backend.engines.check()
 
     return {"redis": redis, "store": store, "engine": engine}
 
 
 @asynccontextmanager
-async def working(services: Services, settings: WorkerSettings) -> AsyncGenerator[None]:
+async def working(work: Work, settings: WorkerSettings) -> AsyncGenerator[None]:
     """Work the queues meanwhile. A fault that ends the work ends the process too."""
     stop = asyncio.Event()
-    work = asyncio.create_task(_work(services, settings, stop))
-    work.add_done_callback(_end_process_on_fault)
+    task = asyncio.create_task(_work(work, settings, stop))
+    task.add_done_callback(_end_process_on_fault)
     try:
         yield
     finally:
         stop.set()
-        await asyncio.wait({work})
+        await asyncio.wait({task})
 
 
-async def _work(services: Services, settings: WorkerSettings, stop: asyncio.Event) -> None:
+async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as group:
-        for runner in _runners(services, settings):
+        for runner in _runners(work, settings):
             group.create_task(runner.run(stop))
-        gauges = group.create_task(_gauges(services))
-        idle = group.create_task(flush_for_ever(services.store, services.jobs, age_s=settings.buffer_flush_age_s))
-        sweep = group.create_task(_sweep_for_ever(services.files, settings.sweep_every_s))
+        gauges = group.create_task(_gauges(work))
+        idle = group.create_task(flush_for_ever(work.memory, age_s=settings.buffer_flush_age_s))
+        sweep = group.create_task(_sweep_for_ever(work.reading.files.records, settings.sweep_every_s))
         await stop.wait()
         await ended({gauges, idle, sweep})
 
 
-def _runners(services: Services, settings: WorkerSettings) -> Iterator[Runner]:
+def _runners(work: Work, settings: WorkerSettings) -> Iterator[Runner]:
     consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
-    writes = MemoryHandler(_writer_tools(services, limits))
-    reads = ReadHandler(services.redis, ReadingTools.of(services, services.engine), services.engine)
-    yield Runner(services.jobs.memory, writes, _options(settings, settings.worker_concurrency), consumer=consumer)
-    yield Runner(services.jobs.reads, reads, _options(settings, settings.read_concurrency), consumer=consumer)
-    yield Runner(services.jobs.webhooks, _deliveries(services, settings), _attempts(settings), consumer=consumer)
-    if services.files is not None:
-        files = FileHandler(services.files, _limits(settings))
-        yield Runner(services.jobs.files, files, _options(settings, settings.extract_concurrency), consumer=consumer)
+    reading, engines = work.reading, work.backend.engines
+    writes = MemoryHandler(_writer_tools(work, limits))
+    reads = ReadHandler(work.redis, ReadingTools.of(reading, engines), engines)
+    yield Runner(work.memory.queue.lanes, writes, _options(settings, settings.worker_concurrency), consumer=consumer)
+    yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)
+    yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
+    if reading.files.records is not None:
+        files = FileHandler(reading.files.records, _limits(settings))
+        yield Runner(reading.files.queue, files, _options(settings, settings.extract_concurrency), consumer=consumer)
 
 
-def _deliveries(services: Services, settings: WorkerSettings) -> DeliveryHandler:
-    timeout_s = settings.webhook_timeout_s
-    return DeliveryHandler(services.redis, services.webhooks, services.metrics, timeout_s=timeout_s)
+def _deliveries(work: Work, settings: WorkerSettings) -> DeliveryHandler:
+    rules = work.reading.webhooks.rules
+    return DeliveryHandler(work.redis, rules, work.metrics, timeout_s=settings.webhook_timeout_s)
 
 
 def _attempts(settings: WorkerSettings) -> RunnerOptions:
@@ -163,17 +200,18 @@ def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
     )
 
 
-def _writer_tools(services: Services, limits: BufferLimits) -> WriterTools:
+def _writer_tools(work: Work, limits: BufferLimits) -> WriterTools:
+    served = work.backend.served
     return WriterTools(
-        redis=services.redis,
-        store=services.store,
-        model=WatchedModel(services.engine, services.metrics, model_id=services.model, operation="memory_write"),
-        profile=services.profile,
-        splitter=services.splitter,
-        metrics=services.metrics,
+        redis=work.redis,
+        store=work.memory.store,
+        model=WatchedModel(work.backend.engines, work.metrics, model_id=served.id, operation="memory_write"),
+        profile=served.profile,
+        splitter=served.splitter,
+        metrics=work.metrics,
         limits=limits,
-        traces=services.traces,
-        served=Served(services.model, services.profile.ref),
+        traces=work.memory.traces,
+        served=Served(served.id, served.profile.ref),
     )
 
 
@@ -188,24 +226,31 @@ async def _sweep_for_ever(files: FileRecords | None, every_s: float) -> None:
         await asyncio.sleep(every_s)
 
 
-async def _gauges(services: Services) -> None:
+async def _gauges(work: Work) -> None:
     """Keep the gauges of queues and Redis fresh."""
     while True:
         try:
-            await _look(services.jobs, services.redis, services.metrics)
+            await _look(work)
         except DependencyError as error:
             _LOG.warning("queue depth: %s", error.message)
         await asyncio.sleep(_GAUGE_EVERY_S)
 
 
-async def _look(jobs: Jobs, redis: Redis, metrics: Metrics) -> None:
-    for queue in jobs.queues:
+async def _look(work: Work) -> None:
+    metrics = work.metrics
+    for queue in work.queues:
         depth, now_s = await queue.depth(), time.time()
         metrics.show_queue(queue.name, depth, now_s=now_s)
-        if queue is jobs.memory:
+        if queue is work.memory.queue.lanes:
             metrics.show_memory_queue(depth, now_s=now_s)
-    metrics.job_dead_letters.set(await jobs.dead())
-    metrics.show_redis(await redis_state(redis))
+    metrics.job_dead_letters.set(await _dead(work.redis))
+    metrics.show_redis(await redis_state(work.redis))
+
+
+async def _dead(redis: Redis) -> int:
+    """Jobs of all queues that were given up and wait for an operator."""
+    with redis_errors():
+        return sum([await redis.xlen(partition.dead) for partition in Keys(redis).partitions])
 
 
 def _end_process_on_fault(work: "asyncio.Task[None]") -> None:

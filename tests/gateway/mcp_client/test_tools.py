@@ -82,8 +82,8 @@ class BrokenStore:
 
 
 async def test_a_fault_of_ours_says_nothing_of_itself(it: Whole, caplog: pytest.LogCaptureFixture) -> None:
-    broken = replace(it.gateway.services, store=cast(StoreClient, BrokenStore()))
-    it.gateway.app.state.services = broken
+    memory = replace(it.gateway.memory, store=cast(StoreClient, BrokenStore()))
+    it.gateway.app.state.mcp = replace(it.gateway.app.state.mcp, memory=memory)
     async with caller(it.gateway.url) as client:
         with caplog.at_level(logging.ERROR):
             error = await client.refused("memory_get", id=NOBODY)

@@ -5,16 +5,18 @@ process itself, the bounded lanes, needs no Redis.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from fastapi import Request
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gateway.access.access import Access
 from gateway.access.principal import Principal
 from gateway.access.rates import Standing
-from gateway.engine.answers import object_in, parsed_object
+from gateway.http.lenient_json import object_in, parsed_object
 from gateway.http.sse import data_of
-from gateway.services import Services
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Splitter
 from memloop.wire.errors import DependencyError, RateLimited
@@ -30,9 +32,9 @@ _TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_to
 class Allowance:
     """What one request may do and has done."""
 
-    def __init__(self, request: Request, services: Services, principal: Principal) -> None:
+    def __init__(self, request: Request, access: Access, principal: Principal) -> None:
         self._request = request
-        self._services = services
+        self._access = access
         self._bucket = principal.bucket
         self._standing: Standing | None = None
         self._spent: int | None = None
@@ -41,15 +43,15 @@ class Allowance:
 
     async def admit(self, *asked: object, more_tokens: int = 0) -> None:
         """Count the request and an estimate of the tokens in what it asks, and more. Raises RateLimited (429)."""
-        rates = self._services.rates
+        rates = self._access.rates
         if not rates.limits.any:
             return
-        tokens = more_tokens + await _estimate(asked, self._services.splitter) if rates.limits.tokens else 0
+        tokens = more_tokens + await _estimate(asked, self._access.splitter) if rates.limits.tokens else 0
         try:
-            async with asyncio.timeout(self._services.settings.enqueue_timeout_s):
+            async with asyncio.timeout(self._access.rates_timeout_s):
                 standing = await rates.admit(self._bucket, tokens=tokens)
         except (DependencyError, TimeoutError):
-            self._services.metrics.rate_limit_skipped.inc()
+            self._access.metrics.rate_limit_skipped.inc()
             return
         setattr(self._request.state, STATE_HEADERS, standing.headers(rates.limits))
         if standing.wait_s > 0:
@@ -76,7 +78,7 @@ class Allowance:
     @property
     def counts_tokens(self) -> bool:
         """Whether the key has a limit of tokens, and so each event of a stream counts."""
-        return self._standing is not None and self._services.rates.limits.tokens > 0
+        return self._standing is not None and self._access.rates.limits.tokens > 0
 
     def streamed(self, event: bytes) -> None:
         """An event of the engine's stream: about one token, unless it tells the usage."""
@@ -90,13 +92,13 @@ class Allowance:
     async def settle(self, *, failed: bool) -> None:
         """Put the tokens right; what failed before it spent anything costs none."""
         standing, self._standing = self._standing, None
-        if standing is None or not self._services.rates.limits.tokens:
+        if standing is None or not self._access.rates.limits.tokens:
             return
         try:
-            async with asyncio.timeout(self._services.settings.enqueue_timeout_s):
-                await self._services.rates.settle(self._bucket, standing, spent=self._total(standing, failed))
+            async with asyncio.timeout(self._access.rates_timeout_s):
+                await self._access.rates.settle(self._bucket, standing, spent=self._total(standing, failed))
         except (DependencyError, TimeoutError):
-            self._services.metrics.rate_limit_skipped.inc()
+            self._access.metrics.rate_limit_skipped.inc()
 
     def _total(self, standing: Standing, failed: bool) -> int:
         if self._spent is not None:
@@ -104,6 +106,27 @@ class Allowance:
         if failed and not self._events:
             return self._more
         return standing.charged + self._events + self._more
+
+
+class RateHeaders:
+    """Adds the headers that the route has left in the request's state."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        state = cast(dict[str, object], scope.setdefault("state", {}))
+
+        async def telling(message: Message) -> None:
+            if message["type"] == "http.response.start" and STATE_HEADERS in state:
+                MutableHeaders(scope=message).update(cast(Mapping[str, str], state[STATE_HEADERS]))
+            await send(message)
+
+        await self._app(scope, receive, telling)
 
 
 def _over(standing: Standing) -> RateLimited:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.access.key_cache import KeyBook
+from gateway.access.key_cache import KeyCache
 from gateway.access.principal import Principal
 from gateway.access.static_keys import Grant
 from memloop.wire.errors import Unauthenticated
@@ -28,7 +28,7 @@ class KeyRing:
 
     static: Mapping[bytes, Grant]
     """Those of the operator. Without any of them nobody needs a key."""
-    book: KeyBook
+    cache: KeyCache
     """Those that were made at run time."""
 
     @property
@@ -39,7 +39,7 @@ class KeyRing:
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[None]:
         """Hear of the keys that are made and revoked meanwhile, if anybody needs one."""
-        async with self.book.following() if self.has_keys else nullcontext():
+        async with self.cache.following() if self.has_keys else nullcontext():
             yield
 
     def authenticate(self, headers: Mapping[str, str]) -> Principal:
@@ -52,14 +52,14 @@ class KeyRing:
             return LOCAL
         presented = hashlib.sha256(_presented_key(headers).encode("utf-8", "surrogatepass")).digest()
         static = self.static.get(presented)
-        grant = static or self.book.find(presented)
+        grant = static or self.cache.find(presented)
         if grant is None or not hmac.compare_digest(grant.digest, presented):
             raise Unauthenticated("This API key is not known.")
         now = time.time()
         if now >= grant.expires_at:
             raise Unauthenticated("This API key has expired.", code="api_key_expired")
         if static is None:
-            self.book.used(grant, now)
+            self.cache.used(grant, now)
         return grant.principal
 
 

@@ -4,10 +4,10 @@ from typing import Final, cast
 
 from fastapi import FastAPI, Request, Response
 
+from gateway.access.access import access_of
 from gateway.access.audit import Denial
 from gateway.access.dependencies import CALLER
 from gateway.access.principal import OtherTenants, Principal
-from gateway.services import Services
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Forbidden, MemloopError, Unauthenticated
 from memloop_service import error_response
@@ -24,8 +24,7 @@ def audit_denials(app: FastAPI) -> None:
 def audit_denial(request: Request, error: MemloopError) -> None:
     """Note the error if it is a denial: for routes that answer their errors themselves."""
     if isinstance(error, _DENIALS):
-        services = cast(Services, request.app.state.services)
-        services.auditor.denied(_denial(request, error), request_id=request_id.get())
+        access_of(request).auditor.denied(_denial(request, error), request_id=request_id.get())
 
 
 async def _denied(request: Request, failure: Exception) -> Response:

@@ -1,38 +1,41 @@
-"""What a route asks FastAPI for: the process's services, the caller, room to work.
+"""The dependencies of routes: the caller, its allowance, room to work.
 
-Each of them asks for the request alone, and for the others by a plain call: FastAPI resolves a dependency of a
-dependency again for everyone who needs it, which cost a chat a quarter of its time.
+Each takes the request alone and reaches the others by a plain call: FastAPI resolves a dependency of a dependency again
+for every route that needs it, which cost a chat a quarter of its time.
 """
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
-from fastapi import Depends, Request, params
+from fastapi import Depends, Query, Request, params
 
+from gateway.access.access import Access, access_of
 from gateway.access.allowance import Allowance
 from gateway.access.principal import Principal
-from gateway.services import Services
 from memloop.wire.errors import MemloopError
-from memloop.wire.keys import Scope
+from memloop.wire.keys import TENANT_PATTERN, Scope
 
 CALLER: Final = "memloop.caller"
 """Where a request's scope holds its caller, once it is known."""
 
 
-async def services_of(request: Request) -> Services:
-    """The services that the composition root put on the application."""
-    return cast(Services, request.app.state.services)
+Tenant: TypeAlias = Annotated[str | None, Query(pattern=f"^{TENANT_PATTERN}$")]
+"""The tenant that an operator's request is about; left out, the caller's own."""
 
 
-ServicesDep: TypeAlias = Annotated[Services, Depends(services_of)]
+async def _access_of(request: Request) -> Access:
+    return access_of(request)
+
+
+AccessDep: TypeAlias = Annotated[Access, Depends(_access_of)]
 
 
 async def principal_of(request: Request) -> Principal:
     """The caller. Raises Unauthenticated, and Unavailable when a key cannot be checked."""
     known = cast("Principal | None", request.scope.get(CALLER))
     if known is None:
-        known = request.scope[CALLER] = (await services_of(request)).keys.authenticate(request.headers)
+        known = request.scope[CALLER] = access_of(request).keys.authenticate(request.headers)
     return known
 
 
@@ -59,7 +62,7 @@ def needs(scope: Scope | None) -> params.Depends:
 
 async def allowance_of(request: Request) -> AsyncIterator[Allowance]:
     """The request's part in its key's limits; put right after the last byte of the answer."""
-    allowance = Allowance(request, await services_of(request), await principal_of(request))
+    allowance = Allowance(request, access_of(request), await principal_of(request))
     failed = False
     try:
         yield allowance
@@ -76,23 +79,23 @@ AllowanceDep: TypeAlias = Annotated[Allowance, Depends(allowance_of)]
 async def room_of(request: Request) -> AsyncIterator[None]:
     """Room for one more interactive request, held until the last byte of the answer. Raises Overloaded."""
     await principal_of(request)  # known callers only take room
-    services = await services_of(request)
-    with services.lanes.room("interactive", body_bytes=_body_bytes(request, services)):
+    access = access_of(request)
+    with access.admission.room("interactive", body_bytes=_body_bytes(request, access)):
         yield
 
 
 async def batch_room_of(request: Request) -> AsyncIterator[None]:
     """Room for one more batch request, held as ``room_of`` does."""
     await principal_of(request)
-    services = await services_of(request)
-    with services.lanes.room("batch", body_bytes=_body_bytes(request, services)):
+    access = access_of(request)
+    with access.admission.room("batch", body_bytes=_body_bytes(request, access)):
         yield
 
 
-def _body_bytes(request: Request, services: Services) -> int:
+def _body_bytes(request: Request, access: Access) -> int:
     """What the body will take: as the client says, else as much as it may be."""
     announced = request.headers.get("content-length", "")
-    return int(announced) if announced.isdecimal() else services.settings.max_body_bytes
+    return int(announced) if announced.isdecimal() else access.max_body_bytes
 
 
 Room = Depends(room_of)

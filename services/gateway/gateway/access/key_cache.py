@@ -22,7 +22,7 @@ _RETRY_S: Final = 1.0
 _USES_EVERY_S: Final = 60.0
 
 
-class KeyBook:
+class KeyCache:
     """The keys in memory. ``wait_s``: how long one look at the log of changes waits, below the time limit of Redis.
 
     ``clock`` gives seconds that never run backwards.

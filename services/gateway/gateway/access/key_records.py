@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.access.audit_log import ENTRIES_KEPT
+from gateway.access.audit import ENTRIES_KEPT
 from gateway.redis import key_names as keys
 from gateway.redis.lua import Script, entries, entry_list, redis_errors, text
 from memloop.wire.audit import AuditEntry

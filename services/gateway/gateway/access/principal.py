@@ -38,3 +38,12 @@ class Principal:
                 param=param,
                 code="permission_denied",
             )
+
+
+def managed(principal: Principal, tenant: str | None) -> str:
+    """The tenant that is meant. Raises Forbidden when the caller may not manage it."""
+    if tenant is None or tenant == principal.tenant:
+        return principal.tenant
+    if not principal.is_operator:
+        raise Forbidden("This key manages its own tenant only.", param="tenant", code="permission_denied")
+    return tenant

@@ -10,27 +10,24 @@ from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query, Request
 
-from gateway.access.dependencies import PrincipalDep, Room, ServicesDep, needs
+from gateway.access.access import Access
+from gateway.access.dependencies import AccessDep, PrincipalDep, Room, Tenant, needs
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
-from gateway.access.principal import OtherTenants, Principal
-from gateway.document import body_of
+from gateway.access.principal import OtherTenants, Principal, managed
 from gateway.http.bodies import read_ours
+from gateway.http.fragments import body_of
 from gateway.http.idempotency import KEY_HEADER
-from gateway.services import Services
 from memloop.wire.audit import AuditAction, AuditEntry, AuditKind, AuditPage
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, Unprocessable
 from memloop.wire.keys import (
-    TENANT_PATTERN,
     KeyCreate,
     KeyPage,
     KeyRevoked,
     KeyRotate,
     NewApiKey,
-    WebhookSecret,
 )
 
-Tenant: TypeAlias = Annotated[str | None, Query(pattern=f"^{TENANT_PATTERN}$")]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 KeyCursor: TypeAlias = Annotated[str | None, Query(pattern="^key_[0-9a-f]{1,64}$")]
 AuditCursor: TypeAlias = Annotated[str | None, Query(pattern="^[0-9]{1,15}-[0-9]{1,15}$")]
@@ -39,7 +36,7 @@ router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admi
 
 
 @router.post("/keys", status_code=201, dependencies=[Room], openapi_extra=body_of(KeyCreate))
-async def create_key(request: Request, services: ServicesDep, principal: PrincipalDep) -> NewApiKey:
+async def create_key(request: Request, access: AccessDep, principal: PrincipalDep) -> NewApiKey:
     """Make a key. The answer holds its secret, which is never shown again."""
     _refuse_to_keep_the_secret(request)
     asked = await read_ours(request, KeyCreate)
@@ -57,26 +54,26 @@ async def create_key(request: Request, services: ServicesDep, principal: Princip
         expires_at=asked.expires_at,
     )
     entry = _entry("key.created", record, principal, request)
-    await services.key_records.create(record, entry)
-    return _made(record, secret, entry, services)
+    await access.records.create(record, entry)
+    return _made(record, secret, entry, access)
 
 
 @router.get("/keys")
 async def list_keys(
-    services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None, cursor: KeyCursor = None, limit: Limit = 20
+    access: AccessDep, principal: PrincipalDep, tenant: Tenant = None, cursor: KeyCursor = None, limit: Limit = 20
 ) -> KeyPage:
     """A tenant's keys, newest first. Configured keys are not among them."""
-    found = await services.key_records.page(managed(principal, tenant), cursor=cursor, limit=limit + 1)
+    found = await access.records.page(managed(principal, tenant), cursor=cursor, limit=limit + 1)
     data = tuple(found[:limit])
     return KeyPage(data=data, next_cursor=data[-1].id if len(found) > limit else None)
 
 
 @router.post("/keys/{key_id}/rotate", dependencies=[Room], openapi_extra=body_of(KeyRotate))
-async def rotate_key(key_id: str, request: Request, services: ServicesDep, principal: PrincipalDep) -> NewApiKey:
+async def rotate_key(key_id: str, request: Request, access: AccessDep, principal: PrincipalDep) -> NewApiKey:
     """Give a key a new secret. The one before works for ``overlap_s`` seconds more; any older one ends now."""
     _refuse_to_keep_the_secret(request)
     asked = await read_ours(request, KeyRotate)
-    old = await _managed_key(key_id, services, principal)
+    old = await _managed_key(key_id, access, principal)
     if old.expires_at is not None and old.expires_at <= time.time():
         raise Conflict("The key has expired: make a new one.", code="api_key_expired")
     secret = new_secret()
@@ -85,24 +82,24 @@ async def rotate_key(key_id: str, request: Request, services: ServicesDep, princ
         changes |= {"old_digest": old.digest, "old_until": int(time.time()) + asked.overlap_s}
     new = old.model_copy(update=changes)
     entry = _entry("key.rotated", new, principal, request)
-    await services.key_records.replace(old, new, entry)
-    return _made(new, secret, entry, services)
+    await access.records.replace(old, new, entry)
+    return _made(new, secret, entry, access)
 
 
 @router.delete("/keys/{key_id}")
-async def revoke_key(key_id: str, request: Request, services: ServicesDep, principal: PrincipalDep) -> KeyRevoked:
+async def revoke_key(key_id: str, request: Request, access: AccessDep, principal: PrincipalDep) -> KeyRevoked:
     """End a key: here at once, in every other process within a second."""
-    record = await _managed_key(key_id, services, principal)
+    record = await _managed_key(key_id, access, principal)
     entry = _entry("key.revoked", record, principal, request)
-    await services.key_records.remove(record, entry)
-    services.keys.book.apply(key_id, None)
-    services.auditor.acted(entry)
+    await access.records.remove(record, entry)
+    access.keys.cache.apply(key_id, None)
+    access.auditor.acted(entry)
     return KeyRevoked(id=key_id)
 
 
 @router.get("/audit")
 async def read_audit(
-    services: ServicesDep,
+    access: AccessDep,
     principal: PrincipalDep,
     kind: AuditKind = "admin",
     tenant: Tenant = None,
@@ -113,36 +110,20 @@ async def read_audit(
     if kind == "unauthenticated" and not principal.is_operator:
         raise Forbidden("Only the operator's keys may see those.", param="kind", code="permission_denied")
     whose = "" if kind == "unauthenticated" else managed(principal, tenant)
-    return await services.auditor.log.page(kind, whose, cursor=cursor, limit=limit)
+    return await access.auditor.log.page(kind, whose, cursor=cursor, limit=limit)
 
 
-@router.get("/webhook-secret")
-async def read_webhook_secret(services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None) -> WebhookSecret:
-    """The secret with which a tenant's receiver verifies its webhooks."""
-    whose = managed(principal, tenant)
-    return WebhookSecret(tenant=whose, secret=services.webhooks.signed().of(whose))
-
-
-def managed(principal: Principal, tenant: str | None) -> str:
-    """The tenant that is meant. Raises Forbidden when the caller may not manage it."""
-    if tenant is None or tenant == principal.tenant:
-        return principal.tenant
-    if not principal.is_operator:
-        raise Forbidden("This key manages its own tenant only.", param="tenant", code="permission_denied")
-    return tenant
-
-
-async def _managed_key(key_id: str, services: Services, principal: Principal) -> KeyRecord:
+async def _managed_key(key_id: str, access: Access, principal: Principal) -> KeyRecord:
     """The key. Raises NotFound when there is none that the caller may manage."""
-    record = await services.key_records.get(key_id)
+    record = await access.records.get(key_id)
     if record.tenant != principal.tenant and not principal.is_operator:
         raise OtherTenants(f"There is no key {key_id!r}.", param="key_id")
     return record
 
 
-def _made(record: KeyRecord, secret: str, entry: AuditEntry, services: Services) -> NewApiKey:
-    services.keys.book.apply(record.id, record)
-    services.auditor.acted(entry)
+def _made(record: KeyRecord, secret: str, entry: AuditEntry, access: Access) -> NewApiKey:
+    access.keys.cache.apply(record.id, record)
+    access.auditor.acted(entry)
     return NewApiKey(**record.shown().model_dump(), secret=secret)
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from gateway.access.allowance import Allowance
+from gateway.chat.chat import Chat
 from gateway.chat.oversized import Oversize, Part, oversize
-from gateway.engine.answers import objects_in
-from gateway.engine.watched import WatchedModel
+from gateway.engine.spans import WatchedModel
+from gateway.http.lenient_json import objects_in
 from gateway.long_read.plan import ReadingPlan, cut, plan_read
 from gateway.metrics import Metrics
-from gateway.services import Services
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.passes import read_in_order
 from memloop.loops.reader import Reader
@@ -61,21 +61,22 @@ class _Cut:
     chunks: Chunks
 
 
-async def oversize_of(services: Services, chat: ChatRequest, fields: Json) -> Oversize | None:
+async def oversize_of(chat: Chat, asked: ChatRequest, fields: Json) -> Oversize | None:
     """What must be read before the chat can be answered; None when nothing must, or it was not asked for.
 
     Raises InvalidRequest (400, ``context_length_exceeded``), and what the engine raises.
     """
-    if (chat.memory or NO_OPTIONS).long_context == "off":
+    if (asked.memory or NO_OPTIONS).long_context == "off":
         return None
-    window = await _window(services, chat.model)
+    window = await _window(chat, asked.model)
+    served = chat.backend.served
     return await asyncio.to_thread(
-        oversize, chat, fields, profile=services.profile, splitter=services.splitter, window=window
+        oversize, asked, fields, profile=served.profile, splitter=served.splitter, window=window
     )
 
 
 async def read_context(
-    services: Services, chat: ChatRequest, fields: Json, over: Oversize, allowance: Allowance
+    chat: Chat, asked: ChatRequest, fields: Json, over: Oversize, allowance: Allowance
 ) -> ReadContext:
     """Read the parts, one after another, and put their memories in their place.
 
@@ -83,38 +84,38 @@ async def read_context(
     the engine raises.
     """
     began = time.monotonic()
-    cuts = [await asyncio.to_thread(_cut, services, chat.model, over.question, part) for part in over.parts]
-    _refuse_too_much(sum(len(piece.chunks) for piece in cuts), services.settings.long_context_max_calls)
-    watched = WatchedModel(
-        services.engine.of_model(chat.model), services.metrics, model_id=chat.model, operation="long_read"
-    )
-    model = Budgeted(watched, deadline_s=services.settings.long_context_deadline_s - (time.monotonic() - began))
+    cuts = [await asyncio.to_thread(_cut, chat, asked.model, over.question, part) for part in over.parts]
+    _refuse_too_much(sum(len(piece.chunks) for piece in cuts), chat.long_context_max_calls)
+    engines, metrics = chat.backend.engines, chat.backend.metrics
+    watched = WatchedModel(engines.of_model(asked.model), metrics, model_id=asked.model, operation="long_read")
+    model = Budgeted(watched, deadline_s=chat.long_context_deadline_s - (time.monotonic() - began))
     try:
-        with services.lanes.room("batch", body_bytes=0), span("long_context", {"memloop.parts": len(cuts)}):
-            memories = [await _read(piece, over.question, model, services.metrics) for piece in cuts]
+        with chat.admission.room("batch", body_bytes=0), span("long_context", {"memloop.parts": len(cuts)}):
+            memories = [await _read(piece, over.question, model, metrics) for piece in cuts]
     except BudgetSpent:
         raise Timeout("The long parts of the chat were not read in time.", code="long_context_deadline") from None
     finally:
         allowance.spend_more(model.usage.total_tokens)
-    return _replaced(chat, fields, over, cuts, memories, model.usage)
+    return _replaced(asked, fields, over, cuts, memories, model.usage)
 
 
-async def _window(services: Services, model: str) -> int:
+async def _window(chat: Chat, model: str) -> int:
     """The model's window, as the engine lists it (vLLM and SGLang do), else the profile's."""
-    listed = objects_in((await services.engine.get_json("models")).get("data"))
+    listed = objects_in((await chat.backend.engines.get_json("models")).get("data"))
     sizes = [entry.get("max_model_len") for entry in listed if entry.get("id") == model]
-    return next((size for size in sizes if isinstance(size, int)), services.profile.budget.window_tokens)
+    return next((size for size in sizes if isinstance(size, int)), chat.backend.served.profile.budget.window_tokens)
 
 
-def _cut(services: Services, model: str, question: str, part: Part) -> _Cut:
+def _cut(chat: Chat, model: str, question: str, part: Part) -> _Cut:
     asked = LongReadRequest(model=model, question=question, document=Document(text=part.text))
+    served = chat.backend.served
     plan = plan_read(
         asked,
-        profile=services.profile,
-        splitter=services.splitter,
-        max_chars=services.settings.max_document_chars,
+        profile=served.profile,
+        splitter=served.splitter,
+        max_chars=chat.max_document_chars,
     )
-    return _Cut(part, plan, cut(part.text, plan, services.splitter))
+    return _Cut(part, plan, cut(part.text, plan, served.splitter))
 
 
 def _refuse_too_much(calls: int, most: int) -> None:
@@ -144,9 +145,9 @@ async def _read(piece: _Cut, question: str, model: Budgeted, metrics: Metrics) -
 
 
 def _replaced(
-    chat: ChatRequest, fields: Json, over: Oversize, cuts: Sequence[_Cut], memories: Sequence[str], usage: Usage
+    asked: ChatRequest, fields: Json, over: Oversize, cuts: Sequence[_Cut], memories: Sequence[str], usage: Usage
 ) -> ReadContext:
-    sent, spoken = list(_list(fields["messages"])), list(chat.messages)
+    sent, spoken = list(_list(fields["messages"])), list(asked.messages)
     for part, memory in zip((piece.part for piece in cuts), memories, strict=True):
         notes = _IN_ITS_PLACE.format(tokens=part.tokens, memory=neutralise(memory, keep_marks=True))
         sent[part.message_index] = _with_text(sent[part.message_index], _around(part, notes))

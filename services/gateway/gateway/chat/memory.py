@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from gateway.chat.chat import Chat
 from gateway.chat.long_context import ReadContext
 from gateway.chat.recall import Recall, recall
 from gateway.chat.turns import last_user_index, newest_turn
-from gateway.services import Services
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, Usage
@@ -46,9 +46,9 @@ class ChatTurn:
     left_out: str | None = None
     """What the key does not allow."""
 
-    async def answered(self, services: Services, reply: str) -> ChatMemory:
+    async def answered(self, chat: Chat, reply: str) -> ChatMemory:
         """Queue the write of the newest turn, if there is one; what the answer says about memory."""
-        event_id, error = await self._write(services, reply)
+        event_id, error = await self._write(chat, reply)
         problems = [problem for problem in (self.left_out, self.recalled.error, error) if problem is not None]
         spent = self.read.usage if self.read is not None else Usage()
         return ChatMemory(
@@ -59,22 +59,22 @@ class ChatTurn:
             error=" ".join(problems) if problems else None,
         )
 
-    async def _write(self, services: Services, reply: str) -> tuple[str | None, str | None]:
+    async def _write(self, chat: Chat, reply: str) -> tuple[str | None, str | None]:
         turn = newest_turn(self.messages, reply, at=datetime.now(UTC))
         if self.namespace is None or self.options.mode not in {"readwrite", "write"} or not turn:
             return None, None
         try:
-            async with asyncio.timeout(services.settings.enqueue_timeout_s):
-                await services.jobs.enqueue_memory_write(self.namespace, turn, event_id=self.event_id)
+            async with asyncio.timeout(chat.enqueue_timeout_s):
+                await chat.memory.queue.enqueue_write(self.namespace, turn, event_id=self.event_id)
                 return self.event_id, None
         except (DependencyError, TimeoutError):
-            services.metrics.turns_not_queued.inc()
+            chat.memory.metrics.turns_not_queued.inc()
             return None, _NOT_QUEUED
 
 
 async def begin_turn(
-    services: Services,
-    chat: ChatRequest,
+    chat: Chat,
+    asked: ChatRequest,
     namespace: Namespace | None,
     *,
     event_id: str,
@@ -85,17 +85,17 @@ async def begin_turn(
 
     ``context``: what was read before, because the chat did not fit. ``left_out``: what the key does not allow.
     """
-    options = chat.memory or NO_OPTIONS
+    options = asked.memory or NO_OPTIONS
     told = context is not None or left_out is not None
-    if not told and (options.mode == "off" or (namespace is None and chat.memory is None)):
+    if not told and (options.mode == "off" or (namespace is None and asked.memory is None)):
         return None
-    place = last_user_index(chat.messages)
-    query = chat.messages[place].text() if place is not None else ""
+    place = last_user_index(asked.messages)
+    query = asked.messages[place].text() if place is not None else ""
     return ChatTurn(
         namespace=namespace,
         options=options,
-        messages=context.spoken if context is not None else chat.messages,
-        recalled=await _recalled(services, namespace, context.question if context is not None else query, options),
+        messages=context.spoken if context is not None else asked.messages,
+        recalled=await _recalled(chat, namespace, context.question if context is not None else query, options),
         place=place,
         event_id=event_id,
         read=context.told if context is not None else None,
@@ -103,11 +103,11 @@ async def begin_turn(
     )
 
 
-async def _recalled(services: Services, namespace: Namespace | None, query: str, options: MemoryOptions) -> Recall:
+async def _recalled(chat: Chat, namespace: Namespace | None, query: str, options: MemoryOptions) -> Recall:
     if options.mode == "off":
         return Recall()
     if namespace is None:
         return Recall(error=_NOBODY)
     if options.mode == "write":
         return Recall()
-    return await recall(services, namespace, query, options)
+    return await recall(chat, namespace, query, options)

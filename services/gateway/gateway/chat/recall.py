@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from gateway.services import Services
+from gateway.chat.chat import Chat
 from memloop.loops.rendering import memory_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
@@ -33,32 +33,33 @@ class Recall:
     error: str | None = None
 
 
-async def recall(services: Services, namespace: Namespace, query: str, options: MemoryOptions) -> Recall:
+async def recall(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions) -> Recall:
     """The memories that answer the query, best first, as many as fit ``options.max_tokens``."""
     if not query.strip():
         return Recall()
     try:
-        found = await _search(services, namespace, query, options)
+        found = await _search(chat, namespace, query, options)
     except (DependencyError, TimeoutError):
-        services.metrics.recall_failed.inc()
+        chat.memory.metrics.recall_failed.inc()
         return Recall(error="The memory store did not answer: this reply was made without memories.")
     except MemloopError as error:
         return Recall(error=f"The memory store refused the search: {error.message}")
+    served = chat.backend.served
     if sum(len(memory.text) for memory in found) <= _INLINE_CHARS:
-        return pack(found, services.profile, services.splitter, max_tokens=options.max_tokens)
-    return await asyncio.to_thread(pack, found, services.profile, services.splitter, max_tokens=options.max_tokens)
+        return pack(found, served.profile, served.splitter, max_tokens=options.max_tokens)
+    return await asyncio.to_thread(pack, found, served.profile, served.splitter, max_tokens=options.max_tokens)
 
 
-async def _search(services: Services, namespace: Namespace, query: str, options: MemoryOptions) -> tuple[Recalled, ...]:
+async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions) -> tuple[Recalled, ...]:
     started = time.perf_counter()
     search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k)
     try:
         with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
-            async with asyncio.timeout(services.settings.recall_timeout_s):
-                result = await services.store.search(search)
+            async with asyncio.timeout(chat.recall_timeout_s):
+                result = await chat.memory.store.search(search)
             work.note({"memloop.memories": len(result.results)})
     finally:
-        services.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
+        chat.memory.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
     return tuple(
         Recalled(id=hit.item.id, text=hit.item.memory, valid_from=hit.item.valid_from) for hit in result.results
     )

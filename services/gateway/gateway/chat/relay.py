@@ -1,17 +1,12 @@
-"""The engine's stream on its way to the client: whole events pass as they are; memory rides on the last ones.
+"""Relays a chat's stream to its client, with the memory field on the last chunk."""
 
-What a client sees when the engine is lost in mid-stream is an ``error`` event, and then the end.
-"""
-
-from collections.abc import Sequence
-
+from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn
-from gateway.engine.answers import object_in, objects_in, parsed_object
-from gateway.engine.errors import count_error, soon
 from gateway.engine.meter import Meter
+from gateway.engine.passthrough import send_broken
 from gateway.http.event_stream import Outlet
-from gateway.http.sse import DONE, EventCutter, data_event, data_of, error_event
-from gateway.services import Services
+from gateway.http.lenient_json import object_in, objects_in, parsed_object
+from gateway.http.sse import DONE, EventCutter, data_event, data_of
 from memloop.clients import RawResponse
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError, EngineError
@@ -20,27 +15,9 @@ _DONE_DATA = b"[DONE]"
 _HEAD = ("id", "created", "model", "system_fingerprint")
 
 
-async def relay(services: Services, upstream: RawResponse, meter: Meter, out: Outlet) -> None:
-    """The engine's events, untouched and together as they came; unread too, unless their tokens are counted."""
-    cutter, counts_tokens = EventCutter(), meter.counts_tokens
-
-    def pass_on(data: bytes) -> bool:
-        meter.first_byte()
-        events = _counted(cutter.feed(data), meter) if counts_tokens else cutter.whole(data)
-        return not events or out.offer(events)
-
-    try:
-        while await upstream.pipe_to(pass_on):
-            await out.taken()
-    except DependencyError as error:
-        await _broken(services, error, meter, out)
-    finally:
-        meter.finish()
-
-
-async def relay_chat(services: Services, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Outlet) -> None:
+async def relay_chat(chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Outlet) -> None:
     """The engine's events, and what memory did on the usage chunk, else on a chunk of its own before ``[DONE]``."""
-    stream, cutter = _ChatStream(services, turn, meter), EventCutter()
+    stream, cutter = _ChatStream(chat, turn, meter), EventCutter()
     try:
         while data := await upstream.some():
             meter.first_byte()
@@ -50,29 +27,17 @@ async def relay_chat(services: Services, upstream: RawResponse, turn: ChatTurn, 
         if missing := await stream.ending():
             await out.send(missing)
     except DependencyError as error:
-        await _broken(services, error, meter, out)
+        await send_broken(error, meter, out)
     finally:
         await stream.write_if_answered()
         meter.finish()
 
 
-async def _broken(services: Services, error: DependencyError, meter: Meter, out: Outlet) -> None:
-    count_error(services, error)
-    meter.broken()
-    await out.send(error_event(soon(error)))
-
-
-def _counted(events: Sequence[bytes], meter: Meter) -> bytes:
-    for event in events:
-        meter.streamed(event)
-    return b"".join(events)
-
-
 class _ChatStream:
     """What is known of a chat's answer while it streams by. Choice 0 is the one that is remembered."""
 
-    def __init__(self, services: Services, turn: ChatTurn, meter: Meter) -> None:
-        self._services = services
+    def __init__(self, chat: Chat, turn: ChatTurn, meter: Meter) -> None:
+        self._chat = chat
         self._turn = turn
         self._meter = meter
         self._texts: list[str] = []
@@ -122,7 +87,7 @@ class _ChatStream:
     async def _settled(self) -> ChatMemory:
         if self._memory is None:
             with self._meter.ours():
-                self._memory = await self._turn.answered(self._services, "".join(self._texts))
+                self._memory = await self._turn.answered(self._chat, "".join(self._texts))
         return self._memory
 
     def _read(self, chunk: Json) -> None:

@@ -7,25 +7,25 @@ from typing import TypeAlias
 import orjson
 from fastapi import APIRouter, Request, Response
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
+from gateway.chat.chat import Chat, ChatDep
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
 from gateway.chat.memory import ChatTurn, begin_turn
 from gateway.chat.memory_rights import permitted
 from gateway.chat.namespaces import namespace_of
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
-from gateway.chat.relay import relay, relay_chat
-from gateway.document import body_of, streams
-from gateway.engine.answers import parsed_object, reply_text
+from gateway.chat.relay import relay_chat
 from gateway.engine.meter import Meter
-from gateway.engine.passthrough import EngineCall, Relay
+from gateway.engine.passthrough import EngineCall, Relay, relay
 from gateway.http.bodies import JsonBody, read_json, validated
 from gateway.http.deadline import deadline_s, within
 from gateway.http.disconnect import ClientGone, StopWhenGone
 from gateway.http.event_stream import Outlet
+from gateway.http.fragments import body_of, streams
 from gateway.http.idempotency import Attempt, refuse_key_of_stream, subject_of_user
+from gateway.http.lenient_json import object_in, objects_in, parsed_object
 from gateway.http.sse import error_event
-from gateway.services import Services
 from memloop.clients import RawResponse
 from memloop.wire.chat import ChatRequest, Json
 from memloop.wire.errors import EngineError, MemloopError
@@ -48,87 +48,85 @@ router = APIRouter(tags=["chat"], route_class=DirectRoute)
     openapi_extra=body_of(ChatRequest),
 )
 async def create_chat_completion(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, chat: ChatDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
     """Answer a conversation. Fields that are not ours go to the engine as they are; ``memory`` stays here."""
-    meter = Meter(services.metrics, PATH, "chat", allowance)
+    meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
     with meter.ours():
         body = await read_json(request)
-        chat = validated(ChatRequest, body.fields)
-        meter.model = chat.model
-        namespace = namespace_of(principal, chat, request.headers)
-        chat, left_out = permitted(chat, namespace, principal)
+        asked = validated(ChatRequest, body.fields)
+        meter.model = asked.model
+        namespace = namespace_of(principal, asked, request.headers)
+        asked, left_out = permitted(asked, namespace, principal)
 
     async def answer(attempt: Attempt) -> Response:
         async def prepared(over: Oversize | None) -> Prepared:
-            context = await read_context(services, chat, body.fields, over, allowance) if over is not None else None
+            context = await read_context(chat, asked, body.fields, over, allowance) if over is not None else None
             with meter.ours():
                 event_id = attempt.event_id(namespace) if namespace is not None else ""
-                turn = await begin_turn(
-                    services, chat, namespace, event_id=event_id, context=context, left_out=left_out
-                )
+                turn = await begin_turn(chat, asked, namespace, event_id=event_id, context=context, left_out=left_out)
                 return turn, engine_body(body, turn, context)
 
         with meter.ours():
             await allowance.admit(body.fields["messages"])
-            over = await oversize_of(services, chat, body.fields)
+            over = await oversize_of(chat, asked, body.fields)
         if over is None:
-            return await at_the_engine(request, services, meter, await prepared(over))
+            return await at_the_engine(request, chat, meter, await prepared(over))
         work = partial(prepared, over)
-        if chat.stream:
-            call = EngineCall(request, services, meter)
-            return call.event_stream(partial(send_after, work, call, services, meter))
-        return await at_the_engine(request, services, meter, await _watched(work, request, services))
+        if asked.stream:
+            call = EngineCall(request, chat.backend, meter)
+            return call.event_stream(partial(send_after, work, call, chat, meter))
+        return await at_the_engine(request, chat, meter, await _watched(work, request, chat))
 
-    if chat.stream:
+    if asked.stream:
         refuse_key_of_stream(request)
     subject = subject_of_user(namespace.user_id) if namespace is not None else ""
-    return await services.idempotency.once(request, principal.tenant, answer, subject=subject)
+    return await chat.memory.idempotency.once(request, principal.tenant, answer, subject=subject)
 
 
-async def _watched(work: Callable[[], Awaitable[Prepared]], request: Request, services: Services) -> Prepared:
+async def _watched(work: Callable[[], Awaitable[Prepared]], request: Request, chat: Chat) -> Prepared:
     """What the work gives; it ends when the client leaves, or waits no longer."""
     try:
         async with within(deadline_s(request.headers)):
             with StopWhenGone(request.receive):
                 return await work()
     except ClientGone:
-        services.metrics.upstream_abort.inc()
+        chat.backend.metrics.upstream_abort.inc()
         raise
 
 
 async def send_after(
-    work: Callable[[], Awaitable[Prepared]], call: EngineCall, services: Services, meter: Meter, out: Outlet
+    work: Callable[[], Awaitable[Prepared]], call: EngineCall, chat: Chat, meter: Meter, out: Outlet
 ) -> None:
     """Send the engine's events after work that a stream waits for; what fails is an ``error`` event."""
     try:
         turn, outgoing = await work()
-        await call.events(ENGINE_PATH, outgoing, _relayed(services, turn, meter), out)
+        await call.events(ENGINE_PATH, outgoing, _relayed(chat, turn, meter), out)
     except MemloopError as error:
         if error.http_status >= 500:
             meter.broken()
         await out.send(error_event(error))
 
 
-def _relayed(services: Services, turn: ChatTurn | None, meter: Meter) -> Relay:
+def _relayed(chat: Chat, turn: ChatTurn | None, meter: Meter) -> Relay:
     async def stream(upstream: RawResponse, out: Outlet) -> None:
         if turn is None:
-            await relay(services, upstream, meter, out)
+            await relay(upstream, meter, out)
         else:
-            await relay_chat(services, upstream, turn, meter, out)
+            await relay_chat(chat, upstream, turn, meter, out)
 
     return stream
 
 
-async def at_the_engine(request: Request, services: Services, meter: Meter, prepared: Prepared) -> Response:
+async def at_the_engine(request: Request, chat: Chat, meter: Meter, prepared: Prepared) -> Response:
     """The engine's answer, with memory's part in it."""
     turn, outgoing = prepared
 
     async def whole(raw: bytes) -> bytes:
-        return await remembered(services, raw, turn, meter)
+        return await remembered(chat, raw, turn, meter)
 
-    stream = _relayed(services, turn, meter)
-    return await EngineCall(request, services, meter).answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
+    stream = _relayed(chat, turn, meter)
+    return await EngineCall(request, chat.backend, meter).answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
 
 
 def engine_body(body: JsonBody, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:
@@ -141,7 +139,7 @@ def engine_body(body: JsonBody, turn: ChatTurn | None, context: ReadContext | No
     return orjson.dumps({name: value for name, value in fields.items() if name != "memory"})
 
 
-async def remembered(services: Services, raw: bytes, turn: ChatTurn | None, meter: Meter) -> bytes:
+async def remembered(chat: Chat, raw: bytes, turn: ChatTurn | None, meter: Meter) -> bytes:
     """The engine's answer with what memory did beside it."""
     answer = parsed_object(raw)
     if not answer:
@@ -150,5 +148,13 @@ async def remembered(services: Services, raw: bytes, turn: ChatTurn | None, mete
     if turn is None:
         return raw
     with meter.ours():
-        memory = await turn.answered(services, reply_text(answer))
+        memory = await turn.answered(chat, _reply_text(answer))
         return orjson.dumps({**answer, "memory": memory.model_dump()})
+
+
+def _reply_text(answer: Json) -> str:
+    """The text of the first choice; empty when it has none (a tool call)."""
+    choices = objects_in(answer.get("choices"))
+    message = object_in(choices[0].get("message")) if choices else {}
+    content = message.get("content")
+    return content if isinstance(content, str) else ""

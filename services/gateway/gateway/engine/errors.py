@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gateway.engine.answers import object_in, parsed_object
-from gateway.services import Services
+from gateway.http.lenient_json import object_in, parsed_object
 from memloop.clients import RawResponse
 from memloop.wire.errors import EngineError, ErrorBody, ErrorEnvelope, MemloopError
 
@@ -51,11 +50,6 @@ def soon(error: MemloopError) -> MemloopError:
 def is_event_stream(upstream: RawResponse) -> bool:
     """Whether the engine answers with server-sent events."""
     return upstream.headers.get("Content-Type", "").startswith(_EVENT_STREAM)
-
-
-def count_error(services: Services, error: MemloopError) -> None:
-    """Count a failed engine call by its kind."""
-    services.metrics.count_error(error)
 
 
 def _words(raw: bytes) -> Mapping[str, object]:

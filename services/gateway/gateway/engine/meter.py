@@ -5,10 +5,11 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from gateway.access.allowance import Allowance
-from gateway.engine.answers import object_in
 from gateway.engine.spans import note_usage
+from gateway.http.lenient_json import object_in
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
+from memloop.wire.errors import MemloopError
 from memloop_service.spans import Span
 from memloop_service.tracing import NO_SPAN
 
@@ -81,6 +82,11 @@ class Meter:
     def broken(self) -> None:
         """A stream that had begun ends with an error of ours or of the engine's."""
         self._metrics.streams_broken.labels(self._route).inc()
+
+    def lost(self, error: MemloopError) -> None:
+        """The engine failed in mid-stream."""
+        self._metrics.count_error(error)
+        self.broken()
 
     def finish(self) -> None:
         """The answer is complete."""

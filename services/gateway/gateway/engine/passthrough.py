@@ -1,19 +1,20 @@
 """A client's request at the engine, from its first byte to its last: opened, watched, and never left running."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TypeAlias
 
 from fastapi import Request, Response
 
-from gateway.engine.errors import count_error, is_event_stream, refusal, soon
+from gateway.engine.backend import Backend
+from gateway.engine.errors import is_event_stream, refusal, soon
 from gateway.engine.meter import Meter
 from gateway.engine.spans import open_call
 from gateway.http.deadline import deadline_s, within
 from gateway.http.disconnect import ClientGone, StopWhenGone
 from gateway.http.event_stream import EventStream, Outlet, Source
-from gateway.services import Services
+from gateway.http.sse import EventCutter, error_event
 from memloop.clients import RawResponse
 from memloop.wire.errors import DependencyError
 
@@ -27,9 +28,9 @@ class EngineCall:
     A client that leaves ends the engine's work: the connection to the engine is closed, which aborts the request.
     """
 
-    def __init__(self, request: Request, services: Services, meter: Meter) -> None:
+    def __init__(self, request: Request, backend: Backend, meter: Meter) -> None:
         self._request = request
-        self._services = services
+        self._backend = backend
         self._meter = meter
 
     async def answer(
@@ -47,10 +48,10 @@ class EngineCall:
         try:
             return await self._answer(path, body, stream, whole)
         except ClientGone:
-            self._services.metrics.upstream_abort.inc()
+            self._backend.metrics.upstream_abort.inc()
             raise
         except DependencyError as error:
-            count_error(self._services, error)
+            self._backend.metrics.count_error(error)
             raise soon(error) from error.__cause__
 
     async def events(self, path: str, body: bytes, stream: Relay, out: Outlet) -> None:
@@ -62,7 +63,7 @@ class EngineCall:
                     raise await refusal(upstream)
                 await stream(upstream, out)
         except DependencyError as error:
-            count_error(self._services, error)
+            self._backend.metrics.count_error(error)
             raise soon(error) from error.__cause__
 
     async def _answer(
@@ -89,7 +90,7 @@ class EngineCall:
     async def _opened(self, opened: ExitStack, body: bytes, path: str) -> RawResponse:
         call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._meter.model))
         with call.outgoing():
-            upstream = await self._services.engine.send(body, path=path)
+            upstream = await self._backend.engines.send(body, path=path)
         opened.callback(upstream.close)
         return upstream
 
@@ -98,11 +99,41 @@ class EngineCall:
         return EventStream(
             source,
             owns=owns,
-            heartbeat_s=self._services.settings.heartbeat_s,
-            on_abandoned=self._services.metrics.upstream_abort.inc,
+            heartbeat_s=self._backend.heartbeat_s,
+            on_abandoned=self._backend.metrics.upstream_abort.inc,
         )
 
     @staticmethod
     def _json(body: bytes, upstream: RawResponse) -> Response:
         kind = upstream.headers.get("Content-Type", "application/json")
         return Response(body, status_code=upstream.status, media_type=kind)
+
+
+async def relay(upstream: RawResponse, meter: Meter, out: Outlet) -> None:
+    """The engine's events, untouched and together as they came; unread too, unless their tokens are counted."""
+    cutter, counts_tokens = EventCutter(), meter.counts_tokens
+
+    def pass_on(data: bytes) -> bool:
+        meter.first_byte()
+        events = _counted(cutter.feed(data), meter) if counts_tokens else cutter.whole(data)
+        return not events or out.offer(events)
+
+    try:
+        while await upstream.pipe_to(pass_on):
+            await out.taken()
+    except DependencyError as error:
+        await send_broken(error, meter, out)
+    finally:
+        meter.finish()
+
+
+async def send_broken(error: DependencyError, meter: Meter, out: Outlet) -> None:
+    """End a stream whose engine was lost: the client gets an ``error`` event."""
+    meter.lost(error)
+    await out.send(error_event(soon(error)))
+
+
+def _counted(events: Sequence[bytes], meter: Meter) -> bytes:
+    for event in events:
+        meter.streamed(event)
+    return b"".join(events)

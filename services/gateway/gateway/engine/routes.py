@@ -5,16 +5,15 @@ from collections.abc import Collection
 from fastapi import APIRouter, Request, Response
 
 from gateway.access.allowance import Allowance
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
-from gateway.chat.relay import relay
-from gateway.document import engines_body, streams
-from gateway.engine.answers import objects_in, parsed_object
+from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
+from gateway.engine.backend import Backend, BackendDep
 from gateway.engine.errors import soon
 from gateway.engine.meter import Meter
-from gateway.engine.passthrough import EngineCall
+from gateway.engine.passthrough import EngineCall, relay
 from gateway.http.bodies import read_json
 from gateway.http.event_stream import Outlet
-from gateway.services import Services
+from gateway.http.fragments import engines_body, streams
+from gateway.http.lenient_json import objects_in, parsed_object
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound, NotSupported
@@ -28,17 +27,17 @@ _CHAT = needs("chat")
 
 
 @listings.get("/v1/models", dependencies=[needs(None)])
-async def list_models(services: ServicesDep, principal: PrincipalDep) -> Json:
+async def list_models(backend: BackendDep, principal: PrincipalDep) -> Json:
     """The models that the engine serves."""
     del principal
-    return await _models(services)
+    return await _models(backend)
 
 
 @listings.get("/v1/models/{model_id:path}", dependencies=[needs(None)])
-async def retrieve_model(model_id: str, services: ServicesDep, principal: PrincipalDep) -> Json:
+async def retrieve_model(model_id: str, backend: BackendDep, principal: PrincipalDep) -> Json:
     """One of them."""
     del principal
-    for model in objects_in((await _models(services)).get("data")):
+    for model in objects_in((await _models(backend)).get("data")):
         if model.get("id") == model_id:
             return model
     raise NotFound(f"The engine serves no model {model_id!r}.", param="model", code="model_not_found")
@@ -47,9 +46,9 @@ async def retrieve_model(model_id: str, services: ServicesDep, principal: Princi
 @router.post(
     "/v1/embeddings", response_model=None, dependencies=[_CHAT, Room], responses=streams(), openapi_extra=engines_body()
 )
-async def create_embeddings(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
+async def create_embeddings(request: Request, backend: BackendDep, allowance: AllowanceDep) -> Response:
     """Embeddings by the engine."""
-    return await _pass_through(request, services, allowance, "embeddings")
+    return await _pass_through(request, backend, allowance, "embeddings")
 
 
 @router.post(
@@ -59,35 +58,35 @@ async def create_embeddings(request: Request, services: ServicesDep, allowance: 
     responses=streams(),
     openapi_extra=engines_body(),
 )
-async def create_completion(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
+async def create_completion(request: Request, backend: BackendDep, allowance: AllowanceDep) -> Response:
     """A completion by the engine."""
-    return await _pass_through(request, services, allowance, "completions")
+    return await _pass_through(request, backend, allowance, "completions")
 
 
 @router.post(
     "/v1/responses", response_model=None, dependencies=[_CHAT, Room], responses=streams(), openapi_extra=engines_body()
 )
-async def create_response(request: Request, services: ServicesDep, allowance: AllowanceDep) -> Response:
+async def create_response(request: Request, backend: BackendDep, allowance: AllowanceDep) -> Response:
     """A response by the engine, complete in itself: the engine's own store of responses knows no tenants."""
     return await _pass_through(
-        request, services, allowance, "responses", unserved=("previous_response_id", "conversation")
+        request, backend, allowance, "responses", unserved=("previous_response_id", "conversation")
     )
 
 
 router.include_router(listings)
 
 
-async def _models(services: Services) -> Json:
+async def _models(backend: Backend) -> Json:
     try:
-        return await services.engine.get_json("models")
+        return await backend.engines.get_json("models")
     except EngineError as error:
         raise soon(error) from error
 
 
 async def _pass_through(
-    request: Request, services: Services, allowance: Allowance, operation: str, *, unserved: Collection[str] = ()
+    request: Request, backend: Backend, allowance: Allowance, operation: str, *, unserved: Collection[str] = ()
 ) -> Response:
-    meter = Meter(services.metrics, f"/v1/{operation}", operation, allowance)
+    meter = Meter(backend.metrics, f"/v1/{operation}", operation, allowance)
     with meter.ours():
         body = await read_json(request)
         meter.model = body.fields.get("model")
@@ -98,10 +97,10 @@ async def _pass_through(
         await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 
     async def stream(upstream: RawResponse, out: Outlet) -> None:
-        await relay(services, upstream, meter, out)
+        await relay(upstream, meter, out)
 
     async def whole(raw: bytes) -> bytes:
         meter.tokens(parsed_object(raw).get("usage"))
         return raw
 
-    return await EngineCall(request, services, meter).answer(operation, body.raw, stream=stream, whole=whole)
+    return await EngineCall(request, backend, meter).answer(operation, body.raw, stream=stream, whole=whole)

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
+from gateway.metrics import Metrics
+from memloop.ports import ChatModel, Completion, Prompt
+from memloop.wire.errors import DependencyError
 from memloop_service.spans import Attributes, OpenSpan, Span, Value
 from memloop_service.tracing import NO_SPAN, open_span, span, tracer
 
@@ -34,6 +37,31 @@ def note_usage(call: Span, *, input_tokens: int | None, output_tokens: int | Non
 def note_finish(call: Span, reasons: Sequence[str]) -> None:
     """Why the engine stopped."""
     call.note({"gen_ai.response.finish_reasons": reasons})
+
+
+class WatchedModel:
+    """A ChatModel with metrics and a span around each call. Put it inside a ``Journaled``: replies cost once."""
+
+    def __init__(self, model: ChatModel, metrics: Metrics, *, model_id: str, operation: str) -> None:
+        self._model = model
+        self._metrics = metrics
+        self._model_id = model_id
+        self._operation = operation
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """The inner model's reply. Raises what it raises."""
+        with loop_call(self._model_id) as call:
+            try:
+                completion = await self._model.complete(prompt)
+            except DependencyError as error:
+                self._metrics.count_error(error)
+                raise
+            usage = completion.usage
+            self._metrics.count_tokens("input", self._operation, usage.input_tokens)
+            self._metrics.count_tokens("output", self._operation, usage.output_tokens)
+            note_usage(call, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+            note_finish(call, (completion.finish_reason,))
+        return completion
 
 
 def _named(operation: str, model: object) -> tuple[str, Attributes]:

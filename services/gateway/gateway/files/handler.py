@@ -8,7 +8,7 @@ from gateway.files.extract import Unreadable
 from gateway.files.extraction import ExtractionLimits, extracted
 from gateway.files.records import FileJob, FileRecords, StoredFile
 from gateway.files.texts import store_text
-from gateway.queue.handling import Ending, Hold
+from gateway.queue.handling import Hold, JobResult
 from gateway.queue.lanes import JobGone, Lease
 from memloop.wire.errors import MemloopError, TooLarge
 
@@ -20,7 +20,7 @@ class FileHandler:
     records: FileRecords
     limits: ExtractionLimits
 
-    async def run(self, lease: Lease, hold: Hold) -> Ending:
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """The file with its text, or with the reason why it has none."""
         job = await self._job(lease)
         try:
@@ -35,12 +35,12 @@ class FileHandler:
         file = job.file.model_copy(update={"status": "processed"})
         return _ending("completed", StoredFile(file=file, text=text))
 
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """The file as unreadable: a fault of ours or a storage that was gone for half a day."""
         del attempts
         return _failed(await self._job(lease), f"its text could not be extracted: {error.message}")
 
-    async def cancelled(self, lease: Lease) -> Ending:
+    async def cancelled(self, lease: Lease) -> JobResult:
         """No file is cancelled; it is deleted."""
         raise JobGone(lease.job_id)
 
@@ -62,10 +62,10 @@ def _holder(job: FileJob) -> str:
     return f"text:{job.file.id}"
 
 
-def _failed(job: FileJob, reason: str) -> Ending:
+def _failed(job: FileJob, reason: str) -> JobResult:
     file = job.file.model_copy(update={"status": "error", "status_details": reason})
     return _ending("failed", StoredFile(file=file))
 
 
-def _ending(status: str, stored: StoredFile) -> Ending:
-    return Ending(status, stored.model_dump_json(), keep_ms=0)
+def _ending(status: str, stored: StoredFile) -> JobResult:
+    return JobResult(status, stored.model_dump_json(), keep_ms=0)

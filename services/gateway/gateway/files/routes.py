@@ -9,13 +9,14 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.access.access import access_of
+from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs, principal_of
 from gateway.files.blobs import Blob
+from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.http.idempotency import refuse_key_of_stream
 from gateway.redis import key_names as keys
-from gateway.services import Services
 from memloop.wire.errors import Conflict, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 
@@ -41,9 +42,9 @@ _FORM: Final[dict[str, Any]] = {
 router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long-read")])
 
 
-async def _upload_room(services: ServicesDep, principal: PrincipalDep) -> AsyncIterator[None]:
-    del principal
-    with services.lanes.room("batch", body_bytes=_UPLOAD_HOLDS_BYTES):
+async def _upload_room(request: Request) -> AsyncIterator[None]:
+    await principal_of(request)  # known callers only take room
+    with access_of(request).admission.room("batch", body_bytes=_UPLOAD_HOLDS_BYTES):
         yield
 
 
@@ -53,26 +54,26 @@ async def _upload_room(services: ServicesDep, principal: PrincipalDep) -> AsyncI
     openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}},
 )
 async def upload_file(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, files: FilesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> FileObject:
     """Store a text, Markdown, HTML, PDF or DOCX file (``purpose=user_data``). It can be read once it is processed."""
     refuse_key_of_stream(request)
-    files = services.stored_files()
+    records = files.stored()
     await allowance.admit()
-    await files.check_room(principal.tenant)
+    await records.check_room(principal.tenant)
     upload = await receive_upload(
         request.stream(),
         content_type=request.headers.get("content-type", ""),
         tenant=principal.tenant,
-        blobs=files.blobs,
-        max_bytes=services.settings.max_file_bytes,
+        blobs=records.blobs,
+        max_bytes=files.max_bytes,
     )
-    return await _entered(upload, files, principal.tenant)
+    return await _entered(upload, records, principal.tenant)
 
 
 @router.get("", dependencies=[Room])
 async def list_files(
-    services: ServicesDep,
+    files: FilesDep,
     principal: PrincipalDep,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
     after: Annotated[str | None, Query(max_length=64)] = None,
@@ -82,35 +83,35 @@ async def list_files(
     """The tenant's files."""
     if purpose not in (None, "user_data"):
         return FilePage(data=())
-    records = services.stored_files()
+    records = files.stored()
     return await records.page(principal.tenant, limit=limit, after=after, newest_first=order == "desc")
 
 
 @router.get("/{file_id}")
-async def get_file(file_id: str, services: ServicesDep, principal: PrincipalDep) -> FileObject:
+async def get_file(file_id: str, files: FilesDep, principal: PrincipalDep) -> FileObject:
     """One file."""
-    return (await services.stored_files().get(principal.tenant, file_id)).file
+    return (await files.stored().get(principal.tenant, file_id)).file
 
 
 @router.get("/{file_id}/content", response_class=StreamingResponse)
 async def get_content(
-    file_id: str, services: ServicesDep, principal: PrincipalDep, form: Literal["original", "text"] = "original"
+    file_id: str, files: FilesDep, principal: PrincipalDep, form: Literal["original", "text"] = "original"
 ) -> StreamingResponse:
     """The bytes as they were uploaded, or the text as reads see it: what the places of evidence refer to."""
-    files = services.stored_files()
-    job = await files.job(principal.tenant, file_id)
+    records = files.stored()
+    job = await records.job(principal.tenant, file_id)
     if form == "original":
-        return _download(job.raw, job.file.filename, "application/octet-stream", services)
-    stored = await files.get(principal.tenant, file_id)
+        return _download(job.raw, job.file.filename, "application/octet-stream", records)
+    stored = await records.get(principal.tenant, file_id)
     if stored.text is None:
         raise Conflict("The file has no text, or not yet.", param="form", code="file_not_ready")
-    return _download(stored.text, f"{job.file.filename}.txt", "text/plain; charset=utf-8", services)
+    return _download(stored.text, f"{job.file.filename}.txt", "text/plain; charset=utf-8", records)
 
 
 @router.delete("/{file_id}")
-async def delete_file(file_id: str, services: ServicesDep, principal: PrincipalDep) -> FileDeleted:
+async def delete_file(file_id: str, files: FilesDep, principal: PrincipalDep) -> FileDeleted:
     """Delete a file and its text. A read that is under way keeps the text to its end."""
-    return await services.stored_files().delete(principal.tenant, file_id)
+    return await files.stored().delete(principal.tenant, file_id)
 
 
 async def _entered(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
@@ -156,15 +157,15 @@ def _expiry_s(fields: dict[str, str]) -> int | None:
     return int(seconds)
 
 
-def _download(stored: Blob, name: str, media_type: str, services: Services) -> StreamingResponse:
+def _download(stored: Blob, name: str, media_type: str, records: FileRecords) -> StreamingResponse:
     headers = {
         "content-length": str(stored.size_bytes),
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name)}",
         "x-content-type-options": "nosniff",
     }
-    return StreamingResponse(_blocks(stored, services), media_type=media_type, headers=headers)
+    return StreamingResponse(_blocks(stored, records), media_type=media_type, headers=headers)
 
 
-async def _blocks(stored: Blob, services: Services) -> AsyncGenerator[bytes]:
-    async for block in services.stored_files().blobs.storage.stream(stored.place):
+async def _blocks(stored: Blob, records: FileRecords) -> AsyncGenerator[bytes]:
+    async for block in records.blobs.storage.stream(stored.place):
         yield block

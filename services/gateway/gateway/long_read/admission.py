@@ -9,9 +9,9 @@ from gateway.files.blobs import Blob
 from gateway.long_read.documents import held
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import ReadingPlan, plan_read
+from gateway.long_read.reading import Reading
 from gateway.long_read.records import ReadJob
 from gateway.long_read.run import ReadingTools
-from gateway.services import Services
 from memloop.wire.long_read import LongReadRequest
 
 
@@ -27,35 +27,34 @@ class AdmittedRead:
         return replace(self, job=self.job.model_copy(update={"read_id": read_id}))
 
 
-async def admitted_read(asked: LongReadRequest, services: Services, principal: Principal) -> AdmittedRead:
+async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Principal) -> AdmittedRead:
     """Check the request and plan the read. Raises Forbidden, as ``plan_read`` does, and as ``text_of`` for a file."""
     if asked.save_to_memory is not None:
         principal.require("memory:write", param="save_to_memory")
     if asked.webhook is not None:
-        services.webhooks.check_url(asked.webhook.url)
+        reading.webhooks.rules.check_url(asked.webhook.url)
     plan = await asyncio.to_thread(
         plan_read,
         asked,
-        profile=services.profile,
-        splitter=services.splitter,
-        max_chars=services.settings.max_document_chars,
+        profile=reading.backend.served.profile,
+        splitter=reading.backend.served.splitter,
+        max_chars=reading.max_chars,
     )
-    text = await _text_of_file(asked, services, principal)
+    text = await _text_of_file(asked, reading, principal)
     job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked, text=text)
     return AdmittedRead(job, plan)
 
 
-async def opened_read(admitted: AdmittedRead, services: Services) -> ForegroundRead:
+async def opened_read(admitted: AdmittedRead, reading: Reading) -> ForegroundRead:
     """Enter the read among the tenant's; the caller runs it. Raises Unavailable."""
-    job = await held(admitted.job, services.files)
-    tools = ReadingTools.of(services, services.engine.of_model(job.request.model))
+    job = await held(admitted.job, reading.files.records)
+    tools = ReadingTools.of(reading, reading.backend.engines.of_model(job.request.model))
     read = ForegroundRead(job, admitted.plan, tools)
     await read.open()
     return read
 
 
-async def _text_of_file(asked: LongReadRequest, services: Services, principal: Principal) -> Blob | None:
+async def _text_of_file(asked: LongReadRequest, reading: Reading, principal: Principal) -> Blob | None:
     if asked.document.file_id is None:
         return None
-    files, wait_s = services.stored_files(), services.settings.file_wait_s
-    return await files.text_of(principal.tenant, asked.document.file_id, wait_s=wait_s)
+    return await reading.files.text_of(principal.tenant, asked.document.file_id)

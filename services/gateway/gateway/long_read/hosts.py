@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -12,10 +12,10 @@ from redis.asyncio import Redis
 from gateway.engine.engines import Engines
 from gateway.long_read.documents import let_go
 from gateway.long_read.plan import ReadingPlan
-from gateway.long_read.publishing import published_behind
-from gateway.long_read.records import ReadJob, ReadRecords, terminal_event
+from gateway.long_read.progress import Publish
+from gateway.long_read.records import TERMINAL, ReadJob, ReadRecords, terminal_event
 from gateway.long_read.run import ReadingTools, cancelled, failed, new_record, run_read
-from gateway.queue.handling import Ending, Hold
+from gateway.queue.handling import Hold, JobResult
 from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.lanes import JobCancelled, JobGone, Lease
 from gateway.queue.runner import is_outage
@@ -37,7 +37,7 @@ class ForegroundRead:
         self._job = job
         self._plan = plan
         self._tools = tools
-        self._records = tools.jobs.read_records
+        self._records = tools.records
         self._record = new_record(job).model_copy(update={"status": "in_progress"})
         self._next = 0
 
@@ -117,9 +117,9 @@ class ReadHandler:
 
     @property
     def _records(self) -> ReadRecords:
-        return self._tools.jobs.read_records
+        return self._tools.records
 
-    async def run(self, lease: Lease, hold: Hold) -> Ending:
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """The read, taken up where its journal ends. A request that can never work ends it as failed at once."""
         del hold
         job = await self._job(lease)
@@ -132,13 +132,13 @@ class ReadHandler:
                 raise
             return await self._close(job, failed(await self._stored(job), error), outcome="refused")
 
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """The read as failed. Its document is not kept: the client sees the failure and has it."""
         del attempts
         job = await self._job(lease)
         return await self._close(job, failed(await self._stored(job), error))
 
-    async def cancelled(self, lease: Lease) -> Ending:
+    async def cancelled(self, lease: Lease) -> JobResult:
         """The read as cancelled."""
         job = await self._job(lease)
         return await self._close(job, cancelled(await self._stored(job)))
@@ -173,14 +173,50 @@ class ReadHandler:
         except NotFound:
             raise JobGone(job.read_id) from None
 
-    async def _close(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> Ending:
+    async def _close(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> JobResult:
         await self._records.publish(await self._records.closing_event(record), record, foreground=False)
         return await self._ended(job, record, outcome)
 
-    async def _ended(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> Ending:
+    async def _ended(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> JobResult:
         await self._records.tell(job, record)
         self._tools.metrics.longread_ended.labels(outcome or record.status).inc()
-        return Ending(record.status, record.model_dump_json())
+        return JobResult(record.status, record.model_dump_json())
+
+
+@asynccontextmanager
+async def published_behind(publish: Publish) -> AsyncGenerator[Publish]:
+    """A ``publish`` that is one event behind: an event goes out while the loop goes on.
+
+    Events keep their order; what went wrong with one is raised at the next. The terminal event is waited for, and so is
+    the last one when the block ends in any other way. A reply is safe in the journal before its event is made, so a
+    crash in between loses nothing: the next run says it again.
+    """
+    going: asyncio.Task[None] | None = None
+
+    async def settled() -> None:
+        nonlocal going
+        if going is not None:
+            task, going = going, None
+            await task
+
+    async def behind(event: ReadEvent, record: LongRead) -> None:
+        nonlocal going
+        await settled()
+        going = asyncio.create_task(_awaited(publish, event, record))
+        if record.status in TERMINAL:
+            await settled()
+
+    try:
+        yield behind
+    finally:
+        if going is not None:
+            await asyncio.wait({going})
+            if not going.cancelled():
+                going.exception()
+
+
+async def _awaited(publish: Publish, event: ReadEvent, record: LongRead) -> None:
+    await publish(event, record)
 
 
 def _is_hopeless(error: MemloopError) -> bool:

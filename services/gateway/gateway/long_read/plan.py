@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from gateway.long_read.options import check_options
 from memloop.loops.cost import max_calls
-from memloop.loops.parity import as_published
+from memloop.loops.parity import PUBLISHED, as_published
 from memloop.ports import Chunks, HeldChunks, Splitter
 from memloop.profiles import Budget, Profile
 from memloop.wire.errors import TooLarge, Unprocessable
@@ -13,6 +12,7 @@ from memloop.wire.long_read import Estimate, LongReadRequest
 _CHAT_TEMPLATE_TOKENS = 32
 """What a chat template puts around one user message, generously."""
 _LEAST_CHUNK_TOKENS = 16
+_LEAST_HEAD_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +108,35 @@ def _with_chunk(profile: Profile, asked: int | None, room: int) -> Profile:
             code="window_exceeded",
         )
     return replace(profile, budget=replace(profile.budget, chunk_tokens=chunk_tokens))
+
+
+def check_options(request: LongReadRequest, profile: Profile) -> None:
+    """Raises Unprocessable for an option that would do nothing, or that the model cannot follow."""
+    options = request.options
+    if options.parity:
+        _check_parity(request, profile)
+    if options.retrieved is not None and request.strategy != "memreread":
+        raise _refused("retrieved", "Only rereads are retrieved: ask with strategy memreread.")
+    if options.gated is not None and options.gated.skip and "gate" not in profile.prompts:
+        message = f"The prompt profile {profile.name} has no gate prompt: this model cannot say that it skips a chunk."
+        raise _refused("gated.skip", message)
+    memory_tokens = request.memory_tokens or profile.budget.memory_tokens
+    if options.mhm_lru is not None and memory_tokens // options.mhm_lru.heads < _LEAST_HEAD_TOKENS:
+        message = f"A memory of {memory_tokens} tokens has no room for so many heads of {_LEAST_HEAD_TOKENS} tokens."
+        raise _refused("mhm_lru.heads", message)
+
+
+def _check_parity(request: LongReadRequest, profile: Profile) -> None:
+    options = request.options
+    if options.parallel or options.gated or options.retrieved or options.mhm_lru:
+        raise _refused("parity", "Parity reads as published: it goes with no other option.")
+    for name, published in (("chunk_tokens", PUBLISHED.chunk_tokens), ("memory_tokens", PUBLISHED.memory_tokens)):
+        if getattr(request, name) not in (None, published):
+            raise _refused("parity", f"Parity reads as published, with {name} of {published}.")
+    if profile.budget.window_tokens < PUBLISHED.window_tokens:
+        message = f"Parity needs a window of {PUBLISHED.window_tokens} tokens; this model's has "
+        raise _refused("parity", f"{message}{profile.budget.window_tokens}.")
+
+
+def _refused(option: str, message: str) -> Unprocessable:
+    return Unprocessable(message, param=f"options.{option}", code="option_not_applicable")

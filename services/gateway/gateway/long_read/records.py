@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from gateway.access.principal import OtherTenants
 from gateway.files.blobs import Blob
-from gateway.long_read import record_scripts as read_scripts
+from gateway.long_read import scripts
 from gateway.queue.lanes import Entry, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.queue.tickets import DEFAULT_TIER
 from gateway.redis.lua import Script, entries, entry_list, redis_errors, text
@@ -80,8 +80,8 @@ class ReadRecords:
         self._queue = queue
         self._webhooks = webhooks
         self._keys = queue.keys
-        self._publish = Script(redis, read_scripts.PUBLISH)
-        self._open = Script(redis, read_scripts.OPEN_READ)
+        self._publish = Script(redis, scripts.PUBLISH)
+        self._open = Script(redis, scripts.OPEN_READ)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
         """Queue a background read; its ``queued`` event, once it is durable."""

@@ -11,20 +11,20 @@ from fastapi.responses import JSONResponse
 from starlette.types import Receive
 
 from gateway.access.allowance import Allowance
-from gateway.access.dependencies import AllowanceDep, BatchRoom, PrincipalDep, ServicesDep, needs
-from gateway.document import body_of, streams
+from gateway.access.dependencies import AllowanceDep, BatchRoom, PrincipalDep, needs
 from gateway.http.bodies import read_ours
 from gateway.http.disconnect import ClientGone, StopWhenGone
 from gateway.http.event_stream import EventStream, Outlet, Source
+from gateway.http.fragments import body_of, streams
 from gateway.http.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.http.sse import error_event
 from gateway.long_read.admission import AdmittedRead, admitted_read, opened_read
 from gateway.long_read.documents import chunks_of, held, let_go, tokens_at_most
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
+from gateway.long_read.reading import Reading, ReadingDep
 from gateway.long_read.records import TERMINAL, ReadDeleted, ReadJob, ReadPage
 from gateway.long_read.run import new_record
-from gateway.services import Services
 from memloop.wire.base import Wire
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
@@ -42,11 +42,11 @@ router = APIRouter(prefix="/v1/long-read", tags=["long-read"], dependencies=[nee
     openapi_extra=body_of(LongReadRequest),
 )
 async def create_read(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, reading: ReadingDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
     """Read a document: the answer (200), a stream of events (``stream``), or a queued read (``background``, 202)."""
     asked = await read_ours(request, LongReadRequest)
-    admitted = await admitted_read(asked, services, principal)
+    admitted = await admitted_read(asked, reading, principal)
 
     def id_of(attempt: Attempt) -> str:
         return f"lr_{attempt.id_of()}"
@@ -55,108 +55,109 @@ async def create_read(
         known = admitted.named(id_of(attempt))
         await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(known.job.text))
         if asked.background:
-            return await _queued(known.job, services)
-        return await _read_now(known, request.receive, services, allowance)
+            return await _queued(known.job, reading)
+        return await _read_now(known, request.receive, reading, allowance)
 
     if asked.stream:
         refuse_key_of_stream(request)
-    return await services.idempotency.once(
+    return await reading.memory.idempotency.once(
         request, principal.tenant, read, subject=lambda attempt: subject_of_read(id_of(attempt))
     )
 
 
 @router.post("/estimate", dependencies=[BatchRoom], openapi_extra=body_of(LongReadRequest))
 async def estimate_read(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, reading: ReadingDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Estimate:
     """The most that a read would cost. Nothing is read."""
     asked = await read_ours(request, LongReadRequest)
     await allowance.admit()
-    admitted = await admitted_read(asked, services, principal)
-    chunks = await chunks_of(admitted.job, admitted.plan, splitter=services.splitter, files=services.files)
-    return await asyncio.to_thread(estimate, asked, admitted.plan, chunks, services.splitter)
+    admitted = await admitted_read(asked, reading, principal)
+    served = reading.backend.served
+    chunks = await chunks_of(admitted.job, admitted.plan, splitter=served.splitter, files=reading.files.records)
+    return await asyncio.to_thread(estimate, asked, admitted.plan, chunks, served.splitter)
 
 
 @router.get("")
 async def list_reads(
-    services: ServicesDep,
+    reading: ReadingDep,
     principal: PrincipalDep,
     limit: Limit = 20,
     after: Annotated[str | None, Query(max_length=64)] = None,
 ) -> ReadPage:
     """The tenant's reads, newest first."""
-    return await services.jobs.read_records.page(principal.tenant, limit=limit, after=after)
+    return await reading.records.page(principal.tenant, limit=limit, after=after)
 
 
 @router.get("/{read_id}", response_model=LongRead, responses=streams(LongRead))
 async def get_read(
     read_id: str,
-    services: ServicesDep,
+    reading: ReadingDep,
     principal: PrincipalDep,
     stream: bool = False,
     starting_after: Annotated[int, Query(ge=-1)] = -1,
 ) -> Response:
     """One read; with ``stream`` its events from ``starting_after`` on, to its end."""
-    records = services.jobs.read_records
+    records = reading.records
     read = await records.get(principal.tenant, read_id)
     if not stream:
         return _json(read, 200)
     events = records.follow(principal.tenant, read_id, starting_after=starting_after)
-    return _event_stream(partial(_send, events), services)
+    return _event_stream(partial(_send, events), reading)
 
 
 @router.post("/{read_id}/cancel")
-async def cancel_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> LongRead:
+async def cancel_read(read_id: str, reading: ReadingDep, principal: PrincipalDep) -> LongRead:
     """Stop a read; harmless when it is over."""
-    return await services.jobs.read_records.cancel(principal.tenant, read_id)
+    return await reading.records.cancel(principal.tenant, read_id)
 
 
 @router.delete("/{read_id}")
-async def delete_read(read_id: str, services: ServicesDep, principal: PrincipalDep) -> ReadDeleted:
+async def delete_read(read_id: str, reading: ReadingDep, principal: PrincipalDep) -> ReadDeleted:
     """Delete a read, its document and its events; a running one stops."""
-    records = services.jobs.read_records
+    records = reading.records
     await records.get(principal.tenant, read_id)
     job = await records.payload(read_id)
     deleted = await records.delete(principal.tenant, read_id)
     if job is not None:
-        await let_go(job, services.files)
-    await services.idempotency.forget(principal.tenant, subject_of_read(read_id))
-    await services.traces.records.forget_one(principal.tenant, read_id)
+        await let_go(job, reading.files.records)
+    await reading.memory.idempotency.forget(principal.tenant, subject_of_read(read_id))
+    await reading.memory.traces.records.forget_one(principal.tenant, read_id)
     return deleted
 
 
-async def _queued(job: ReadJob, services: Services) -> Response:
-    job = await held(job, services.files)
+async def _queued(job: ReadJob, reading: Reading) -> Response:
+    job = await held(job, reading.files.records)
     record = new_record(job)
-    await services.jobs.read_records.enqueue(job, record)
+    await reading.records.enqueue(job, record)
     if job.request.stream:
-        events = services.jobs.read_records.follow(job.tenant, job.read_id)
-        return _event_stream(partial(_send, events), services)
+        events = reading.records.follow(job.tenant, job.read_id)
+        return _event_stream(partial(_send, events), reading)
     return _json(record, 202)
 
 
-async def _read_now(admitted: AdmittedRead, receive: Receive, services: Services, allowance: Allowance) -> Response:
-    read = await opened_read(admitted, services)
+async def _read_now(admitted: AdmittedRead, receive: Receive, reading: Reading, allowance: Allowance) -> Response:
+    read = await opened_read(admitted, reading)
     if admitted.job.request.stream:
-        aborted = services.metrics.upstream_abort.inc
+        aborted = reading.backend.metrics.upstream_abort.inc
         source = partial(_send_run, read, allowance)
-        return EventStream(source, heartbeat_s=services.settings.heartbeat_s, on_abandoned=aborted)
-    return await _answered(read, receive, services, allowance)
+        return EventStream(source, heartbeat_s=reading.backend.heartbeat_s, on_abandoned=aborted)
+    return await _answered(read, receive, reading, allowance)
 
 
-async def _answered(read: ForegroundRead, receive: Receive, services: Services, allowance: Allowance) -> Response:
+async def _answered(read: ForegroundRead, receive: Receive, reading: Reading, allowance: Allowance) -> Response:
     try:
         with StopWhenGone(receive):
             record = await read.run()
             allowance.spend(record.usage.total_tokens)
             return _json(record, 200)
     except ClientGone:
-        services.metrics.upstream_abort.inc()
+        reading.backend.metrics.upstream_abort.inc()
         raise
 
 
-def _event_stream(source: Source, services: Services) -> Response:
-    return EventStream(source, heartbeat_s=services.settings.heartbeat_s)
+def _event_stream(source: Source, reading: Reading) -> Response:
+    return EventStream(source, heartbeat_s=reading.backend.heartbeat_s)
 
 
 async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> None:

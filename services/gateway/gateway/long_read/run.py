@@ -8,22 +8,23 @@ question answers from the memory as it stands.
 import asyncio
 import hashlib
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gateway.engine.watched import WatchedModel
+from gateway.engine.spans import WatchedModel
 from gateway.files.records import FileRecords
-from gateway.long_read.citing import cite
 from gateway.long_read.documents import chunks_of
 from gateway.long_read.plan import ReadingPlan, plan_read
 from gateway.long_read.progress import Publish, ReadAccount
-from gateway.long_read.records import ReadJob
-from gateway.memory.jobs import Jobs
+from gateway.long_read.reading import Reading
+from gateway.long_read.records import ReadJob, ReadRecords
+from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.redis import key_names as keys
-from gateway.services import Services
 from gateway.traces.capture import Heard, HeardChunks, HeardModel
 from gateway.traces.keeper import Served, TraceKeeper
+from memloop.evidence import Finding, evidence_for
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
 from memloop.loops.journal import Journaled
@@ -34,7 +35,7 @@ from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import DependencyError, MemloopError, NotFound
-from memloop.wire.long_read import LongRead, LongReadRequest, Progress, ReadOutput
+from memloop.wire.long_read import Evidence, LongRead, LongReadRequest, Progress, ReadOutput
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
 from memloop_service.tracing import span
 
@@ -48,24 +49,26 @@ class ReadingTools:
     model: ChatModel
     profile: Profile
     splitter: Splitter
-    jobs: Jobs
+    records: ReadRecords
+    memory: MemoryQueue
     metrics: Metrics
     max_chars: int
     traces: TraceKeeper
     files: FileRecords | None = None
 
     @classmethod
-    def of(cls, services: Services, model: ChatModel) -> "ReadingTools":
-        """The process's parts, with the model that reads."""
+    def of(cls, reading: Reading, model: ChatModel) -> "ReadingTools":
+        """The slice's parts, with the model that reads."""
         return cls(
             model=model,
-            profile=services.profile,
-            splitter=services.splitter,
-            jobs=services.jobs,
-            metrics=services.metrics,
-            max_chars=services.settings.max_document_chars,
-            traces=services.traces,
-            files=services.files,
+            profile=reading.backend.served.profile,
+            splitter=reading.backend.served.splitter,
+            records=reading.records,
+            memory=reading.memory.queue,
+            metrics=reading.backend.metrics,
+            max_chars=reading.max_chars,
+            traces=reading.memory.traces,
+            files=reading.files.records,
         )
 
     async def plan_of(self, request: LongReadRequest) -> ReadingPlan:
@@ -125,9 +128,9 @@ async def run_read(
             await _answer_what_is_open(job, plan, journaled, account)
             account.incomplete(spent)
         if job.request.evidence:
-            await cite(account, chunks)
+            await _cite(account, chunks)
     for question, result in zip(job.request.asked, results, strict=False):
-        await save_memory(job, question, result.memory, tools.jobs)
+        await save_memory(job, question, result.memory, tools.memory)
     ended = await account.close()
     if heard and results:
         await _keep_trace(job, plan, heard, results, tools)
@@ -152,7 +155,7 @@ async def _keep_trace(
     )
     with suppress(DependencyError):
         try:
-            await tools.jobs.read_records.get(job.tenant, job.read_id)
+            await tools.records.get(job.tenant, job.read_id)
         except NotFound:  # deleted while the trace was kept
             await tools.traces.records.forget_one(job.tenant, job.read_id)
 
@@ -190,14 +193,14 @@ async def _answer_what_is_open(job: ReadJob, plan: ReadingPlan, model: ChatModel
                 await account.report(Answered(reply.answer, reply.boxed, reply.usage, reply.truncated, number))
 
 
-async def save_memory(job: ReadJob, question: str, memory: str, jobs: Jobs) -> None:
+async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQueue) -> None:
     """Queue a question's memory as a write of its own, once for one read, when the request wants it kept."""
     save = job.request.save_to_memory
     if save is None or not memory.strip():
         return
     parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
     namespace = Namespace(tenant=job.tenant, **save.model_dump())
-    await jobs.enqueue_memory_write(
+    await queue.enqueue_write(
         namespace,
         [Source(role="assistant", content=part) for part in parts],
         infer=False,
@@ -205,6 +208,30 @@ async def save_memory(job: ReadJob, question: str, memory: str, jobs: Jobs) -> N
         metadata={"long_read_id": job.read_id},
         event_id=_event_id(job, question, namespace),
     )
+
+
+async def _cite(account: ReadAccount, chunks: Chunks) -> None:
+    """Add the evidence of every question to the record. Raises what loading a chunk raises."""
+    for number, output in enumerate(account.outputs):
+        findings = await evidence_for(
+            output.question, memory=account.told(number), answer=output.output_text, chunks=chunks
+        )
+        account.cite(number, tuple(entry for finding in findings for entry in _entries(finding)))
+
+
+def _entries(finding: Finding) -> Iterator[Evidence]:
+    if not finding.spans:
+        yield Evidence(statement=finding.statement, source=finding.source, supported=False)
+    for place in finding.spans:
+        yield Evidence(
+            statement=finding.statement,
+            source=finding.source,
+            supported=True,
+            chunk=place.chunk,
+            start=place.start,
+            end=place.end,
+            text=place.text,
+        )
 
 
 def failed(record: LongRead, error: MemloopError) -> LongRead:

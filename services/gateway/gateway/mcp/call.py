@@ -7,7 +7,7 @@ from typing import TypeAlias
 from gateway.access.allowance import Allowance
 from gateway.access.principal import Principal
 from gateway.mcp.cancelling import Session
-from gateway.services import Services
+from gateway.mcp.surface import Mcp
 
 Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 """Tells the client how far its call is: done, of how much, in words. Silent unless the client asked for it."""
@@ -17,7 +17,7 @@ Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None
 class Caller:
     """The HTTP request behind a call, authenticated."""
 
-    services: Services
+    mcp: Mcp
     principal: Principal
     allowance: Allowance
     session: Session
@@ -27,7 +27,7 @@ class Caller:
 class Call:
     """One call of one tool."""
 
-    services: Services
+    mcp: Mcp
     principal: Principal
     allowance: Allowance
     session: Session

@@ -15,10 +15,10 @@ from typing import Final
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Send
 
-from gateway.engine.answers import object_in, parsed_object
+from gateway.http.lenient_json import object_in, parsed_object
+from gateway.mcp.surface import Mcp
 from gateway.redis.key_names import mcp_call
 from gateway.redis.lua import redis_errors, text
-from gateway.services import Services
 from memloop.wire.errors import DependencyError, NotFound
 
 SESSION_HEADER: Final = "mcp-session-id"
@@ -29,8 +29,8 @@ _SMALL_BYTES: Final = 64 * 1024
 class Session:
     """What one client's requests have in common: its tenant and its session id, none before it has one."""
 
-    def __init__(self, services: Services, tenant: str, session_id: str | None) -> None:
-        self._services = services
+    def __init__(self, mcp: Mcp, tenant: str, session_id: str | None) -> None:
+        self._mcp = mcp
         self._tenant = tenant
         self._id = session_id
         self._begins = False
@@ -43,12 +43,12 @@ class Session:
             return
         key = self._key(call_id)
         with redis_errors():
-            await self._services.redis.set(key, read_id, ex=_KEEP_S)
+            await self._mcp.redis.set(key, read_id, ex=_KEEP_S)
         try:
             yield
         finally:
             with suppress(DependencyError), redis_errors():
-                await self._services.redis.delete(key)
+                await self._mcp.redis.delete(key)
 
     def hearing(self, receive: Receive) -> Receive:
         """``receive``, with an ear for the two requests that matter here."""
@@ -81,10 +81,10 @@ class Session:
 
     async def _cancel(self, call_id: object) -> None:
         with redis_errors():
-            found = await self._services.redis.get(self._key(call_id))
+            found = await self._mcp.redis.get(self._key(call_id))
         if found is not None:
             with suppress(NotFound):
-                await self._services.jobs.read_records.cancel(self._tenant, text(found))
+                await self._mcp.reading.records.cancel(self._tenant, text(found))
 
     def _key(self, call_id: object) -> str:
         named = json.dumps([self._tenant, self._id, call_id])

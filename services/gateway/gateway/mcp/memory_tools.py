@@ -84,7 +84,7 @@ class AddMemory(Tool):
         check_has_text(add)
         await call.allowance.admit()
         event_id = new_event_id(Namespace(tenant=call.principal.tenant, user_id=self.user_id))
-        event = await write(add, call.services, call.principal, event_id=event_id)
+        event = await write(add, call.mcp.memory, call.principal, event_id=event_id)
         if event is None:
             return Added(event_id=event_id, status="queued")
         shown = event.memories if call.principal.allows("memory:read") else ()
@@ -103,7 +103,7 @@ class SearchMemory(Tool, MemorySearch):
         """The hits."""
         await call.allowance.admit()
         namespace = Namespace(tenant=call.principal.tenant, **self.model_dump(include=_NAME_FIELDS))
-        return await search(StoreSearch(namespace=namespace, **self.model_dump(exclude=_NAME_FIELDS)), call.services)
+        return await search(StoreSearch(namespace=namespace, **self.model_dump(exclude=_NAME_FIELDS)), call.mcp.memory)
 
 
 class ListMemories(Tool):
@@ -122,7 +122,7 @@ class ListMemories(Tool):
     async def run(self, call: Call) -> BaseModel:
         """The page."""
         namespace = Namespace(tenant=call.principal.tenant, **self.model_dump(include=_NAME_FIELDS))
-        return await call.services.store.items(namespace, cursor=self.cursor, limit=self.limit)
+        return await call.mcp.memory.store.items(namespace, cursor=self.cursor, limit=self.limit)
 
 
 class GetMemory(Tool):
@@ -136,7 +136,7 @@ class GetMemory(Tool):
 
     async def run(self, call: Call) -> BaseModel:
         """The memory."""
-        return await call.services.store.item(self.id, tenant=call.principal.tenant)
+        return await call.mcp.memory.store.item(self.id, tenant=call.principal.tenant)
 
 
 class UpdateMemory(Tool, ItemPatch):
@@ -151,7 +151,9 @@ class UpdateMemory(Tool, ItemPatch):
     async def run(self, call: Call) -> BaseModel:
         """The memory as it is now."""
         patch = ItemPatch.model_validate(self.model_dump(exclude={"id", "if_version"}, exclude_unset=True))
-        return await call.services.store.patch(self.id, patch, tenant=call.principal.tenant, if_version=self.if_version)
+        return await call.mcp.memory.store.patch(
+            self.id, patch, tenant=call.principal.tenant, if_version=self.if_version
+        )
 
 
 class DeleteMemory(Tool):
@@ -165,5 +167,5 @@ class DeleteMemory(Tool):
 
     async def run(self, call: Call) -> Deleted:
         """What was deleted."""
-        await call.services.store.delete(self.id, tenant=call.principal.tenant)
+        await call.mcp.memory.store.delete(self.id, tenant=call.principal.tenant)
         return Deleted(id=self.id)

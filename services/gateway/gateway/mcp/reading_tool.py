@@ -32,11 +32,11 @@ class LongRead(Tool):
 
     async def run(self, call: Call) -> BaseModel:
         """The read as it ended."""
-        asked = self._asked(call.services.model)
-        with call.services.lanes.room("batch", body_bytes=0):
-            admitted = await admitted_read(asked, call.services, call.principal)
+        asked = self._asked(call.mcp.reading.backend.served.id)
+        with call.mcp.admission.room("batch", body_bytes=0):
+            admitted = await admitted_read(asked, call.mcp.reading, call.principal)
             await call.allowance.admit(*asked.asked, asked.document.text)
-            read = await opened_read(admitted, call.services)
+            read = await opened_read(admitted, call.mcp.reading)
             read_id = admitted.job.read_id
 
             async def tell(event: ReadEvent) -> None:
@@ -48,7 +48,7 @@ class LongRead(Tool):
                 async with call.session.reading(call.id, read_id):
                     record = await read.run(tell)
             except asyncio.CancelledError:
-                call.services.metrics.upstream_abort.inc()
+                call.mcp.reading.backend.metrics.upstream_abort.inc()
                 raise
         call.allowance.spend(record.usage.total_tokens)
         return record

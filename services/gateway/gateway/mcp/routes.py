@@ -4,15 +4,13 @@ No request needs an earlier one, so there is nothing to listen to (GET) or to en
 protocol allows.
 """
 
-from typing import cast
-
 from fastapi import APIRouter, Request, Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
 from gateway.mcp.call import Caller
 from gateway.mcp.cancelling import SESSION_HEADER, Session
-from gateway.mcp.host import McpHost
+from gateway.mcp.surface import McpDep
 
 router = APIRouter(include_in_schema=False)
 
@@ -20,21 +18,19 @@ router = APIRouter(include_in_schema=False)
 class _Handed(Response):
     """A response that the MCP server gives."""
 
-    def __init__(self, host: McpHost, session: Session) -> None:
+    def __init__(self, answer: ASGIApp, session: Session) -> None:
         super().__init__()
-        self._host = host
+        self._answer = answer
         self._session = session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        await self._host.answer(scope, self._session.hearing(receive), self._session.telling(send))
+        await self._answer(scope, self._session.hearing(receive), self._session.telling(send))
 
 
 @router.post("/mcp", dependencies=[needs(None), Room])
-async def answer_mcp(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Response:
+async def answer_mcp(request: Request, mcp: McpDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
     """Hand the request, its caller known, to the MCP server; each tool asks for its own scope."""
-    session = Session(services, principal.tenant, request.headers.get(SESSION_HEADER))
-    request.state.mcp_caller = Caller(services, principal, allowance, session)
-    return _Handed(cast(McpHost, request.app.state.mcp), session)
+    session = Session(mcp, principal.tenant, request.headers.get(SESSION_HEADER))
+    request.state.mcp_caller = Caller(mcp, principal, allowance, session)
+    return _Handed(mcp.answer, session)

@@ -84,7 +84,7 @@ async def _call_tool(
         raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}.")
     caller = _caller(context)
     call = Call(
-        caller.services,
+        caller.mcp,
         caller.principal,
         caller.allowance,
         session=caller.session,

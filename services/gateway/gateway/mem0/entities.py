@@ -7,14 +7,14 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 from fastapi import APIRouter, Path, Request
 from pydantic import JsonValue
 
-from gateway.access.dependencies import PrincipalDep, Room, ServicesDep, needs
+from gateway.access.dependencies import PrincipalDep, Room, needs
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route
 from gateway.mem0.filters import ENTITIES, refuse_app
 from gateway.mem0.requests import entity_ids
-from gateway.memory.operations import erase_everywhere
-from gateway.services import Services
+from gateway.memory.memory import Memory, MemoryDep
+from gateway.memory.operations import erase
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.memory import Namespace, Scope
 
@@ -32,9 +32,9 @@ async def ping(principal: PrincipalDep) -> Answer:
 
 
 @router.get("/v1/entities", dependencies=[needs("memory:read")])
-async def list_entities(services: ServicesDep, principal: PrincipalDep) -> Answer:
+async def list_entities(memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Every user, agent and run of whom anything is stored."""
-    known = (await services.store.entities(Scope(tenant=principal.tenant))).entities
+    known = (await memory.store.entities(Scope(tenant=principal.tenant))).entities
     return answers.page([answers.entity(one) for one in known], total=len(known), path="", number=1, size=len(known))
 
 
@@ -42,24 +42,24 @@ async def list_entities(services: ServicesDep, principal: PrincipalDep) -> Answe
 async def delete_entity(
     kind: EntityKind,
     name: Annotated[str, Path(min_length=1, max_length=256)],
-    services: ServicesDep,
+    memory: MemoryDep,
     principal: PrincipalDep,
 ) -> Answer:
     """Erase everything of a user, an agent or a run."""
     refuse_app(name if kind == "app" else None)
-    await _erase(Scope(tenant=principal.tenant, **{f"{kind}_id": name}), services)
+    await _erase(Scope(tenant=principal.tenant, **{f"{kind}_id": name}), memory)
     return {"message": "Entity deleted successfully!"}
 
 
 @router.delete("/v1/memories", dependencies=[needs("memory:write"), Room])
-async def delete_memories(request: Request, services: ServicesDep, principal: PrincipalDep) -> Answer:
+async def delete_memories(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Erase everything of the user, agent and run that are named; ``user_id=*`` is every user."""
     ids = _ids_of_query(request.query_params)
     if any(ids.get(name) == _ANY for name in ("agent_id", "run_id")):
         raise NotSupported("Only user_id can be '*' here.", param="agent_id")
     if ids.get("user_id") == _ANY:
         del ids["user_id"]
-    await _erase(Scope(tenant=principal.tenant, **ids), services)
+    await _erase(Scope(tenant=principal.tenant, **ids), memory)
     return {"message": "Memories deleted successfully!"}
 
 
@@ -86,21 +86,21 @@ def _filters_of(text: str | None) -> dict[str, JsonValue]:
     return cast(dict[str, JsonValue], value)
 
 
-async def _erase(scope: Scope, services: Services) -> None:
+async def _erase(scope: Scope, memory: Memory) -> None:
     """One namespace after another, each in its own write lane."""
     ids = scope.model_dump(include={"agent_id", "run_id"})
-    for user_id in await _users_of(scope, services):
-        await erase_everywhere(Namespace(tenant=scope.tenant, user_id=user_id, **ids), services)
+    for user_id in await _users_of(scope, memory):
+        await erase(Namespace(tenant=scope.tenant, user_id=user_id, **ids), memory)
 
 
-async def _users_of(scope: Scope, services: Services) -> list[str]:
+async def _users_of(scope: Scope, memory: Memory) -> list[str]:
     """The user, or all who have something stored or buffered with that agent or run."""
     if scope.user_id is not None:
         return [scope.user_id]
-    stored = [one.id for one in (await services.store.entities(scope)).entities if one.type == "user"]
+    stored = [one.id for one in (await memory.store.entities(scope)).entities if one.type == "user"]
     buffered = [
         buffer.namespace.user_id
-        for buffer in (await services.store.buffers(scope.tenant)).buffers
+        for buffer in (await memory.store.buffers(scope.tenant)).buffers
         if scope.agent_id in (None, buffer.namespace.agent_id) and scope.run_id in (None, buffer.namespace.run_id)
     ]
     return list(dict.fromkeys([*stored, *buffered]))

@@ -8,15 +8,15 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
 from gateway.http.bodies import read_ours
 from gateway.http.idempotency import Attempt, subject_of_user
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route
 from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, GetAll, Search, Update
+from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, search, write
-from gateway.services import Services
 from memloop.wire.memory import Namespace
 
 _LIST_PATH: Final = "/v3/memories/"
@@ -33,7 +33,7 @@ router = APIRouter(route_class=Mem0Route, include_in_schema=False)
 
 @router.post("/v3/memories/add", dependencies=[_WRITE, Room])
 async def add_memories(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
     """Queue a write; with ``infer`` or ``async_mode`` false, its results."""
     add = (await read_ours(request, Add)).native()
@@ -42,97 +42,97 @@ async def add_memories(
     async def work(attempt: Attempt) -> Response:
         await allowance.admit()
         event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
-        event = await write(add, services, principal, event_id=event_id)
+        event = await write(add, memory, principal, event_id=event_id)
         if event is None:
             return JSONResponse(answers.accepted(event_id))
         return JSONResponse(answers.added(event, shown=principal.allows("memory:read")))
 
-    return await services.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
+    return await memory.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
 
 
 @router.post("/v3/memories/search", dependencies=[_READ, Room])
 async def search_memories(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Answer:
     """The best memories for a query, of everybody whom the filter names."""
     asked = await read_ours(request, Search)
     await allowance.admit()
-    found = await search(asked.native(principal.tenant), services)
+    found = await search(asked.native(principal.tenant), memory)
     return {"results": answers.only(asked.fields, map(answers.hit, found.results))}
 
 
 @router.post("/v3/memories", dependencies=[_READ, Room])
 async def list_memories(
-    request: Request, services: ServicesDep, principal: PrincipalDep, page: Page = 1, page_size: PageSize = 100
+    request: Request, memory: MemoryDep, principal: PrincipalDep, page: Page = 1, page_size: PageSize = 100
 ) -> Answer:
     """A page of memories, newest first."""
     asked = await read_ours(request, GetAll)
-    listing = await services.store.listing(asked.native(principal.tenant, page=page, page_size=page_size))
+    listing = await memory.store.listing(asked.native(principal.tenant, page=page, page_size=page_size))
     results = answers.only(asked.fields, map(answers.memory, listing.items))
     return answers.page(results, total=listing.total, path=_LIST_PATH, number=page, size=page_size)
 
 
 @router.get("/v1/memories/{memory_id}", dependencies=[_READ])
-async def get_memory(memory_id: str, services: ServicesDep, principal: PrincipalDep) -> Answer:
+async def get_memory(memory_id: str, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """One memory."""
-    return answers.memory(await services.store.item(memory_id, tenant=principal.tenant))
+    return answers.memory(await memory.store.item(memory_id, tenant=principal.tenant))
 
 
 @router.put("/v1/memories/{memory_id}", dependencies=[_WRITE])
-async def update_memory(memory_id: str, request: Request, services: ServicesDep, principal: PrincipalDep) -> Answer:
+async def update_memory(memory_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Edit a memory: a new version."""
     patch = (await read_ours(request, Update)).native()
-    return answers.memory(await services.store.patch(memory_id, patch, tenant=principal.tenant))
+    return answers.memory(await memory.store.patch(memory_id, patch, tenant=principal.tenant))
 
 
 @router.delete("/v1/memories/{memory_id}", dependencies=[_WRITE])
 async def delete_memory(
-    memory_id: str, services: ServicesDep, principal: PrincipalDep, delete_linked: bool = False
+    memory_id: str, memory: MemoryDep, principal: PrincipalDep, delete_linked: bool = False
 ) -> Answer:
     """Delete a memory softly; with ``delete_linked`` the versions that it superseded too."""
     tenant = principal.tenant
-    older = await _older_versions(memory_id, services, tenant) if delete_linked else []
-    await services.store.delete(memory_id, tenant=tenant)
+    older = await _older_versions(memory_id, memory, tenant) if delete_linked else []
+    await memory.store.delete(memory_id, tenant=tenant)
     for version_id in older:
-        await services.store.delete(version_id, tenant=tenant)
+        await memory.store.delete(version_id, tenant=tenant)
     return {"message": "Memory deleted successfully!"}
 
 
 @router.get("/v1/memories/{memory_id}/history", dependencies=[_READ])
-async def get_history(memory_id: str, services: ServicesDep, principal: PrincipalDep) -> list[Answer]:
+async def get_history(memory_id: str, memory: MemoryDep, principal: PrincipalDep) -> list[Answer]:
     """All versions of a memory, each as a step."""
-    known = await services.store.history(memory_id, tenant=principal.tenant)
+    known = await memory.store.history(memory_id, tenant=principal.tenant)
     return answers.history(memory_id, known.versions)
 
 
 @router.put("/v1/batch", dependencies=[_WRITE, Room])
-async def update_batch(request: Request, services: ServicesDep, principal: PrincipalDep) -> Answer:
+async def update_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Edit memories. All must be there, or none is edited."""
     memories = (await read_ours(request, BatchUpdate)).memories
     patches = [(one.memory_id, one.native()) for one in memories]
-    await _check_all(services, principal.tenant, [memory_id for memory_id, _ in patches])
-    await _each(patches, lambda one: services.store.patch(one[0], one[1], tenant=principal.tenant))
+    await _check_all(memory, principal.tenant, [memory_id for memory_id, _ in patches])
+    await _each(patches, lambda one: memory.store.patch(one[0], one[1], tenant=principal.tenant))
     return {"message": f"Successfully updated {len(patches)} memories"}
 
 
 @router.delete("/v1/batch", dependencies=[_WRITE, Room])
-async def delete_batch(request: Request, services: ServicesDep, principal: PrincipalDep) -> Answer:
+async def delete_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Delete memories. All must be there, or none is deleted."""
     ids = list(dict.fromkeys(one.memory_id for one in (await read_ours(request, BatchDelete)).memories))
-    await _check_all(services, principal.tenant, ids)
-    await _each(ids, lambda memory_id: services.store.delete(memory_id, tenant=principal.tenant))
+    await _check_all(memory, principal.tenant, ids)
+    await _each(ids, lambda memory_id: memory.store.delete(memory_id, tenant=principal.tenant))
     return {"message": f"Successfully deleted {len(ids)} memories"}
 
 
 @router.get("/v1/event/{event_id}", dependencies=[_READ])
-async def get_event(event_id: str, services: ServicesDep, principal: PrincipalDep) -> Answer:
+async def get_event(event_id: str, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """What became of an add."""
-    return answers.event(await services.jobs.events.get(principal.tenant, event_id))
+    return answers.event(await memory.queue.events.get(principal.tenant, event_id))
 
 
 @router.get("/v1/events", dependencies=[_READ])
 async def list_events(
-    services: ServicesDep,
+    memory: MemoryDep,
     principal: PrincipalDep,
     user_id: Annotated[str, Query(min_length=1, max_length=256)],
     page: Page = 1,
@@ -140,21 +140,21 @@ async def list_events(
 ) -> Answer:
     """A page of a user's newest adds; the newest 200 are kept in reach."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id)
-    newest = await services.jobs.events.newest(namespace, limit=_NEWEST_EVENTS)
+    newest = await memory.queue.events.newest(namespace, limit=_NEWEST_EVENTS)
     shown = newest[(page - 1) * page_size : page * page_size]
     return answers.page(
         [answers.event(one) for one in shown], total=len(newest), path="/v1/events/", number=page, size=page_size
     )
 
 
-async def _older_versions(memory_id: str, services: Services, tenant: str) -> list[str]:
-    versions = (await services.store.history(memory_id, tenant=tenant)).versions
+async def _older_versions(memory_id: str, memory: Memory, tenant: str) -> list[str]:
+    versions = (await memory.store.history(memory_id, tenant=tenant)).versions
     number = next((version.version for version in versions if version.id == memory_id), 0)
     return [version.id for version in versions if version.version < number and version.status != "deleted"]
 
 
-async def _check_all(services: Services, tenant: str, ids: Sequence[str]) -> None:
-    await _each(ids, lambda memory_id: services.store.item(memory_id, tenant=tenant))
+async def _check_all(memory: Memory, tenant: str, ids: Sequence[str]) -> None:
+    await _each(ids, lambda memory_id: memory.store.item(memory_id, tenant=tenant))
 
 
 async def _each(values: Sequence[_T], work: Callable[[_T], Awaitable[object]]) -> None:

@@ -1,6 +1,6 @@
-"""Admission of durable work: what the API writes to Redis and the worker takes from there.
+"""Queues memory writes: the API puts them into Redis, the worker takes them from there.
 
-A job is accepted when its script returned: payload, event record, lane entry and ticket are one atomic write.
+A write is accepted once its script returned: payload, event record, lane entry and ticket are one atomic step.
 """
 
 import secrets
@@ -11,18 +11,13 @@ from datetime import UTC, datetime
 from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
-from gateway.long_read.records import TIERS, ReadRecords
 from gateway.memory.events import MemoryEvents
 from gateway.queue.lanes import KEEP_MS, LaneQueue, Submission
 from gateway.redis import key_names as keys
-from gateway.redis.lua import redis_errors
 from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 
 MEMORY_QUEUE = "memory"
-READS_QUEUE = "reads"
-FILES_QUEUE = "files"
-WEBHOOKS_QUEUE = "webhooks"
 
 
 class MemoryJob(Wire):
@@ -53,29 +48,18 @@ class MemoryJob(Wire):
 
 
 def new_event_id(namespace: Namespace) -> str:
-    """An id that nobody can guess (128 random bits)."""
+    """A new id of 128 random bits."""
     return keys.event_id(namespace.lane(), secrets.token_hex(16))
 
 
-class Jobs:
-    """The process's way to queue work and to follow it."""
+class MemoryQueue:
+    """Memory writes: queued in lanes, and followed by their events."""
 
-    def __init__(self, redis: Redis, *, keep_events_ms: int = KEEP_MS, keep_reads_ms: int = KEEP_MS) -> None:
-        self.memory = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_events_ms)
-        self.reads = LaneQueue(redis, READS_QUEUE, keep_ms=keep_reads_ms, tiers=TIERS)
-        self.files = LaneQueue(redis, FILES_QUEUE)
-        self.events = MemoryEvents(redis, self.memory)
-        self.webhooks = LaneQueue(redis, WEBHOOKS_QUEUE)
-        self.read_records = ReadRecords(redis, self.reads, self.webhooks)
-        self.queues = (self.memory, self.reads, self.files, self.webhooks)
-        self._redis = redis
+    def __init__(self, redis: Redis, *, keep_ms: int = KEEP_MS) -> None:
+        self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms)
+        self.events = MemoryEvents(redis, self.lanes)
 
-    async def dead(self) -> int:
-        """Jobs of all queues that were given up and wait for an operator. Raises Unavailable, Timeout."""
-        with redis_errors():
-            return sum([await self._redis.xlen(part.dead) for part in self.memory.keys.partitions])
-
-    async def enqueue_memory_write(
+    async def enqueue_write(
         self,
         namespace: Namespace,
         turns: Sequence[Source],
@@ -89,7 +73,7 @@ class Jobs:
     ) -> str:
         """Queue a write in the namespace's lane; its event id, once it is durable.
 
-        ``infer`` has MemReader decide what to keep; False keeps the texts as they are. No turns: decide over the
+        ``infer`` has MemReader decide what to keep; False keeps the texts verbatim. No turns: decide over the
         buffered ones. A given ``event_id`` makes a second call harmless. Raises Unavailable, Timeout.
         """
         job = MemoryJob(
@@ -108,13 +92,13 @@ class Jobs:
 
     async def enqueue(self, job: MemoryJob) -> None:
         """Queue a write; it is durable then. Harmless when it is queued already. Raises Unavailable, Timeout."""
-        await self.memory.submit(self._submission(job, queued_event(job)))
+        await self.lanes.submit(self._submission(job, queued_event(job)))
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Keep the event of a write that was done under a token of ``take_idle_lane``, and free the lane."""
         submission = self._submission(job, event)
         fields = {name: value for name, value in submission.fields.items() if name != "payload"}
-        await self.memory.record(replace(submission, fields=fields), token)
+        await self.lanes.record(replace(submission, fields=fields), token)
 
     def _submission(self, job: MemoryJob, event: MemoryEvent) -> Submission:
         namespace = job.namespace
@@ -137,5 +121,5 @@ class Jobs:
 
 
 def queued_event(job: MemoryJob) -> MemoryEvent:
-    """The event of a write that nobody has begun."""
+    """The event of a write that waits."""
     return MemoryEvent(event_id=job.event_id, status="queued", user_id=job.namespace.user_id, created_at=job.created_at)

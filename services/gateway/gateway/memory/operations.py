@@ -1,15 +1,17 @@
-"""What every way to the memory does alike: the native routes, the mem0 drop-in and the MCP tools."""
+"""Operations on memories, shared by the native routes, the mem0 drop-in and the MCP tools."""
 
+import asyncio
 import secrets
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gateway.access.principal import Principal
 from gateway.http.idempotency import subject_of_user
-from gateway.memory.erasure import erase
 from gateway.memory.jobs import MemoryJob
+from gateway.memory.memory import Memory
 from gateway.memory.verbatim import adds_of, write_at_once
-from gateway.services import Services
+from gateway.queue.lanes import LaneQueue
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import (
     BatchOutcome,
@@ -24,6 +26,9 @@ from memloop.wire.memory import (
     StoreSearch,
 )
 
+_LEASE_MS = 120_000
+_WAIT_S = 5.0
+_POLL_S = 0.05
 _NAME_FIELDS = {"user_id", "agent_id", "run_id"}
 
 
@@ -33,23 +38,23 @@ def check_has_text(add: MemoryAdd) -> None:
         raise Unprocessable("No message has any text.", param="messages", code="empty_messages")
 
 
-async def write(add: MemoryAdd, services: Services, principal: Principal, *, event_id: str) -> MemoryEvent | None:
+async def write(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> MemoryEvent | None:
     """Queue a write. None at once, or its event once it ended or has been waited for long enough.
 
     Waits when it is asked to (``sync``) and when no model is (``infer`` false). A write without a model is done at
     once where it can be. Raises Unavailable, Timeout, and what the store says of a text that it refuses.
     """
     job = job_of(add, principal.tenant, event_id=event_id)
-    done = None if add.infer else await write_at_once(job, jobs=services.jobs, store=services.store)
+    done = None if add.infer else await write_at_once(job, memory)
     if done is not None:
         return done
-    await services.jobs.enqueue(job)
+    await memory.queue.enqueue(job)
     if add.infer and not add.sync:
         return None
-    return await services.jobs.events.wait(principal.tenant, event_id, timeout_s=services.settings.sync_wait_s)
+    return await memory.queue.events.wait(principal.tenant, event_id, timeout_s=memory.sync_wait_s)
 
 
-async def write_batch(batch: MemoryBatch, services: Services, principal: Principal) -> BatchResult:
+async def write_batch(batch: MemoryBatch, memory: Memory, principal: Principal) -> BatchResult:
     """All adds in one call of the store, which orders the writes of each user; no event is kept.
 
     A key that may not read memories is not shown any. Raises what the store raises.
@@ -59,7 +64,7 @@ async def write_batch(batch: MemoryBatch, services: Services, principal: Princip
         adds_of(job_of(MemoryAdd(**dict(add)), principal.tenant, event_id=f"{event_id}:{number}"), token=None)
         for number, add in enumerate(batch.adds)
     ]
-    done = await services.store.add_batch(StoreBatch(adds=tuple(add for adds in parts for add in adds)))
+    done = await memory.store.add_batch(StoreBatch(adds=tuple(add for adds in parts for add in adds)))
     outcomes = iter(done.results)
     shown = principal.allows("memory:read")
     return BatchResult(results=tuple(_joined([next(outcomes) for _ in adds], shown=shown) for adds in parts))
@@ -85,14 +90,38 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
     )
 
 
-async def search(asked: StoreSearch, services: Services) -> SearchResult:
+async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
     """The store's answer, timed. Raises what the store raises."""
-    with services.metrics.memory_search_seconds.labels("api").time():
-        return await services.store.search(asked)
+    with memory.metrics.memory_search_seconds.labels("api").time():
+        return await memory.store.search(asked)
 
 
-async def erase_everywhere(namespace: Namespace, services: Services) -> Erased:
-    """All of it, and the answers that were kept for an idempotency key. Raises as ``erase`` does."""
-    erased = await erase(namespace, jobs=services.jobs, store=services.store, traces=services.traces.records)
-    await services.idempotency.forget(namespace.tenant, subject_of_user(namespace.user_id))
-    return erased
+async def erase(namespace: Namespace, memory: Memory) -> Erased:
+    """Delete everything of the namespace: queue, events, dead letters, traces, store, answers kept for a key.
+
+    Returns how much of each; raises what Redis and the store raise. A write that runs loses its job, and with that its
+    lease, within a second. Traces and store are asked only once the lane is ours, so that nothing is written after it.
+    A lane whose holder is dead is taken from it.
+    """
+    queue, lane = memory.queue, namespace.lane()
+    forgotten = await queue.events.forget(namespace)
+    token = await _lane(queue.lanes, lane)
+    try:
+        late = await queue.events.forget(namespace)  # of a write that ended while the lane was waited for
+        await memory.traces.records.forget(namespace)
+        erased = await memory.store.erase(namespace)
+    finally:
+        await queue.lanes.leave_lane(lane, token)
+    await memory.idempotency.forget(namespace.tenant, subject_of_user(namespace.user_id))
+    waiting, events = forgotten.waiting + late.waiting, forgotten.events + late.events
+    return erased.model_copy(update={"queue": waiting, "events": events})
+
+
+async def _lane(queue: LaneQueue, lane: str) -> int:
+    deadline = time.monotonic() + _WAIT_S
+    while True:
+        late = time.monotonic() >= deadline
+        token = await queue.take_lane(lane, lease_ms=_LEASE_MS, force=late)
+        if token is not None:
+            return token
+        await asyncio.sleep(_POLL_S)

@@ -6,14 +6,14 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, ServicesDep, needs
+from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
 from gateway.access.principal import Principal
-from gateway.document import body_of
 from gateway.http.bodies import read_ours
+from gateway.http.fragments import body_of
 from gateway.http.idempotency import Attempt, refuse_key_of_batch, subject_of_user
-from gateway.memory.operations import check_has_text, erase_everywhere, search, write, write_batch
+from gateway.memory.memory import Memory, MemoryDep
+from gateway.memory.operations import check_has_text, erase, search, write, write_batch
 from gateway.memory.transfer import exported, imported
-from gateway.services import Services
 from memloop.wire.base import Wire
 from memloop.wire.memory import (
     BatchResult,
@@ -98,9 +98,7 @@ class MemoryDeleted(Wire):
     responses={200: {"description": "The write has ended", "model": MemoryEvent | Accepted}},
     openapi_extra=body_of(MemoryAdd),
 )
-async def add_memory(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> Response:
+async def add_memory(request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
     """Queue a write: 202. With ``sync``, or with ``infer`` false, answer its event once it ended: 200."""
     add = await read_ours(request, MemoryAdd)
     check_has_text(add)
@@ -108,14 +106,14 @@ async def add_memory(
     async def work(attempt: Attempt) -> Response:
         await allowance.admit()
         event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
-        return await added(add, services, principal, event_id=event_id)
+        return await added(add, memory, principal, event_id=event_id)
 
-    return await services.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
+    return await memory.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
 
 
-async def added(add: MemoryAdd, services: Services, principal: Principal, *, event_id: str) -> Response:
+async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> Response:
     """The answer to an add, once it is queued or, if it was asked to wait, done."""
-    event = await write(add, services, principal, event_id=event_id)
+    event = await write(add, memory, principal, event_id=event_id)
     if event is None:
         return json_response(Accepted(event_id=event_id), status=202)
     told = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
@@ -124,7 +122,7 @@ async def added(add: MemoryAdd, services: Services, principal: Principal, *, eve
 
 @hot.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
 async def add_batch(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> BatchResult:
     """Keep the texts of many adds as they are, all at once: an outcome for each, in their order.
 
@@ -133,18 +131,18 @@ async def add_batch(
     refuse_key_of_batch(request)
     batch = await read_ours(request, MemoryBatch)
     await allowance.admit()
-    return await write_batch(batch, services, principal)
+    return await write_batch(batch, memory, principal)
 
 
 @hot.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
 async def search_memory(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> SearchResult:
     """The best memories for a query."""
     asked = await read_ours(request, MemorySearch)
     await allowance.admit()
     namespace = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
-    return await search(StoreSearch(namespace=namespace, **asked.model_dump(exclude=_NAME_FIELDS)), services)
+    return await search(StoreSearch(namespace=namespace, **asked.model_dump(exclude=_NAME_FIELDS)), memory)
 
 
 router.include_router(hot)
@@ -152,7 +150,7 @@ router.include_router(hot)
 
 @router.get("/events", dependencies=[_READ])
 async def list_events(
-    services: ServicesDep,
+    memory: MemoryDep,
     principal: PrincipalDep,
     user_id: UserId,
     agent_id: OptionalId = None,
@@ -161,19 +159,19 @@ async def list_events(
 ) -> EventPage:
     """A user's newest writes."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
-    return EventPage(events=await services.jobs.events.newest(namespace, limit=limit))
+    return EventPage(events=await memory.queue.events.newest(namespace, limit=limit))
 
 
 @router.get("/events/{event_id}", dependencies=[_READ])
-async def get_event(event_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryEvent:
+async def get_event(event_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryEvent:
     """One write: its status, and every decision."""
-    return await services.jobs.events.get(principal.tenant, event_id)
+    return await memory.queue.events.get(principal.tenant, event_id)
 
 
 @router.get("/buffers", dependencies=[_READ])
-async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferPage:
+async def list_buffers(memory: MemoryDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferPage:
     """What waits for more context."""
-    return await services.store.buffers(principal.tenant, user_id=user_id)
+    return await memory.store.buffers(principal.tenant, user_id=user_id)
 
 
 @router.post(
@@ -184,30 +182,28 @@ async def list_buffers(services: ServicesDep, principal: PrincipalDep, user_id: 
     openapi_extra=body_of(FlushRequest),
 )
 async def flush_buffers(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
     """Queue a decision over every buffer of the namespace, as it is."""
     flush = await read_ours(request, FlushRequest)
 
     async def queue(attempt: Attempt) -> Response:
         await allowance.admit()
-        return json_response(await flushed(flush, services, principal, attempt), status=202)
+        return json_response(await flushed(flush, memory, principal, attempt), status=202)
 
-    return await services.idempotency.once(request, principal.tenant, queue, subject=subject_of_user(flush.user_id))
+    return await memory.idempotency.once(request, principal.tenant, queue, subject=subject_of_user(flush.user_id))
 
 
-async def flushed(flush: FlushRequest, services: Services, principal: Principal, attempt: Attempt) -> Flushing:
+async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, attempt: Attempt) -> Flushing:
     """One queued write for each buffer that is there."""
-    page = await services.store.buffers(principal.tenant, user_id=flush.user_id)
+    page = await memory.store.buffers(principal.tenant, user_id=flush.user_id)
     chosen = [
         buffer.namespace
         for buffer in page.buffers
         if flush.agent_id in (None, buffer.namespace.agent_id) and flush.run_id in (None, buffer.namespace.run_id)
     ]
     ids = [
-        await services.jobs.enqueue_memory_write(
-            namespace, (), event_id=attempt.event_id(namespace, part=namespace.lane())
-        )
+        await memory.queue.enqueue_write(namespace, (), event_id=attempt.event_id(namespace, part=namespace.lane()))
         for namespace in chosen
     ]
     return Flushing(events=tuple(Accepted(event_id=event_id) for event_id in ids))
@@ -221,15 +217,15 @@ async def flushed(flush: FlushRequest, services: Services, principal: Principal,
     openapi_extra=body_of(MemoryExport),
 )
 async def export_memory(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> StreamingResponse:
     """A user's memories as JSONL: every version, without vectors."""
     asked = await read_ours(request, MemoryExport)
     await allowance.admit()
     scope = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
     export = StoreExport(scope=scope, **asked.model_dump(exclude=_NAME_FIELDS))
-    first = await services.store.export(export)
-    return StreamingResponse(exported(services.store, export, first), media_type="application/jsonl")
+    first = await memory.store.export(export)
+    return StreamingResponse(exported(memory.store, export, first), media_type="application/jsonl")
 
 
 @router.post(
@@ -238,16 +234,16 @@ async def export_memory(
     openapi_extra={"requestBody": {"required": True, "content": _JSONL}},
 )
 async def import_memory(
-    request: Request, services: ServicesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Imported:
     """Take the lines of an export into the caller's own tenant; repeating it changes nothing."""
     await allowance.admit()
-    return await imported(services.store, principal.tenant, request.stream())
+    return await imported(memory.store, principal.tenant, request.stream())
 
 
 @router.get("", dependencies=[_READ])
 async def list_memories(
-    services: ServicesDep,
+    memory: MemoryDep,
     principal: PrincipalDep,
     user_id: UserId,
     agent_id: OptionalId = None,
@@ -257,12 +253,12 @@ async def list_memories(
 ) -> ItemPage:
     """A page of a namespace's memories."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
-    return await services.store.items(namespace, cursor=cursor, limit=limit)
+    return await memory.store.items(namespace, cursor=cursor, limit=limit)
 
 
 @router.delete("", dependencies=[_WRITE])
 async def erase_memories(
-    services: ServicesDep,
+    memory: MemoryDep,
     principal: PrincipalDep,
     user_id: UserId,
     agent_id: OptionalId = None,
@@ -270,45 +266,45 @@ async def erase_memories(
 ) -> Erased:
     """Erase a namespace everywhere: items, buffers, waiting writes, events, answers kept for an idempotency key."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
-    return await erase_everywhere(namespace, services)
+    return await erase(namespace, memory)
 
 
 @router.get("/{item_id}", dependencies=[_READ])
-async def get_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryItem:
+async def get_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryItem:
     """One memory."""
-    return await services.store.item(item_id, tenant=principal.tenant)
+    return await memory.store.item(item_id, tenant=principal.tenant)
 
 
 @router.patch("/{item_id}", dependencies=[_WRITE], openapi_extra=body_of(ItemPatch))
 async def patch_memory(
     item_id: str,
     request: Request,
-    services: ServicesDep,
+    memory: MemoryDep,
     principal: PrincipalDep,
     if_match: Annotated[str, Header(pattern=_IF_MATCH)] = "*",
 ) -> MemoryItem:
     """Edit a memory: a new version. ``If-Match`` names the version that the edit is meant for."""
     patch = await read_ours(request, ItemPatch)
-    return await services.store.patch(item_id, patch, tenant=principal.tenant, if_version=_version(if_match))
+    return await memory.store.patch(item_id, patch, tenant=principal.tenant, if_version=_version(if_match))
 
 
 @router.delete("/{item_id}", dependencies=[_WRITE])
-async def delete_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryDeleted:
+async def delete_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryDeleted:
     """Delete a memory softly."""
-    await services.store.delete(item_id, tenant=principal.tenant)
+    await memory.store.delete(item_id, tenant=principal.tenant)
     return MemoryDeleted(id=item_id)
 
 
 @router.post("/{item_id}/recover", dependencies=[_WRITE])
-async def recover_memory(item_id: str, services: ServicesDep, principal: PrincipalDep) -> MemoryItem:
+async def recover_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryItem:
     """Take a soft deletion back, as long as history keeps it; the memory that holds the fact then."""
-    return await services.store.recover(item_id, tenant=principal.tenant)
+    return await memory.store.recover(item_id, tenant=principal.tenant)
 
 
 @router.get("/{item_id}/history", dependencies=[_READ])
-async def get_history(item_id: str, services: ServicesDep, principal: PrincipalDep) -> History:
+async def get_history(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> History:
     """All versions of a memory, oldest first, each with the decisions that made it what it is."""
-    return await services.store.history(item_id, tenant=principal.tenant)
+    return await memory.store.history(item_id, tenant=principal.tenant)
 
 
 def _version(if_match: str) -> int | None:

@@ -1,13 +1,25 @@
-"""Cuts the turns of a memory write so that every decision fits the model's window. Nothing is left out."""
+"""Cuts the turns of a memory write to fit the model's window, and settles buffers that have gone quiet."""
 
+import asyncio
+import hashlib
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
+from gateway.memory.memory import Memory
+from gateway.redis import key_names as keys
 from memloop.loops.rendering import conversation_lines
 from memloop.ports import Splitter
 from memloop.profiles import Profile
-from memloop.wire.memory import Source
+from memloop.wire.errors import MemloopError
+from memloop.wire.memory import Buffer, Source
+
+_LOG = logging.getLogger(__name__)
+_LOOKS_PER_AGE = 4
+_LONGEST_PAUSE_S = 60.0
+_MOST_AT_ONCE = 100
 
 _CHAT_TEMPLATE_TOKENS = 64
 _LEAST_ROOM_SHARE = 4
@@ -69,6 +81,29 @@ def newest_within(turns: Sequence[Source], *, splitter: Splitter, most_tokens: i
             break
         kept.append(turn)
     return tuple(reversed(kept))
+
+
+async def flush_for_ever(memory: Memory, *, age_s: float) -> None:
+    """Look for idle buffers again and again; every worker may, for a flush that is queued already is queued once."""
+    while True:
+        try:
+            await flush_idle(memory, age_s=age_s)
+        except MemloopError as error:
+            _LOG.warning("idle buffers: %s", error.message)
+        await asyncio.sleep(min(age_s / _LOOKS_PER_AGE, _LONGEST_PAUSE_S))
+
+
+async def flush_idle(memory: Memory, *, age_s: float) -> None:
+    """Queue a flush of every buffer that is unchanged for ``age_s``. Raises what store and queue raise."""
+    before = datetime.now(UTC) - timedelta(seconds=age_s)
+    for buffer in (await memory.store.idle_buffers(before, limit=_MOST_AT_ONCE)).buffers:
+        await memory.queue.enqueue_write(buffer.namespace, (), event_id=_flush_id(buffer))
+
+
+def _flush_id(buffer: Buffer) -> str:
+    """One id for one state of a buffer, whoever finds it."""
+    state = buffer.model_dump_json(include={"namespace", "updated_at"})
+    return keys.event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
 
 
 def _pieces(turns: Sequence[Source], splitter: Splitter, most_tokens: int) -> Iterator[tuple[Source, int]]:

@@ -1,4 +1,4 @@
-"""Texts that are kept as they are (``infer`` false): the store's adds, and writing them without a worker."""
+"""Texts that are kept verbatim (``infer`` false): the store's adds, and writing them without a worker."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeVar
 
-from gateway.memory.jobs import Jobs, MemoryJob
-from memloop.clients.store import StoreClient
+from gateway.memory.jobs import MemoryJob
+from gateway.memory.memory import Memory
 from memloop.wire.errors import InvalidRequest, MemloopError, TooLarge, Unprocessable
 from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, Written
 
@@ -60,25 +60,25 @@ def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]
     return (list(parts[start : start + size]) for start in range(0, len(parts), size))
 
 
-async def write_at_once(job: MemoryJob, *, jobs: Jobs, store: StoreClient) -> MemoryEvent | None:
+async def write_at_once(job: MemoryJob, memory: Memory) -> MemoryEvent | None:
     """The completed event, or None when the job has to be queued: the lane is not idle, or the store is not there.
 
     The lane is held under a fencing token meanwhile, as a worker would. Raises what a refused text raises; what was
     stored before a failure is stored once, because the queued job names the same writes.
     """
     lane = job.namespace.lane()
-    token = await jobs.memory.take_idle_lane(lane, lease_ms=_LEASE_MS)
+    token = await memory.queue.lanes.take_idle_lane(lane, lease_ms=_LEASE_MS)
     if token is None:
         return None
     try:
-        memories = [written for add in adds_of(job, token=token) for written in (await store.add(add)).results]
+        memories = [written for add in adds_of(job, token=token) for written in (await memory.store.add(add)).results]
     except BaseException as error:
-        await asyncio.shield(jobs.memory.leave_lane(lane, token))
+        await asyncio.shield(memory.queue.lanes.leave_lane(lane, token))
         if isinstance(error, MemloopError) and not isinstance(error, _OF_THE_TEXT):
             return None
         raise
     event = _completed(job, memories)
-    await jobs.record_direct_write(job, event, token=token)
+    await memory.queue.record_direct_write(job, event, token=token)
     return event
 
 

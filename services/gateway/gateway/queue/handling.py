@@ -8,7 +8,7 @@ from memloop.wire.errors import MemloopError
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class JobResult:
     """How a job ended: its status and its record as JSON.
 
     ``keep_ms`` is the queue's when it is None; 0 keeps record, payload and journal for ever.
@@ -35,15 +35,15 @@ class Hold(Protocol):
 class Handler(Protocol):
     """What a queue's jobs are."""
 
-    async def run(self, lease: Lease, hold: Hold) -> Ending:
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Do the job. Raises JobGone, and anything that makes it fail."""
         ...
 
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """The ending of a job that becomes a dead letter. Raises JobGone."""
         ...
 
-    async def cancelled(self, lease: Lease) -> Ending:
+    async def cancelled(self, lease: Lease) -> JobResult:
         """The ending of a job that its client stopped. Raises JobGone."""
         ...
 

@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.queue.handling import Ending, Handler, LeaseHold
+from gateway.queue.handling import Handler, JobResult, LeaseHold
 from gateway.queue.intake import Intake, IntakeOptions
 from gateway.queue.lanes import Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease
 from gateway.queue.tickets import Ticket
@@ -126,7 +126,7 @@ class Runner:
         else:
             await self._queue.finish(lease, status=ending.status, record=ending.record, keep_ms=ending.keep_ms)
 
-    async def _under_lease(self, lease: Lease) -> Ending:
+    async def _under_lease(self, lease: Lease) -> JobResult:
         """Run the handler and renew the lease meanwhile; stop it when the lease is lost or the job is cancelled."""
         hold = LeaseHold(self._queue, lease, self._consumer, self._options.lease_ms)
         work = asyncio.ensure_future(self._handler.run(lease, hold))

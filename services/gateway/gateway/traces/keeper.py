@@ -4,12 +4,17 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated, TypeAlias, cast
 
 import orjson
+from fastapi import Depends, Request
+from redis.asyncio import Redis
 
+from gateway.metrics import Metrics
+from gateway.settings import GatewaySettings
 from gateway.traces.capture import Heard
 from gateway.traces.records import TraceRecords
-from gateway.traces.redaction import NewRedactor, redacted
+from gateway.traces.redaction import NewRedactor, redacted, redactor_at
 from memloop.loops.decisions import DecisionResult, InvalidOutput
 from memloop.loops.results import ReadResult
 from memloop.ports import total
@@ -22,9 +27,9 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TraceKeeper:
-    """The process's. ``max_chars`` bounds one trace; ``count`` is told what became of each.
+    """The slice's parts. ``max_chars`` bounds one trace; ``count`` counts the outcome of each.
 
-    That is ``kept``, ``too_long``, ``off`` (switched off meanwhile) or ``lost`` (Redis was gone).
+    An outcome is ``kept``, ``too_long``, ``off`` (switched off meanwhile) or ``lost`` (Redis was gone).
     """
 
     records: TraceRecords
@@ -112,6 +117,24 @@ class Served:
 
     model: str
     profile: str
+
+
+def open_traces(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> TraceKeeper:
+    """The slice as the settings want it."""
+    return TraceKeeper(
+        records=TraceRecords(redis, keep_s=settings.trace_keep_s, most=settings.tenant_traces),
+        new_redactor=redactor_at(settings.trace_redactor),
+        max_chars=settings.max_trace_chars,
+        count=lambda outcome: metrics.traces.labels(outcome).inc(),
+    )
+
+
+async def traces_of(request: Request) -> TraceKeeper:
+    """The application's."""
+    return cast(TraceKeeper, request.app.state.traces)
+
+
+TracesDep: TypeAlias = Annotated[TraceKeeper, Depends(traces_of)]
 
 
 async def _outcome(keeping: Awaitable[bool]) -> str:

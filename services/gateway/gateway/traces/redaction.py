@@ -5,10 +5,11 @@ it and the answer still belong together. Names and prose stay: where that is too
 (``MEMLOOP_TRACE_REDACTOR=package.module:function``).
 """
 
-import importlib
 import re
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias, cast
+
+from gateway.settings import function_at
 
 Redact: TypeAlias = Callable[[str], str]
 """A text without what must not be kept."""
@@ -72,14 +73,7 @@ def redactor_at(name: str) -> NewRedactor:
     """The factory that a setting names as ``package.module:function``; ours when it is empty. Raises ValueError."""
     if not name:
         return RuleRedactor
-    module, _, attribute = name.partition(":")
-    try:
-        made: object = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"MEMLOOP_TRACE_REDACTOR: there is no {name!r} ({error})") from error
-    if not callable(made):
-        raise ValueError(f"MEMLOOP_TRACE_REDACTOR: {name!r} is no function")  # noqa: TRY004 - a setting's error
-    return cast(NewRedactor, made)
+    return cast(NewRedactor, function_at(name, setting="MEMLOOP_TRACE_REDACTOR"))
 
 
 def redacted(value: object, redact: Redact) -> object:

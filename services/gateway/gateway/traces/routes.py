@@ -8,12 +8,12 @@ import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from gateway.access.dependencies import PrincipalDep, Room, ServicesDep, needs
-from gateway.access.principal import Principal
-from gateway.access.routes import Tenant, managed
-from gateway.document import body_of
+from gateway.access.access import access_of
+from gateway.access.dependencies import PrincipalDep, Room, Tenant, needs
+from gateway.access.principal import Principal, managed
 from gateway.http.bodies import read_ours
-from gateway.services import Services
+from gateway.http.fragments import body_of
+from gateway.traces.keeper import TraceKeeper, TracesDep
 from memloop.wire.audit import AuditAction, AuditEntry
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, MemloopError
@@ -25,17 +25,17 @@ router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admi
 
 
 @router.get("/trace-settings")
-async def read_trace_settings(services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None) -> TraceSettings:
+async def read_trace_settings(traces: TracesDep, principal: PrincipalDep, tenant: Tenant = None) -> TraceSettings:
     """Whether a tenant's traces are kept, and how many are."""
-    return await services.traces.records.settings(managed(principal, tenant))
+    return await traces.records.settings(managed(principal, tenant))
 
 
 @router.put("/trace-settings", dependencies=[Room], openapi_extra=body_of(TraceSwitch))
-async def switch_traces(request: Request, services: ServicesDep, principal: PrincipalDep) -> TraceSettings:
+async def switch_traces(request: Request, traces: TracesDep, principal: PrincipalDep) -> TraceSettings:
     """Keep a tenant's traces from now on, or keep none and delete those that are kept."""
     asked = await read_ours(request, TraceSwitch)
-    tenant, records = managed(principal, asked.tenant), services.traces.records
-    await _audit("traces.enabled" if asked.enabled else "traces.disabled", tenant, principal, request, services)
+    tenant, records = managed(principal, asked.tenant), traces.records
+    await _audit("traces.enabled" if asked.enabled else "traces.disabled", tenant, principal, request)
     if asked.enabled:
         await records.enable(tenant)
     else:
@@ -49,22 +49,22 @@ async def switch_traces(request: Request, services: ServicesDep, principal: Prin
     responses={200: {"description": "One trace a line, then their number", "content": _JSONL}},
 )
 async def export_traces(
-    request: Request, services: ServicesDep, principal: PrincipalDep, tenant: Tenant = None
+    request: Request, traces: TracesDep, principal: PrincipalDep, tenant: Tenant = None
 ) -> StreamingResponse:
     """A tenant's traces as JSONL, oldest first. 409 where they are not kept."""
     whose = managed(principal, tenant)
-    if not await services.traces.records.enabled(whose):
+    if not await traces.records.enabled(whose):
         raise Conflict("This tenant has not asked for traces to be kept.", param="tenant", code="traces_off")
-    await _audit("traces.exported", whose, principal, request, services)
-    return StreamingResponse(_lines(services, whose), media_type="application/jsonl")
+    await _audit("traces.exported", whose, principal, request)
+    return StreamingResponse(_lines(traces, whose), media_type="application/jsonl")
 
 
-async def _lines(services: Services, tenant: str) -> AsyncGenerator[bytes]:
+async def _lines(traces: TraceKeeper, tenant: str) -> AsyncGenerator[bytes]:
     """The last line counts them; an error in its place says that some are missing."""
     count = 0
     try:
-        async with aclosing(services.traces.records.all(tenant)) as traces:
-            async for trace in traces:
+        async with aclosing(traces.records.all(tenant)) as kept:
+            async for trace in kept:
                 yield trace.encode() + b"\n"
                 count += 1
     except MemloopError as error:
@@ -73,7 +73,7 @@ async def _lines(services: Services, tenant: str) -> AsyncGenerator[bytes]:
     yield b'{"exported":%d}\n' % count
 
 
-async def _audit(action: AuditAction, tenant: str, principal: Principal, request: Request, services: Services) -> None:
+async def _audit(action: AuditAction, tenant: str, principal: Principal, request: Request) -> None:
     """Kept before it is done: what was not kept is not done."""
     entry = AuditEntry(
         at=datetime.now(UTC),
@@ -85,5 +85,6 @@ async def _audit(action: AuditAction, tenant: str, principal: Principal, request
         address=request.client.host if request.client else "",
         request_id=request_id.get(),
     )
-    await services.auditor.log.append([entry])
-    services.auditor.acted(entry)
+    auditor = access_of(request).auditor
+    await auditor.log.append([entry])
+    auditor.acted(entry)

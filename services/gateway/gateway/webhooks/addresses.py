@@ -6,11 +6,12 @@ second time (DNS rebinding) gains nothing. Source of what is not public: IANA's 
 
 import socket
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeAlias
 
+from gateway.settings import Network
+
 Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
 
 _UNICAST_6 = ip_network("2000::/3")
 _NEVER = tuple(map(ip_network, ("192.88.99.0/24", "2002::/16", "3fff::/20")))
@@ -38,11 +39,6 @@ class AddressRules:
         family, kind, protocol, _, target = info
         self.check(str(target[0]))
         return socket.socket(family, kind, protocol)
-
-
-def networks_of(text: str) -> tuple[Network, ...]:
-    """Networks or addresses with commas between. Raises ValueError."""
-    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _public(address: Address) -> bool:

@@ -7,7 +7,7 @@ import aiohttp
 from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
-from gateway.queue.handling import Ending, Hold
+from gateway.queue.handling import Hold, JobResult
 from gateway.queue.lanes import JobGone, Lease
 from gateway.redis.key_names import Keys
 from gateway.redis.lua import redis_errors, text
@@ -38,7 +38,7 @@ class DeliveryHandler:
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._lookup = lookup
 
-    async def run(self, lease: Lease, hold: Hold) -> Ending:
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """One attempt. Raises NotDelivered, and Unavailable while this worker has no secret."""
         del hold
         delivery = await self._delivery(lease.job_id)
@@ -48,15 +48,15 @@ class DeliveryHandler:
             raise NotDelivered(f"The receiver answered {status}.")
         outcome = "gone" if status == _GONE else "delivered"
         self._count(outcome)
-        return Ending(outcome, "")
+        return JobResult(outcome, "")
 
-    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> Ending:
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """The dead letter. The client can still ask for its read."""
         self._count("dead")
         _LOG.warning("webhook %s: given up after %d attempts: %s", lease.job_id, attempts, error.message)
-        return Ending("failed", "")
+        return JobResult("failed", "")
 
-    async def cancelled(self, lease: Lease) -> Ending:
+    async def cancelled(self, lease: Lease) -> JobResult:
         """Nobody can cancel a delivery; deleting its read deletes it."""
         raise JobGone(lease.job_id)
 

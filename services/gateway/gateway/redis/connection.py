@@ -1,4 +1,4 @@
-"""What Redis tells of itself that matters to durable jobs: its memory, for it must not evict, and its file."""
+"""The connection to Redis, and its memory and durability, on which durable jobs rest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from redis.asyncio import Redis
 
 from gateway.redis.lua import redis_errors
-from memloop_service.redis_link import servers
+from gateway.settings import GatewaySettings
+from memloop_service.redis_link import connect, servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,12 @@ class RedisState:
     used_bytes: int
     limit_bytes: int
     durable: bool
+
+
+def redis_of(settings: GatewaySettings) -> Redis:
+    """The client of the Redis, or Redis Cluster, that the settings name; to be entered and left."""
+    timeout_s = settings.redis_timeout_s
+    return connect(settings.redis_url.get_secret_value(), connect_timeout_s=timeout_s, read_timeout_s=timeout_s)
 
 
 async def redis_state(redis: Redis) -> RedisState:

@@ -14,29 +14,30 @@ Turns that do not fit one window are decided in several rounds, each with what t
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
 
 from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
+from gateway.memory.rounds import Round, Start, Stored, failed_event, round_of
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
-from gateway.queue.handling import Hold
+from gateway.queue.handling import Hold, JobResult
 from gateway.queue.journal import Journal, JournalCheckpoints
+from gateway.queue.lanes import JobGone, Lease
+from gateway.redis.key_names import Keys
+from gateway.redis.lua import redis_errors, text
 from gateway.traces.capture import HeardIndex, HeardModel
 from gateway.traces.keeper import Served, TraceKeeper
 from memloop.clients.store import NamespaceIndex, StoreClient
-from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.loops.decisions import DecisionResult
 from memloop.loops.journal import Journaled
 from memloop.loops.memreader import decide
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
-from memloop.wire.base import Wire
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import (
     Buffer,
-    DecisionRecord,
     MemoryDraft,
     MemoryEvent,
     Source,
@@ -45,33 +46,11 @@ from memloop.wire.memory import (
     Written,
 )
 
-_ROUND_FIELDS = ("decision:", "invalid:")
+_FOR_EVER = 0
 
 
 class InvalidDecision(MemloopError):
     """The model gave no usable decision; the run counts as a failed attempt."""
-
-
-class _Start(Wire):
-    """The buffer that the write started from."""
-
-    turns: tuple[Source, ...]
-
-
-class _Round(Wire):
-    """A decision as the journal keeps it."""
-
-    action: Literal["add", "buffer", "ignore", "invalid"]
-    drafts: tuple[MemoryDraft, ...] = ()
-    reason: str = ""
-    records: tuple[DecisionRecord, ...] = ()
-    usage: Usage = Usage()
-
-
-class _Stored(Wire):
-    """What the store answered to a round's memories."""
-
-    memories: tuple[Written, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +83,14 @@ class MemoryWrite:
     async def run(self) -> MemoryEvent:
         """The completed event. Raises InvalidDecision, and what store, engine, lane and journal raise."""
         if not self._job.infer:
-            return self._event(memories=await self._store_as_is())
+            return self._event(memories=await self._store_verbatim())
         return await self._infer()
 
     async def _infer(self) -> MemoryEvent:
         start = await self._started_from()
         await self._store_raw_turns()
         buffered = newest_within(start.turns, splitter=self._tools.splitter, most_tokens=self._room)
-        rounds: list[_Round] = []
+        rounds: list[Round] = []
         memories: list[Written] = []
         for number, turns in enumerate(self._batches(buffered)):
             shown = (*buffered, *turns)
@@ -127,12 +106,12 @@ class MemoryWrite:
         runs = batches(spoken, splitter=self._tools.splitter, most_tokens=self._room)
         return runs or ([()] if buffered else [])
 
-    async def _started_from(self) -> _Start:
+    async def _started_from(self) -> Start:
         known = await self._journal.read("start")
         if known is None:
             turns = await self._buffered_turns()
-            known = await self._journal.keep("start", _Start(turns=turns).model_dump_json())
-        return _Start.model_validate_json(known)
+            known = await self._journal.keep("start", Start(turns=turns).model_dump_json())
+        return Start.model_validate_json(known)
 
     async def _buffered_turns(self) -> tuple[Source, ...]:
         namespace = self._job.namespace
@@ -153,14 +132,14 @@ class MemoryWrite:
                 expires_at=self._job.expires_at,
             )
 
-    async def _store_as_is(self) -> list[Written]:
+    async def _store_verbatim(self) -> list[Written]:
         memories: list[Written] = []
         for add in adds_of(self._job, token=self._hold.token):
             await self._hold.check()
             memories += (await self._tools.store.add(add)).results
         return memories
 
-    async def _decided(self, number: int, turns: Sequence[Source]) -> _Round:
+    async def _decided(self, number: int, turns: Sequence[Source]) -> Round:
         """The round's decision: the journal's, or a new one. An invalid one is kept for the record and raised."""
         known = await self._journal.read(f"decision:{number}")
         if known is None:
@@ -169,9 +148,9 @@ class MemoryWrite:
                 await self._journal.keep(f"invalid:{self._attempt}", decided.model_dump_json())
                 raise InvalidDecision(f"The memory writer gave no usable decision: {decided.reason}")
             known = await self._journal.keep(f"decision:{number}", decided.model_dump_json())
-        return _Round.model_validate_json(known)
+        return Round.model_validate_json(known)
 
-    async def _decide(self, number: int, turns: Sequence[Source]) -> _Round:
+    async def _decide(self, number: int, turns: Sequence[Source]) -> Round:
         """Ask MemReader. Each counted attempt asks anew; after an outage or a crash its paid replies are replayed."""
         namespace, traces = self._job.namespace, self._tools.traces
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
@@ -188,7 +167,7 @@ class MemoryWrite:
         if heard:
             trace_id = f"{self._job.event_id}.{number}"
             await traces.keep_write(heard, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served)
-        return _round(result)
+        return round_of(result)
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:
         """Whether these turns may wait for more: not when a flush asks for them, or when there are too many."""
@@ -199,16 +178,16 @@ class MemoryWrite:
             self._tools.metrics.memory_action.labels(record.action).inc()
             self._tools.metrics.memory_tool_parse.labels(record.parse_path).inc()
 
-    async def _stored(self, number: int, decided: _Round, turns: Sequence[Source]) -> tuple[Written, ...]:
+    async def _stored(self, number: int, decided: Round, turns: Sequence[Source]) -> tuple[Written, ...]:
         if decided.action != "add":
             return ()
         known = await self._journal.read(f"stored:{number}")
         if known is None:
-            stored = _Stored(memories=tuple(await self._add_memories(number, decided, turns)))
+            stored = Stored(memories=tuple(await self._add_memories(number, decided, turns)))
             known = await self._journal.keep(f"stored:{number}", stored.model_dump_json())
-        return _Stored.model_validate_json(known).memories
+        return Stored.model_validate_json(known).memories
 
-    async def _add_memories(self, number: int, decided: _Round, turns: Sequence[Source]) -> list[Written]:
+    async def _add_memories(self, number: int, decided: Round, turns: Sequence[Source]) -> list[Written]:
         written: list[Written] = []
         for part, drafts in enumerate(slices(decided.drafts)):
             written += await self._add(
@@ -251,7 +230,7 @@ class MemoryWrite:
         )
         return (await self._tools.store.add(add)).results
 
-    def _event(self, *, rounds: Iterable[_Round] = (), memories: Iterable[Written] = ()) -> MemoryEvent:
+    def _event(self, *, rounds: Iterable[Round] = (), memories: Iterable[Written] = ()) -> MemoryEvent:
         rounds = tuple(rounds)
         return MemoryEvent(
             event_id=self._job.event_id,
@@ -266,35 +245,36 @@ class MemoryWrite:
         )
 
 
-async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: str) -> MemoryEvent:
-    """The event of a write that was given up, with all that the model decided and all that was stored."""
-    kept = await Journal(redis, job.event_id).all()
-    rounds = [_Round.model_validate_json(kept[name]) for name in sorted(kept) if name.startswith(_ROUND_FIELDS)]
-    stored = [_Stored.model_validate_json(kept[name]) for name in sorted(kept) if name.startswith("stored:")]
-    return MemoryEvent(
-        event_id=job.event_id,
-        status="failed",
-        user_id=job.namespace.user_id,
-        created_at=job.created_at,
-        completed_at=datetime.now(UTC),
-        attempts=attempts,
-        decisions=tuple(record for decided in rounds for record in decided.records),
-        memories=tuple(written for part in stored for written in part.memories),
-        usage=sum((decided.usage for decided in rounds), start=Usage()),
-        error=error,
-    )
+class MemoryHandler:
+    """Runs memory writes."""
 
+    def __init__(self, tools: WriterTools) -> None:
+        self._tools = tools
+        self._keys = Keys(tools.redis)
 
-def _round(result: DecisionResult) -> _Round:
-    match result.decision:
-        case AddMemories(drafts=drafts, summary=summary):
-            return _Round(action="add", drafts=drafts, reason=summary, records=result.records, usage=result.usage)
-        case BufferTurns(reason=reason):
-            return _Round(action="buffer", reason=reason, records=result.records, usage=result.usage)
-        case IgnoreTurns(reason=reason):
-            return _Round(action="ignore", reason=reason, records=result.records, usage=result.usage)
-        case InvalidOutput(problem=problem):
-            return _Round(action="invalid", reason=problem, records=result.records, usage=result.usage)
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
+        """The write, done. Raises what makes it fail."""
+        job = await self._job(lease.job_id)
+        event = await MemoryWrite(job, self._tools, hold, attempt=lease.failures).run()
+        return JobResult("completed", event.model_dump_json())
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
+        """The failed event; payload and journal stay, the raw turns are in the store."""
+        job = await self._job(lease.job_id)
+        event = await failed_event(job, self._tools.redis, attempts=attempts, error=error.message)
+        self._tools.metrics.memory_dead_letters.inc()
+        return JobResult("failed", event.model_dump_json(), keep_ms=_FOR_EVER)
+
+    async def cancelled(self, lease: Lease) -> JobResult:
+        """Nobody can cancel a memory write; erasing it deletes the job."""
+        raise JobGone(lease.job_id)
+
+    async def _job(self, job_id: str) -> MemoryJob:
+        with redis_errors():
+            payload = await self._tools.redis.hget(self._keys.job(job_id), "payload")
+        if payload is None:
+            raise JobGone(job_id)
+        return MemoryJob.model_validate_json(text(payload))
 
 
 def _newest_time(turns: Sequence[Source]) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Reads what an engine answers without trusting its shape: what is not there is empty, never an error."""
+"""Reads JSON of any shape: a missing part is empty, never an error."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -24,11 +24,3 @@ def object_in(value: object) -> Json:
 def objects_in(value: object) -> Sequence[Json]:
     """The objects of a list; empty when it is none."""
     return [object_in(part) for part in cast(list[object], value)] if isinstance(value, list) else []
-
-
-def reply_text(answer: Json) -> str:
-    """The text of a chat completion's first choice; empty when it has none (a tool call)."""
-    choices = objects_in(answer.get("choices"))
-    message = object_in(choices[0].get("message")) if choices else {}
-    content = message.get("content")
-    return content if isinstance(content, str) else ""

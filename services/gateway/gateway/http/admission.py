@@ -27,7 +27,7 @@ class Capacity:
     body_bytes: int
 
 
-class Lanes:
+class Admission:
     """Counts what is under way in this process and refuses what does not fit."""
 
     def __init__(self, capacity: Capacity) -> None:

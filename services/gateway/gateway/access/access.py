@@ -1,0 +1,74 @@
+"""The slice's parts in one value: keys, limits, room, and the audit of what was decided."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from fastapi import Request
+from redis.asyncio import Redis
+
+from gateway.access.audit import AuditLog, Auditor
+from gateway.access.auth import KeyRing
+from gateway.access.key_cache import KeyCache
+from gateway.access.key_records import KeyRecords
+from gateway.access.rates import RateLimits, Rates
+from gateway.access.static_keys import load_static_keys
+from gateway.http.admission import Admission, Capacity
+from gateway.metrics import Metrics
+from gateway.settings import GatewaySettings
+from memloop.ports import Splitter
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Decides who may call and how much. ``splitter`` counts the tokens of a request before the engine does."""
+
+    keys: KeyRing
+    records: KeyRecords
+    auditor: Auditor
+    admission: Admission
+    rates: Rates
+    splitter: Splitter
+    metrics: Metrics
+    rates_timeout_s: float
+    max_body_bytes: int
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Follow the keys in Redis and write the audit log meanwhile."""
+        async with self.auditor.keeping(), self.keys.followed():
+            yield
+
+
+def open_access(settings: GatewaySettings, redis: Redis, *, splitter: Splitter, metrics: Metrics) -> Access:
+    """The slice as the settings want it. Raises KeyFileError on bad keys."""
+    records = KeyRecords(redis)
+    cache = KeyCache(records, wait_s=min(1.0, settings.redis_timeout_s / 2), stale_s=settings.keys_stale_s)
+    return Access(
+        keys=KeyRing(load_static_keys(settings), cache),
+        records=records,
+        auditor=Auditor(AuditLog(redis)),
+        admission=_admission(settings, metrics),
+        rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
+        splitter=splitter,
+        metrics=metrics,
+        rates_timeout_s=settings.enqueue_timeout_s,
+        max_body_bytes=settings.max_body_bytes,
+    )
+
+
+def access_of(request: Request) -> Access:
+    """The application's."""
+    return cast(Access, request.app.state.access)
+
+
+def _admission(settings: GatewaySettings, metrics: Metrics) -> Admission:
+    capacity = Capacity(
+        requests=settings.max_active_requests,
+        batch=settings.max_batch_requests,
+        body_bytes=settings.max_active_bytes,
+    )
+    admission = Admission(capacity)
+    metrics.watch_admission(admission)
+    return admission

@@ -1,0 +1,57 @@
+"""The slice's parts in one value: the records of files, and the queue of their extraction."""
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import Depends, Request
+from redis.asyncio import Redis
+
+from gateway.files.blobs import Blob, Blobs
+from gateway.files.records import FileRecords
+from gateway.files.storage import Storage
+from gateway.queue.lanes import LaneQueue
+from gateway.settings import GatewaySettings
+from memloop.wire.errors import NotSupported
+
+FILES_QUEUE = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files and their texts. Without a storage there are no records; ``wait_s`` bounds a wait for a file's text."""
+
+    records: FileRecords | None
+    queue: LaneQueue
+    max_bytes: int
+    wait_s: float
+
+    def stored(self) -> FileRecords:
+        """The records. Raises NotSupported when no storage is configured."""
+        if self.records is None:
+            raise NotSupported("Files are not served here: no storage is configured (MEMLOOP_STORAGE_URL).")
+        return self.records
+
+    async def text_of(self, tenant: str, file_id: str) -> Blob:
+        """The file's text, once it is extracted. Raises NotSupported, and as ``FileRecords.text_of`` does."""
+        return await self.stored().text_of(tenant, file_id, wait_s=self.wait_s)
+
+
+def open_files(settings: GatewaySettings, redis: Redis) -> Files:
+    """The slice as the settings want it."""
+    queue = LaneQueue(redis, FILES_QUEUE)
+    return Files(_records(settings, redis, queue), queue, settings.max_file_bytes, settings.file_wait_s)
+
+
+async def files_of(request: Request) -> Files:
+    """The application's."""
+    return cast(Files, request.app.state.files)
+
+
+FilesDep: TypeAlias = Annotated[Files, Depends(files_of)]
+
+
+def _records(settings: GatewaySettings, redis: Redis, queue: LaneQueue) -> FileRecords | None:
+    if settings.storage_url is None:
+        return None
+    blobs = Blobs(redis, Storage.at(settings.storage_url), tenant_bytes=settings.tenant_storage_bytes)
+    return FileRecords(redis, queue, blobs, tenant_files=settings.tenant_files)

@@ -1,0 +1,54 @@
+"""The slice's parts in one value: everything that reading a document takes."""
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import Depends, Request
+from redis.asyncio import Redis
+
+from gateway.engine.backend import Backend
+from gateway.files.files import Files
+from gateway.long_read.records import TIERS, ReadRecords
+from gateway.memory.memory import Memory
+from gateway.queue.lanes import LaneQueue
+from gateway.settings import GatewaySettings
+from gateway.webhooks.webhooks import Webhooks
+
+READS_QUEUE = "reads"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Long reads. ``queue`` holds the background ones; ``max_chars`` is the longest document in a body."""
+
+    backend: Backend
+    queue: LaneQueue
+    records: ReadRecords
+    memory: Memory
+    files: Files
+    webhooks: Webhooks
+    max_chars: int
+
+
+def open_reading(
+    settings: GatewaySettings, redis: Redis, *, backend: Backend, memory: Memory, files: Files, webhooks: Webhooks
+) -> Reading:
+    """The slice as the settings want it."""
+    queue = LaneQueue(redis, READS_QUEUE, keep_ms=int(settings.long_read_keep_s * 1000), tiers=TIERS)
+    return Reading(
+        backend=backend,
+        queue=queue,
+        records=ReadRecords(redis, queue, webhooks.queue),
+        memory=memory,
+        files=files,
+        webhooks=webhooks,
+        max_chars=settings.max_document_chars,
+    )
+
+
+async def reading_of(request: Request) -> Reading:
+    """The application's."""
+    return cast(Reading, request.app.state.reading)
+
+
+ReadingDep: TypeAlias = Annotated[Reading, Depends(reading_of)]

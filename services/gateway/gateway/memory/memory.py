@@ -1,0 +1,52 @@
+"""The slice's parts in one value: the store, the queue of writes, and what an erasure must reach."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import Depends, Request
+from redis.asyncio import Redis
+
+from gateway.http.idempotency import Idempotency
+from gateway.memory.jobs import MemoryQueue
+from gateway.metrics import Metrics
+from gateway.settings import GatewaySettings, secret_of
+from gateway.traces.keeper import TraceKeeper
+from memloop.clients import StoreClient
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The memories of every tenant. ``sync_wait_s`` bounds a wait for a write's event."""
+
+    store: StoreClient
+    queue: MemoryQueue
+    traces: TraceKeeper
+    idempotency: Idempotency
+    metrics: Metrics
+    sync_wait_s: float
+
+
+@asynccontextmanager
+async def open_memory(
+    settings: GatewaySettings, redis: Redis, *, traces: TraceKeeper, metrics: Metrics
+) -> AsyncGenerator[Memory]:
+    """The slice as the settings want it; the store's client is closed on leaving."""
+    async with StoreClient(settings.store_url, key=secret_of(settings.store_key)) as store:
+        yield Memory(
+            store=store,
+            queue=MemoryQueue(redis, keep_ms=int(settings.memory_event_keep_s * 1000)),
+            traces=traces,
+            idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
+            metrics=metrics,
+            sync_wait_s=settings.sync_wait_s,
+        )
+
+
+async def memory_of(request: Request) -> Memory:
+    """The application's."""
+    return cast(Memory, request.app.state.memory)
+
+
+MemoryDep: TypeAlias = Annotated[Memory, Depends(memory_of)]

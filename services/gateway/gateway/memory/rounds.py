@@ -1,0 +1,68 @@
+"""A memory write's rounds as its journal keeps them, and the event of a write that was given up."""
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from redis.asyncio import Redis
+
+from gateway.memory.jobs import MemoryJob
+from gateway.queue.journal import Journal
+from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
+from memloop.wire.base import Wire
+from memloop.wire.memory import DecisionRecord, MemoryDraft, MemoryEvent, Source, Usage, Written
+
+_ROUND_FIELDS = ("decision:", "invalid:")
+
+
+class Start(Wire):
+    """The buffer that the write started from."""
+
+    turns: tuple[Source, ...]
+
+
+class Round(Wire):
+    """A decision as the journal keeps it."""
+
+    action: Literal["add", "buffer", "ignore", "invalid"]
+    drafts: tuple[MemoryDraft, ...] = ()
+    reason: str = ""
+    records: tuple[DecisionRecord, ...] = ()
+    usage: Usage = Usage()
+
+
+class Stored(Wire):
+    """What the store answered to a round's memories."""
+
+    memories: tuple[Written, ...]
+
+
+async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: str) -> MemoryEvent:
+    """The event of a write that was given up, with all that the model decided and all that was stored."""
+    kept = await Journal(redis, job.event_id).all()
+    rounds = [Round.model_validate_json(kept[name]) for name in sorted(kept) if name.startswith(_ROUND_FIELDS)]
+    stored = [Stored.model_validate_json(kept[name]) for name in sorted(kept) if name.startswith("stored:")]
+    return MemoryEvent(
+        event_id=job.event_id,
+        status="failed",
+        user_id=job.namespace.user_id,
+        created_at=job.created_at,
+        completed_at=datetime.now(UTC),
+        attempts=attempts,
+        decisions=tuple(record for decided in rounds for record in decided.records),
+        memories=tuple(written for part in stored for written in part.memories),
+        usage=sum((decided.usage for decided in rounds), start=Usage()),
+        error=error,
+    )
+
+
+def round_of(result: DecisionResult) -> Round:
+    """The decision as the journal keeps it."""
+    match result.decision:
+        case AddMemories(drafts=drafts, summary=summary):
+            return Round(action="add", drafts=drafts, reason=summary, records=result.records, usage=result.usage)
+        case BufferTurns(reason=reason):
+            return Round(action="buffer", reason=reason, records=result.records, usage=result.usage)
+        case IgnoreTurns(reason=reason):
+            return Round(action="ignore", reason=reason, records=result.records, usage=result.usage)
+        case InvalidOutput(problem=problem):
+            return Round(action="invalid", reason=problem, records=result.records, usage=result.usage)

@@ -1,0 +1,17 @@
+"""``/v1/admin/webhook-secret``: what a tenant's receiver verifies its webhooks with. Scope ``admin``."""
+
+from fastapi import APIRouter
+
+from gateway.access.dependencies import PrincipalDep, Tenant, needs
+from gateway.access.principal import managed
+from gateway.webhooks.webhooks import WebhooksDep
+from memloop.wire.keys import WebhookSecret
+
+router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")])
+
+
+@router.get("/webhook-secret")
+async def read_webhook_secret(webhooks: WebhooksDep, principal: PrincipalDep, tenant: Tenant = None) -> WebhookSecret:
+    """The secret with which a tenant's receiver verifies its webhooks."""
+    whose = managed(principal, tenant)
+    return WebhookSecret(tenant=whose, secret=webhooks.rules.signed().of(whose))

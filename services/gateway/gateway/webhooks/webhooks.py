@@ -1,0 +1,41 @@
+"""The slice's parts in one value: the operator's rules, and the queue of deliveries."""
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import Depends, Request
+from redis.asyncio import Redis
+
+from gateway.queue.lanes import LaneQueue
+from gateway.settings import GatewaySettings, networks_of, secret_of
+from gateway.webhooks.addresses import AddressRules
+from gateway.webhooks.rules import WebhookRules
+from gateway.webhooks.signing import WebhookSecrets
+
+WEBHOOKS_QUEUE = "webhooks"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """What may be delivered where, and the deliveries that wait."""
+
+    rules: WebhookRules
+    queue: LaneQueue
+
+
+def open_webhooks(settings: GatewaySettings, redis: Redis) -> Webhooks:
+    """The slice as the settings want it."""
+    rules = WebhookRules(
+        secrets=WebhookSecrets.parse(secret_of(settings.webhook_secret) or ""),
+        addresses=AddressRules(networks_of(settings.webhook_allow_networks)),
+        allow_http=settings.webhook_allow_http,
+    )
+    return Webhooks(rules, LaneQueue(redis, WEBHOOKS_QUEUE))
+
+
+async def webhooks_of(request: Request) -> Webhooks:
+    """The application's."""
+    return cast(Webhooks, request.app.state.webhooks)
+
+
+WebhooksDep: TypeAlias = Annotated[Webhooks, Depends(webhooks_of)]
