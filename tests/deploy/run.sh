@@ -5,10 +5,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-programs=(docker:docker.io docker-compose:docker-compose debootstrap:debootstrap promtool:prometheus redis-server:redis-server)
+programs=(docker-compose:docker-compose debootstrap:debootstrap promtool:prometheus redis-server:redis-server)
+
+# A client alone runs nothing, and its exit status may be 0 without a server: ask for the server's version.
+engine_answers() {
+  [ -n "$(docker info --format '{{.ServerVersion}}' 2>/dev/null)" ]
+}
 
 install_missing() {
   local packages=()
+  engine_answers || command -v dockerd >/dev/null || packages+=(docker.io)
   for pair in "${programs[@]}"; do
     command -v "${pair%%:*}" >/dev/null || packages+=("${pair##*:}")
   done
@@ -41,11 +47,11 @@ fetch_compose() {
 }
 
 start_engine() {
-  docker version >/dev/null 2>&1 && return 0
+  engine_answers && return 0
   [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null || return 0
   dockerd >"$scratch/dockerd.log" 2>&1 & engine=$!
   for _ in $(seq 60); do
-    docker version >/dev/null 2>&1 && return 0
+    engine_answers && return 0
     kill -0 "$engine" 2>/dev/null || break
     sleep 1
   done
