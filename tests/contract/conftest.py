@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.processes import clean_environment, wait_for
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
+from tests.fakes.processes import clean_environment, end, wait_for
 
 _START_TIMEOUT_S = 300.0
 
@@ -43,8 +43,7 @@ def tiny_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TinyEngine
         assert process.poll() is None, log.read_text(errors="replace")[-4000:]
         yield TinyEngine(url, f"http://127.0.0.1:{engine_port}/v1", "memloop-tiny", process.pid, log)
     finally:
-        process.terminate()
-        process.wait(timeout=60)
+        end(process)
 
 
 def _is_ready(url: str) -> bool:

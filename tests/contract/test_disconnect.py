@@ -34,7 +34,7 @@ async def begun(gateway: Gateway, engine: TinyEngine) -> None:
     async def all_running() -> bool:
         return await gauge(gateway, engine, RUNNING) == _CLIENTS
 
-    await eventually(all_running, timeout_s=60)
+    await eventually(all_running)
 
 
 async def seconds_until_idle(gateway: Gateway, engine: TinyEngine) -> float:
@@ -44,7 +44,7 @@ async def seconds_until_idle(gateway: Gateway, engine: TinyEngine) -> float:
     async def idle() -> bool:
         return await gauge(gateway, engine, RUNNING) == 0
 
-    await eventually(idle, timeout_s=60)
+    await eventually(idle)
     return time.monotonic() - began
 
 

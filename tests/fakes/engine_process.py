@@ -43,6 +43,13 @@ def option(name: str, default: str) -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
+def write_whole(file: Path, text: str) -> None:
+    """Write it so that no reader finds half of it, though this process may be killed meanwhile."""
+    part = file.with_suffix(".part")
+    part.write_text(text)
+    part.rename(file)
+
+
 class Engine(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     model = ""
@@ -96,7 +103,7 @@ def main() -> None:
     behaviour = os.environ.get("FAKE_ENGINE", "ready")
     worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     if "FAKE_ENGINE_PIDS" in os.environ:
-        Path(os.environ["FAKE_ENGINE_PIDS"]).write_text(f"{os.getpid()} {worker.pid}")
+        write_whole(Path(os.environ["FAKE_ENGINE_PIDS"]), f"{os.getpid()} {worker.pid}")
     print(
         f"offline={os.environ.get('HF_HUB_OFFLINE')} telemetry off={os.environ.get('VLLM_NO_USAGE_STATS')}", flush=True
     )

@@ -1,9 +1,20 @@
-"""Looking at processes from outside, and waiting for what they do."""
+"""Looking at processes from outside, ending them, and waiting for what they do. Standard library only.
 
+A process may end by itself at any moment: whoever ends one here does not have to look first.
+"""
+
+import asyncio
 import os
+import signal
+import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+PATIENCE_S = 60.0
+"""How long a test waits for what takes moments on an idle machine."""
 
 
 def is_running(pid: int) -> bool:
@@ -15,7 +26,7 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_for(condition: Callable[[], bool], what: str, *, timeout_s: float = 60.0) -> None:
+def wait_for(condition: Callable[[], bool], what: str, *, timeout_s: float = PATIENCE_S) -> None:
     """Poll until the condition holds. Raises AssertionError, naming what was waited for."""
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -27,6 +38,44 @@ def pids_in(file: Path) -> list[int]:
     """The pids that a fake wrote, once it has written them."""
     wait_for(lambda: file.is_file() and bool(file.read_text()), f"pids in {file}")
     return [int(pid) for pid in file.read_text().split()]
+
+
+def kill_pid(pid: int) -> None:
+    """``kill -9``; a process that is gone already is left in peace."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def kill(process: "subprocess.Popen[Any]") -> None:
+    """``kill -9`` of a child, and its end."""
+    process.kill()
+    process.wait()
+
+
+def end(process: "subprocess.Popen[Any]", *, timeout_s: float = PATIENCE_S) -> int:
+    """Send SIGTERM to a child and return its exit status. Kills one that is too slow, and raises TimeoutExpired."""
+    process.terminate()
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        kill(process)
+        raise
+
+
+async def signalled(
+    process: asyncio.subprocess.Process, number: signal.Signals, *, timeout_s: float = PATIENCE_S
+) -> int:
+    """Send a signal to a child and return its exit status. Kills one that is too slow, and raises TimeoutError."""
+    with suppress(ProcessLookupError):
+        process.send_signal(number)
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
 
 
 def clean_environment(**more: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from aiohttp import web
 
 from memloop.wire.memory import MemoryItem, SearchHit, SearchResult, StoreSearch
+from tests.fakes.ports import free_port
 from tests.fakes.web_server import serving
 
 _DAY = datetime(2026, 1, 31, tzinfo=UTC)
@@ -37,12 +38,13 @@ class FakeStore:
         self.finds: Sequence[MemoryItem] = ()
         self.delay_s = 0.0
         self.status = 200
+        self._port = free_port()
         self._stack = AsyncExitStack()
 
-    async def start(self, *, port: int = 0) -> None:
-        """Listen; on a given port it comes back after ``stop``."""
+    async def start(self) -> None:
+        """Listen on a port of its own, at first and again after ``stop``."""
         routes = [web.post("/v1/items/search", self._search), web.get("/readyz", self._ready)]
-        self.url = await self._stack.enter_async_context(serving(routes, port=port))
+        self.url = await self._stack.enter_async_context(serving(routes, port=self._port))
 
     async def stop(self) -> None:
         """Be gone."""

@@ -1,7 +1,5 @@
 """A real Redis Cluster of six processes on the loopback: three primaries, each with a replica."""
 
-import random
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,13 +7,14 @@ from typing import Any, cast
 
 from redis import Redis
 
+from tests.fakes.ports import free_port
 from tests.fakes.redis_server import NoRedisServer, RedisServer
 
 SLOTS = 16384
 _PRIMARIES = 3
 _NODE_TIMEOUT_MS = 1000
 _BUS_OFFSET = 10_000
-_PORTS = (10_500, 22_500)
+"""The cluster's bus listens so far above a node's port."""
 _TIMEOUT_S = 30.0
 _POLL_S = 0.05
 
@@ -39,7 +38,7 @@ class RedisClusterServers:
         servers: list[RedisServer] = []
         try:
             while len(servers) < 2 * _PRIMARIES:
-                servers += [RedisServer.start(port=_port(), appendonly=appendonly, options=options)]
+                servers += [RedisServer.start(port=free_port(_BUS_OFFSET), appendonly=appendonly, options=options)]
             cluster = cls(servers)
             cluster._join()
         except BaseException:
@@ -108,20 +107,3 @@ class RedisClusterServers:
             if time.monotonic() > deadline:
                 raise NoRedisServer(f"The Redis Cluster did not form within {_TIMEOUT_S:g} s.")
             time.sleep(_POLL_S)
-
-
-def _port() -> int:
-    """A free port that leaves one for the cluster's bus, 10,000 above: both below those that clients get."""
-    while True:
-        port = random.randrange(*_PORTS)
-        if _is_free(port) and _is_free(port + _BUS_OFFSET):
-            return port
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

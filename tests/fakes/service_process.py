@@ -10,8 +10,8 @@ from pathlib import Path
 
 import aiohttp
 
-from tests.fakes.processes import clean_environment
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
+from tests.fakes.processes import clean_environment, signalled
 from tests.gateway.rig import eventually
 
 _START_S = 90.0
@@ -66,15 +66,11 @@ class ServiceProcess:
 
     async def stop(self) -> int:
         """SIGTERM; the exit code once it is over."""
-        if self.process.returncode is None:
-            self.process.send_signal(signal.SIGTERM)
-        return await self.process.wait()
+        return await signalled(self.process, signal.SIGTERM)
 
     async def kill(self) -> None:
         """``kill -9``."""
-        if self.process.returncode is None:
-            self.process.kill()
-        await self.process.wait()
+        await signalled(self.process, signal.SIGKILL)
 
 
 @asynccontextmanager

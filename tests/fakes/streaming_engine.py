@@ -15,6 +15,8 @@ from typing import Any, TypeAlias, cast
 import orjson
 from aiohttp import web
 
+from tests.fakes.ports import free_port
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.web_server import serving
 
 MODEL = "fake-model"
@@ -94,6 +96,7 @@ class FakeEngine:
         self.received: list[Received] = []
         self.running = 0
         self.aborted = 0
+        self._port = free_port()
         self._behaviours: deque[Behaviour] = deque()
         self._stack = AsyncExitStack()
         self._change = asyncio.Condition()
@@ -107,16 +110,16 @@ class FakeEngine:
         """The newest request."""
         return self.received[-1]
 
-    async def start(self, *, port: int = 0) -> None:
-        """Listen; on a given port it comes back after ``stop``."""
+    async def start(self) -> None:
+        """Listen on a port of its own, at first and again after ``stop``."""
         routes = [web.get("/v1/models", self._models), web.post("/v1/{path:.+}", self._answer)]
-        self.url = await self._stack.enter_async_context(serving(routes, port=port)) + "/v1"
+        self.url = await self._stack.enter_async_context(serving(routes, port=self._port)) + "/v1"
 
     async def stop(self) -> None:
         """Be gone: connections are refused from now on."""
         await self._stack.aclose()
 
-    async def until_running(self, count: int, *, within_s: float = 3.0) -> None:
+    async def until_running(self, count: int, *, within_s: float = PATIENCE_S) -> None:
         """Wait until that many requests are open."""
         async with asyncio.timeout(within_s), self._change:
             await self._change.wait_for(lambda: self.running == count)

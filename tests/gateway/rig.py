@@ -17,6 +17,7 @@ from memloop.wire.memory import MemoryEvent, Namespace, Source
 from memloop_service import new_registry
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
 from tests.fakes.job_store import StoreServer, store_server
+from tests.fakes.processes import PATIENCE_S
 
 ALICE = Namespace(tenant="local", user_id="alice")
 
@@ -42,7 +43,7 @@ class Rig:
     async def write(self, *texts: str, namespace: Namespace = ALICE) -> str:
         return await self.jobs.enqueue_memory_write(namespace, turns(*texts))
 
-    async def event(self, event_id: str, *, timeout_s: float = 15.0) -> MemoryEvent:
+    async def event(self, event_id: str, *, timeout_s: float = PATIENCE_S) -> MemoryEvent:
         """The event once it ended."""
         return await self.jobs.events.wait("local", event_id, timeout_s=timeout_s)
 
@@ -59,8 +60,8 @@ def settings_for(redis_url: str, **changes: object) -> WorkerSettings:
         "redis_url": SecretStr(redis_url),
         "model": "m",
         "startup_wait_s": 30,
-        "job_idle_s": 0.6,
-        "lane_ttl_s": 0.6,
+        "job_idle_s": 1.5,
+        "lane_ttl_s": 1.5,
         "job_retry_s": 0.02,
         "job_poll_s": 0.1,
         "job_attempts": 3,
@@ -94,7 +95,9 @@ def script(*replies: Reply) -> Callable[[Body], Reply]:
     return answer
 
 
-async def eventually(holds: Callable[[], Awaitable[bool]] | Callable[[], bool], *, timeout_s: float = 15.0) -> None:
+async def eventually(
+    holds: Callable[[], Awaitable[bool]] | Callable[[], bool], *, timeout_s: float = PATIENCE_S
+) -> None:
     """Wait until it holds."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

@@ -8,6 +8,7 @@ import pytest
 from gateway.settings import GatewaySettings
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import USAGE, Cuts, FakeEngine, Hangs, Refuses, Says, SendsBytes
+from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, Gateway, question, running_gateway, said
 
 READWRITE = {"user_id": "u1"}
@@ -134,7 +135,7 @@ async def impatient(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
 
 
 async def test_quiet_stream_gets_comments_between_events(impatient: Gateway, engine: FakeEngine) -> None:
-    engine.will(Says(pieces=["Hel", "lo."], pause_s=0.1))
+    engine.will(Says(pieces=["Hel", "lo."], pause_s=0.3))
     answer = await impatient.chat(stream=True, memory=READWRITE)
     assert answer.streamed_text == "Hello."
     assert answer.events.count(b": keep-alive") >= 2
@@ -197,8 +198,7 @@ async def test_connection_to_the_engine_is_used_again(gateway: Gateway, engine: 
 
 
 async def _until_queued(gateway: Gateway) -> None:
-    for _ in range(200):
-        if await gateway.queued_turns():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("nothing was queued")
+    async def queued() -> bool:
+        return bool(await gateway.queued_turns())
+
+    await eventually(queued)

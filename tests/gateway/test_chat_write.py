@@ -108,7 +108,7 @@ async def test_chat_is_not_held_up_by_a_redis_that_does_not_answer(settings: Gat
     port = server.sockets[0].getsockname()[1]
     stuck = {"redis_url": f"redis://127.0.0.1:{port}", "redis_timeout_s": 30.0, "enqueue_timeout_s": 0.05}
     own = GatewaySettings.model_validate({**settings.model_dump(), **stuck})
-    async with server, running_gateway(own) as gateway, asyncio.timeout(5):
+    async with server, running_gateway(own) as gateway, asyncio.timeout(20):
         answer = await gateway.chat("Hi.", memory=WRITE)
     assert answer.status == 200
     assert answer.json["memory"]["error"].startswith("The memory write could not be queued")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
-from yarl import URL
 
 from gateway.engine.breaker import Breaker, CircuitOpen, EngineGuard
 from gateway.engine.engines import Engines, RetryBudget
@@ -202,15 +201,13 @@ async def test_chats_go_to_the_fallback_while_the_first_engine_is_down(
 ) -> None:
     async with fake_engine() as other:
         changes = {"model": MODEL, "engine_breaker_open_s": 0.1, "engine_fallback_urls": f" {other.url} ,"}
-        port = URL(engine.url).port
         async with running_gateway(settings.model_copy(update=changes)) as gateway:
             await engine.stop()
             answers = [await gateway.chat(), await gateway.chat(stream=True), await gateway.get("/v1/models")]
             assert [answer.status for answer in answers] == [200] * 3
             assert (await gateway.get("/readyz")).json["dependencies"]["engine"] == "ok"
             assert await gateway.metric("upstream_fallback_total") == 3
-            assert port is not None
-            await engine.start(port=port)
+            await engine.start()
 
             async def first_again() -> bool:
                 await gateway.chat()
@@ -223,7 +220,6 @@ async def test_clients_are_told_at_once_while_the_engine_is_gone_and_served_when
     settings: GatewaySettings, engine: FakeEngine
 ) -> None:
     changes = {"model": MODEL, "engine_breaker_failures": 2, "engine_breaker_open_s": 0.3}
-    port = URL(engine.url).port
     async with running_gateway(settings.model_copy(update=changes)) as gateway:
         await engine.stop()
         await gateway.chat()
@@ -231,8 +227,7 @@ async def test_clients_are_told_at_once_while_the_engine_is_gone_and_served_when
         assert (refused.status, refused.error["code"]) == (503, "engine_circuit_open")
         assert int(refused.headers["Retry-After"]) >= 1
         assert await kinds(gateway) == {"connectrefused": 1, "circuitopen": 1}
-        assert port is not None
-        await engine.start(port=port)
+        await engine.start()
 
         async def served() -> bool:
             return (await gateway.chat()).status == 200

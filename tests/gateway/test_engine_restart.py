@@ -1,11 +1,9 @@
 """The engine is killed under the gateway, its launcher ends, and a new one starts in its place."""
 
 import asyncio
-import os
-import signal
 
 from gateway.settings import GatewaySettings
-from tests.fakes.processes import pids_in
+from tests.fakes.processes import kill_pid, pids_in
 from tests.gateway.rig import eventually
 from tests.gateway.running import running_gateway
 from tests.inference.conftest import checkpoint, start
@@ -22,7 +20,7 @@ async def test_the_gateway_serves_again_when_the_launcher_was_started_anew(
     changes = {"engine_url": first.engine_url, "engine_breaker_failures": 2, "engine_breaker_open_s": 0.2}
     async with running_gateway(settings.model_copy(update=changes)) as gateway:
         assert (await gateway.chat()).status == 200
-        os.kill(pids_in(first.pids_file)[0], signal.SIGKILL)
+        kill_pid(pids_in(first.pids_file)[0])
         assert (await asyncio.to_thread(first.ended))[0] == 1
         assert (await gateway.chat()).status == 503
         assert (await gateway.get("/readyz")).status == 503

@@ -63,7 +63,7 @@ async def test_room_that_comes_before_anybody_waits_for_it_is_not_missed(client:
     client.room.clear()
     outlet.offer(b"a")
     client.room.set()
-    await asyncio.wait_for(outlet.taken(), 1)
+    await asyncio.wait_for(outlet.taken(), 20)
     assert client.got == [b"a"]
 
 

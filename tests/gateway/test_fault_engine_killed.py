@@ -2,8 +2,6 @@
 
 import asyncio
 
-from yarl import URL
-
 from gateway.settings import GatewaySettings
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs
 from tests.gateway.rig import eventually
@@ -14,7 +12,6 @@ async def test_every_client_gets_its_documented_answer_and_is_served_when_the_en
     settings: GatewaySettings, engine: FakeEngine
 ) -> None:
     changes = {"model": MODEL, "engine_breaker_failures": 3, "engine_breaker_open_s": 0.2}
-    port = URL(engine.url).port or 0
     async with running_gateway(settings.model_copy(update=changes)) as gateway:
         engine.will(Hangs(), Hangs("Hel"))
         whole, stream = asyncio.create_task(gateway.chat()), asyncio.create_task(gateway.chat(stream=True))
@@ -33,7 +30,7 @@ async def test_every_client_gets_its_documented_answer_and_is_served_when_the_en
         assert (await gateway.get("/livez")).status == 200
         assert (await gateway.get("/readyz")).status == 503
 
-        await engine.start(port=port)
+        await engine.start()
 
         async def served() -> bool:
             return (await gateway.chat()).status == 200

@@ -5,6 +5,7 @@ The gateway is a process of its own here, on the socket that operators get; the 
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,8 +17,8 @@ import aiohttp
 import pytest
 
 from tests.fakes.odd_peer import OddPeer, odd_peer
-from tests.fakes.processes import clean_environment
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
+from tests.fakes.processes import PATIENCE_S, clean_environment, signalled
 from tests.gateway.rig import eventually
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the kernel of Linux watches writes")
@@ -56,11 +57,10 @@ async def gateway_process(engine_url: str, redis_url: str) -> AsyncGenerator[tup
     command = (sys.executable, "-m", "gateway.main")
     process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=subprocess.DEVNULL)
     try:
-        await eventually(lambda: _listens(port), timeout_s=30)
+        await eventually(lambda: _listens(port), timeout_s=PATIENCE_S)
         yield port, process.pid
     finally:
-        process.terminate()
-        await process.wait()
+        await signalled(process, signal.SIGTERM)
 
 
 def _listens(port: int) -> bool:
@@ -87,7 +87,7 @@ async def test_memory_stays_and_the_client_is_dropped(redis_url: str) -> None:
         for client in clients:
             client.sendall(_HEAD % len(_ASK) + _ASK)
 
-        await eventually(lambda: flood.stopped == len(clients), timeout_s=30)
+        await eventually(lambda: flood.stopped == len(clients), timeout_s=PATIENCE_S)
         assert _rss_bytes(pid) - before < _MOST_BYTES_EACH * len(clients)
         assert flood.sent_bytes > len(clients) * 1_000_000  # it did flow until nobody read
         assert await _metric(port, "upstream_abort_total") == len(clients)

@@ -1,7 +1,5 @@
 """The memory store is gone and comes back: chats go on without memories and say so; their turns wait to be written."""
 
-from yarl import URL
-
 from tests.fakes.recall_store import FakeStore, memory
 from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway
@@ -14,7 +12,6 @@ async def test_chats_go_on_without_memories_and_have_them_again_when_the_store_i
     gateway: Gateway, store: FakeStore
 ) -> None:
     store.finds = [memory("m1", "Alice moved to Oslo.")]
-    port = URL(store.url).port or 0
     await store.stop()
 
     chat = await gateway.chat(memory=MEMORY)
@@ -28,7 +25,7 @@ async def test_chats_go_on_without_memories_and_have_them_again_when_the_store_i
     assert (search.status, search.error["code"]) == (503, "unavailable")
     assert (await gateway.get("/readyz")).json["dependencies"]["store"] != "ok"
 
-    await store.start(port=port)
+    await store.start()
 
     async def recalled() -> bool:
         return (await gateway.chat(memory=MEMORY)).json["memory"]["retrieved"] == ["m1"]

@@ -99,14 +99,14 @@ async def test_another_process_hears_of_a_made_and_of_a_revoked_key(operated: Ga
         async def works_there() -> bool:
             return await second.status_with(made["secret"]) == 200
 
-        await eventually(works_there, timeout_s=1.0)
+        await eventually(works_there)
         assert (await first.call("DELETE", f"{KEYS}/{made['id']}")).json["deleted"] is True
         assert await first.status_with(made["secret"]) == 401
 
         async def refused_there() -> bool:
             return not await works_there()
 
-        await eventually(refused_there, timeout_s=1.0)
+        await eventually(refused_there)
         assert (await second.call("DELETE", f"{KEYS}/{made['id']}")).status == 404
 
 
@@ -127,9 +127,9 @@ async def test_rotation_ends_the_old_secret_at_once(admin: Admin) -> None:
 
 async def test_rotation_with_an_overlap_lets_both_secrets_work_until_its_end(admin: Admin) -> None:
     made = await admin.made()
-    rotated = (await admin.call("POST", f"{KEYS}/{made['id']}/rotate", {"overlap_s": 2})).json
+    rotated = (await admin.call("POST", f"{KEYS}/{made['id']}/rotate", {"overlap_s": 5})).json
     both = [await admin.status_with(key["secret"]) for key in (made, rotated)]
-    assert (both, rotated["overlap_until"] - int(time.time()) in (1, 2)) == ([200, 200], True)
+    assert (both, 0 <= time.time() + 5 - rotated["overlap_until"] < 5) == ([200, 200], True)
 
     async def over() -> bool:
         return await admin.status_with(made["secret"]) == 401

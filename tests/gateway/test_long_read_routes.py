@@ -43,7 +43,7 @@ async def test_a_quiet_stream_is_kept_alive(redis_url: str) -> None:
     async with api(redis_url, reader, hang_at=1, heartbeat_s=0.05) as it:
         waiting = asyncio.create_task(it.post(PATH, asked(stream=True)))
         await it.rig.engine.hanging.wait()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1.0)
         it.rig.engine.let_go.set()
         answer = await waiting
     assert answer.raw.count(b": keep-alive\n\n") >= 2
@@ -236,8 +236,9 @@ async def test_redis_gone_under_a_follower_is_an_error_event(redis_url: str) -> 
     server = RedisServer.start()
     async with api(server.url, reader) as it:
         read_id = await queued(it)
+        idle = server.blocked()
         following = asyncio.create_task(followed(it, read_id))
-        await asyncio.sleep(0.2)
+        await eventually(lambda: server.blocked() > idle)
         server.stop()
         events = await following
     assert (events[0][0], events[-1][0]) == ("long_read.queued", "error")

@@ -228,7 +228,7 @@ async def test_a_graceful_stop_gives_the_job_back_uncounted(redis_url: str) -> N
 async def test_a_worker_that_is_stopped_while_it_starts_stops(redis_url: str) -> None:
     async with rig(redis_url, script(500)) as it:
         for passed_s in (0.0, 0.0005, 0.001, 0.002):
-            async with asyncio.timeout(5), it.working():
+            async with asyncio.timeout(20), it.working():
                 await asyncio.sleep(passed_s)
 
 

@@ -144,7 +144,7 @@ async def test_retry_after_an_overload_is_the_sdks(gateway: Gateway, engine: Fak
 
     async def come_back() -> None:
         await asyncio.sleep(0.3)
-        await engine.start(port=int(gateway.services.settings.engine_url.rsplit(":", 1)[1].split("/")[0]))
+        await engine.start()
 
     back = asyncio.create_task(come_back())
     async with AsyncOpenAI(base_url=gateway.url + "/v1", api_key="unused", max_retries=3) as client:

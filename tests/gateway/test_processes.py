@@ -48,7 +48,7 @@ async def test_real_processes_log_json_and_export_one_trace(redis_url: str, tmp_
             body = question(SECRET, memory={"user_id": "u1"})
             async with http.post(gateway.url + CHAT, json=body) as answer:
                 assert answer.status == 200
-            await eventually(lambda: len(engine.calls) == 2, timeout_s=20)
+            await eventually(lambda: len(engine.calls) == 2)
     logs = {log: log.read_text() for log in (gateway.log, worker.log)}
     for text in logs.values():
         assert text

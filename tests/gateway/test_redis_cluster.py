@@ -69,7 +69,7 @@ async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_onc
     async with asyncio.TaskGroup() as group:
         for name in ("one", "two"):
             group.create_task(Runner(jobs.memory, handler, OPTIONS, consumer=name).run(stop))
-        await eventually(lambda: len(handler.runs) == len(ids), timeout_s=30)
+        await eventually(lambda: len(handler.runs) == len(ids))
         stop.set()
     assert handler.runs == Counter(ids)
 

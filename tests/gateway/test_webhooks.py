@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -23,6 +24,7 @@ from gateway.webhooks.signing import WebhookSecrets
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import LongRead
 from tests.fakes.job_engine import Body, Reply
+from tests.fakes.processes import PATIENCE_S, signalled
 from tests.fakes.webhook_receiver import Receiver, webhook_receiver
 from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY, Api, api
 from tests.gateway.long_reads import PATH, asked, queued, reader
@@ -204,10 +206,9 @@ async def test_a_worker_killed_while_it_delivers_leaves_the_message_to_the_next(
         receiver.holding = True
         read_id = await queued(it, webhook={"url": receiver.url})
         async with worker_process(it.rig) as process:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_S):
                 await receiver.reached.wait()
-            process.kill()
-            await process.wait()
+            await signalled(process, signal.SIGKILL)
         receiver.holding = False
         async with it.rig.working():
             await eventually(lambda: _outcome(it, "delivered") == 1)

@@ -15,7 +15,8 @@ from gateway.long_read.run import new_record
 from memloop.wire.long_read import Document, LongReadRequest
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
+from tests.fakes.processes import PATIENCE_S, signalled
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import Rig, eventually, rig, script
 
@@ -67,9 +68,7 @@ async def worker_process(it: Rig) -> AsyncGenerator["asyncio.subprocess.Process"
     try:
         yield process
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+        await signalled(process, signal.SIGKILL)
 
 
 async def killed_at(it: Rig, kill: Kill) -> None:
@@ -78,10 +77,9 @@ async def killed_at(it: Rig, kill: Kill) -> None:
     it.store.hold = kill.store
     reached = it.engine.hanging if kill.store is None else kill.store.reached
     async with worker_process(it) as process:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             await reached.wait()
-        process.send_signal(signal.SIGKILL)
-        await process.wait()
+        await signalled(process, signal.SIGKILL)
     it.engine.hang_at = None
     it.engine.let_go.set()
     if kill.store is not None:
@@ -133,10 +131,9 @@ async def test_a_restarted_process_takes_up_what_the_killed_one_left_and_later_w
         second = await it.write("I have a cat.")
         await killed_at(it, Kill(engine_call=2))
         async with worker_process(it) as process:
-            assert (await it.event(second, timeout_s=30)).status == "completed"
+            assert (await it.event(second)).status == "completed"
             assert (await it.event(first)).status == "completed"
-            process.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(process.wait(), 10)
+            await signalled(process, signal.SIGTERM)
     assert it.store.texts() == ["Alice likes tea.", "Alice has a cat."]
     await eventually(lambda: it.engine.active == 0)
 

@@ -19,6 +19,7 @@ from gateway.long_read.records import ReadJob
 from gateway.long_read.run import new_record
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
 from tests.fakes.job_engine import Body, last_text
+from tests.fakes.processes import PATIENCE_S, signalled
 from tests.gateway.rig import Rig, eventually, rig
 from tests.gateway.test_worker_kill import worker_process
 
@@ -64,15 +65,13 @@ async def trial(it: Rig, read_id: str, kill_at_calls: list[int]) -> Trial:
     job = await queued(it, read_id)
     for calls in kill_at_calls:
         async with worker_process(it) as process:
-            await eventually(lambda: len(it.engine.calls) >= calls, timeout_s=60)  # noqa: B023 - awaited here
+            await eventually(lambda: len(it.engine.calls) >= calls, timeout_s=PATIENCE_S)  # noqa: B023 - awaited here
             await asyncio.sleep(random.uniform(0, MOST_CALL_S))
-            process.send_signal(signal.SIGKILL)
-            await process.wait()
+            await signalled(process, signal.SIGKILL)
     async with worker_process(it) as process:
         async for _ in it.jobs.read_records.follow("local", read_id):
             pass
-        process.send_signal(signal.SIGKILL)
-        await process.wait()
+        await signalled(process, signal.SIGKILL)
     calls_made = Counter(last_text(body) for body in it.engine.calls)
     return Trial(await it.jobs.read_records.get("local", job.read_id), calls_made, len(kill_at_calls))
 

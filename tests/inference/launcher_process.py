@@ -1,18 +1,18 @@
 """The launcher as a process, with a fake engine's script in the place of the engine's Python."""
 
+import http.client
 import json
-import os
-import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Protocol, cast
+from uuid import uuid4
 
 from tests.fakes import engine_process
-from tests.fakes.processes import clean_environment, is_running, pids_in, wait_for
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
+from tests.fakes.processes import PATIENCE_S, clean_environment, is_running, kill_pid, pids_in, wait_for
 
 
 class Launcher:
@@ -22,7 +22,7 @@ class Launcher:
         self, checkpoint: Path, behaviour: str = "ready", *, ports: tuple[int, int] | None = None, **settings: str
     ) -> None:
         self.port, self.engine_port = ports or (free_port(), free_port())
-        self.pids_file = checkpoint.parent / "pids"
+        self.pids_file = checkpoint.parent / f"pids-{uuid4().hex}"
         environment = clean_environment(
             FAKE_ENGINE=behaviour,
             FAKE_ENGINE_PIDS=str(self.pids_file),
@@ -52,18 +52,24 @@ class Launcher:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as refusal:
             return refusal.code, refusal.read().decode()
-        except OSError:
+        except (OSError, http.client.HTTPException):  # not there, or gone in mid-answer
             return 0, ""
 
     def json(self, path: str) -> dict[str, object]:
         return cast(dict[str, object], json.loads(self.get(path)[1]))
+
+    def generated(self) -> int:
+        """How many tokens the engine itself counts, one for each chat."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.engine_port}/metrics", timeout=PATIENCE_S) as answer:
+            lines = answer.read().decode().splitlines()
+        return next(int(line.split()[-1]) for line in lines if line.startswith("vllm:generation_tokens_total"))
 
     def wait_until(self, path: str, status: int) -> None:
         wait_for(lambda: self.get(path)[0] == status or self.process.poll() is not None, f"{status} of {path}")
         assert self.process.poll() is None, self.process.communicate()
 
     def ended(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, out, err
 
     def orphans(self) -> list[int]:
@@ -73,7 +79,7 @@ class Launcher:
         self.process.kill()
         self.process.communicate()
         for pid in self.orphans() if self.pids_file.is_file() else ():
-            os.kill(pid, signal.SIGKILL)
+            kill_pid(pid)
 
 
 class Start(Protocol):

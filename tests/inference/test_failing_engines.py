@@ -1,8 +1,6 @@
 """An engine that dies, hangs, has no memory or gets stuck: the launcher's status and last words; and how it drains."""
 
 import json
-import os
-import signal
 import threading
 import urllib.request
 from collections.abc import Callable
@@ -15,7 +13,7 @@ from inference.metrics import EngineLoad
 from inference.stuck import EngineStuck, StuckWatch
 from memloop.ports import Completion, Prompt
 from memloop.wire.errors import EngineError
-from tests.fakes.processes import pids_in, wait_for
+from tests.fakes.processes import PATIENCE_S, kill_pid, pids_in, wait_for
 from tests.inference.launcher_process import Launcher, Start
 
 BUSY = EngineLoad(running=2, waiting=1, generated=100)
@@ -29,26 +27,30 @@ def test_when_the_engine_dies_at_the_start_its_last_words_are_told(start: Start)
 
 
 def test_when_the_engine_is_killed_in_service_the_launcher_ends_too(ready: Launcher) -> None:
-    os.kill(pids_in(ready.pids_file)[0], signal.SIGKILL)
+    kill_pid(pids_in(ready.pids_file)[0])
     code, _, err = ready.ended()
     assert code == 1
     assert "the engine died with status 137" in err
     assert ready.orphans() == []
 
 
-def test_an_engine_that_never_answers_is_given_up_at_the_deadline(start: Start) -> None:
-    launcher = start("hangs", MEMLOOP_SERVE_START_TIMEOUT_S="1.5")
+def test_a_launcher_is_alive_and_not_ready_while_its_engine_starts(start: Start) -> None:
+    launcher = start("hangs")
     launcher.wait_until("/livez", 200)
     assert "the engine is starting" in launcher.get("/readyz")[1]
+
+
+def test_an_engine_that_never_answers_is_given_up_at_the_deadline(start: Start) -> None:
+    launcher = start("hangs", MEMLOOP_SERVE_START_TIMEOUT_S="5")
     code, _, err = launcher.ended()
     assert code == 1
-    assert "the engine was not ready within 1.5 s: the engine cannot be reached" in err
+    assert "the engine was not ready within 5 s: the engine cannot be reached" in err
     assert "still compiling" in err
     assert launcher.orphans() == []
 
 
 def test_an_engine_that_serves_another_model_is_not_ready(start: Start) -> None:
-    code, _, err = start("other-model", MEMLOOP_SERVE_START_TIMEOUT_S="1.5").ended()
+    code, _, err = start("other-model", MEMLOOP_SERVE_START_TIMEOUT_S="5").ended()
     assert code == 1
     assert "it serves ['another'], not my-model" in err
 
@@ -69,11 +71,13 @@ class Asking(threading.Thread):
         self.reply: object = None
         self._url = f"{launcher.engine_url}/chat/completions"
         self.start()
+
+    def wait_until_running(self) -> None:
         wait_for(lambda: b'num_requests_running{engine="0",model_name="m"} 1' in self._metrics(), "a running request")
 
     def run(self) -> None:
         try:
-            with urllib.request.urlopen(self._url, data=b"{}", timeout=20) as answer:
+            with urllib.request.urlopen(self._url, data=b"{}", timeout=PATIENCE_S) as answer:
                 self.reply = json.load(answer)["choices"][0]["message"]["content"]
         except OSError:
             self.reply = None
@@ -81,6 +85,13 @@ class Asking(threading.Thread):
     def _metrics(self) -> bytes:
         with urllib.request.urlopen(self._url.replace("/v1/chat/completions", "/metrics"), timeout=5) as answer:
             return answer.read()
+
+
+def running(launcher: Launcher) -> Asking:
+    """A client whose request the engine holds by now."""
+    asking = Asking(launcher)
+    asking.wait_until_running()
+    return asking
 
 
 @pytest.fixture
@@ -115,8 +126,8 @@ def test_a_stuck_engine_ends_the_launcher(held: Callable[..., Launcher]) -> None
 def test_a_stopping_launcher_is_not_ready_and_lets_running_requests_end(
     held: Callable[..., Launcher], release: Path
 ) -> None:
-    launcher = held(MEMLOOP_SERVE_STOP_TIMEOUT_S="15")
-    asking = Asking(launcher)
+    launcher = held(MEMLOOP_SERVE_STOP_TIMEOUT_S="60")
+    asking = running(launcher)
     launcher.process.terminate()
     launcher.wait_until("/readyz", 503)
     assert "the engine is stopping" in launcher.get("/readyz")[1]
@@ -129,7 +140,7 @@ def test_a_stopping_launcher_is_not_ready_and_lets_running_requests_end(
 
 def test_requests_that_do_not_end_in_time_are_cut(held: Callable[..., Launcher]) -> None:
     launcher = held(MEMLOOP_SERVE_STOP_TIMEOUT_S="0.5")
-    asking = Asking(launcher)
+    asking = running(launcher)
     launcher.process.terminate()
     assert launcher.ended()[0] == 0
     asking.join()
@@ -138,7 +149,7 @@ def test_requests_that_do_not_end_in_time_are_cut(held: Callable[..., Launcher])
 
 def test_a_second_signal_does_not_wait_for_requests(held: Callable[..., Launcher]) -> None:
     launcher = held(MEMLOOP_SERVE_STOP_TIMEOUT_S="300")
-    Asking(launcher)
+    running(launcher)
     launcher.process.terminate()
     launcher.wait_until("/readyz", 503)
     launcher.process.terminate()

@@ -13,7 +13,7 @@ import pytest
 
 from inference import guard
 from inference.process import ChildProcess
-from tests.fakes.processes import is_running, pids_in, wait_for
+from tests.fakes.processes import PATIENCE_S, is_running, kill, kill_pid, pids_in, wait_for
 
 FAMILY = """
 import os, pathlib, signal, subprocess, sys, time
@@ -21,7 +21,9 @@ runaway = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"
 worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 if "deaf" in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-pathlib.Path(sys.argv[1]).write_text(f"{os.getpid()} {worker.pid} {runaway.pid}")
+part = pathlib.Path(sys.argv[1] + ".part")
+part.write_text(f"{os.getpid()} {worker.pid} {runaway.pid}")
+part.rename(sys.argv[1])
 if "ends" in sys.argv:
     sys.exit(7)
 time.sleep(600)
@@ -41,9 +43,9 @@ class Family:
         return not any(is_running(pid) for pid in self.pids)
 
     def end(self) -> None:
-        self.guard.kill()
+        kill(self.guard)
         for pid in filter(is_running, self.pids):
-            os.kill(pid, signal.SIGKILL)
+            kill_pid(pid)
 
 
 @pytest.fixture
@@ -56,26 +58,26 @@ def family(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Family]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_whole_family(family: Family, number: signal.Signals) -> None:
     family.guard.send_signal(number)
-    assert family.guard.wait(timeout=60) == 128 + signal.SIGTERM
+    assert family.guard.wait(timeout=PATIENCE_S) == 128 + signal.SIGTERM
     assert family.gone()
 
 
 def test_the_family_ends_when_the_supervisors_pipe_does(family: Family) -> None:
     assert family.guard.stdin is not None
     family.guard.stdin.close()
-    family.guard.wait(timeout=60)
+    family.guard.wait(timeout=PATIENCE_S)
     assert family.gone()
 
 
 @pytest.mark.parametrize("family", [("ends",)], indirect=True)
 def test_workers_do_not_outlive_a_command_that_ended_and_its_status_is_kept(family: Family) -> None:
-    assert family.guard.wait(timeout=60) == 7
+    assert family.guard.wait(timeout=PATIENCE_S) == 7
     assert family.gone()
 
 
 def test_workers_do_not_outlive_a_killed_command(family: Family) -> None:
     os.kill(family.pids[0], signal.SIGKILL)
-    assert family.guard.wait(timeout=60) == 128 + signal.SIGKILL
+    assert family.guard.wait(timeout=PATIENCE_S) == 128 + signal.SIGKILL
     assert family.gone()
 
 
@@ -83,7 +85,7 @@ def test_workers_do_not_outlive_a_killed_command(family: Family) -> None:
 def test_a_command_that_is_deaf_to_sigterm_is_killed_after_the_grace(family: Family) -> None:
     began = time.monotonic()
     family.guard.terminate()
-    assert family.guard.wait(timeout=60) == 128 + signal.SIGKILL
+    assert family.guard.wait(timeout=PATIENCE_S) == 128 + signal.SIGKILL
     assert time.monotonic() - began >= 0.5
     assert family.gone()
 

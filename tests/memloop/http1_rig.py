@@ -13,7 +13,7 @@ Scenario: TypeAlias = Callable[[], Coroutine[None, None, None]]
 Run: TypeAlias = Callable[[Scenario], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Twice: a\r\nx-twice: b\r\n\r\n"
-QUICK = Timeouts(connect_s=0.2, read_s=0.15, total_s=5.0)
+QUICK = Timeouts(connect_s=0.5, read_s=0.5, total_s=60.0)
 
 
 def client(url: str, *, timeouts: Timeouts = QUICK) -> Http:

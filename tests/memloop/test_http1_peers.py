@@ -8,6 +8,7 @@ from memloop.clients import Timeouts
 from memloop.clients.http1 import Connection
 from memloop.wire.errors import ConnectRefused, Timeout, Unavailable, Unreachable
 from tests.fakes.odd_peer import OddPeer, Script, answering, odd_peer
+from tests.fakes.processes import PATIENCE_S
 from tests.memloop.http1_rig import CHUNKED, OK, Run, client, peer_and_client
 
 SILENT = {"before the answer": [b""], "in the body": [CHUNKED, b"2\r\nok\r\n"], "in the headers": [b"HTTP/1.1 200"]}
@@ -19,7 +20,7 @@ def test_a_silent_peer_is_a_timeout_and_is_told_to_stop(run: Run, pieces: list[b
         async with peer_and_client(answering(*pieces)) as (peer, http):
             with pytest.raises(Timeout):
                 await http.json("POST", "x", body=1)
-            await asyncio.wait_for(peer.left.wait(), 2)
+            await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
 
     run(scenario)
 
@@ -41,7 +42,7 @@ def test_a_whole_call_has_a_limit_of_its_own(run: Run) -> None:
         async with peer_and_client(answering(*pieces, pause_s=0.01), timeouts=limits) as (peer, http):
             with pytest.raises(Timeout):
                 await http.json("GET", "x")
-            await asyncio.wait_for(peer.left.wait(), 2)
+            await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
 
     run(scenario)
 
@@ -113,7 +114,7 @@ def test_leaving_an_answer_early_hangs_up(run: Run) -> None:
         async with peer_and_client(answering(CHUNKED, b"2\r\nok\r\n")) as (peer, http):
             async with http.open("POST", "x", body=b"{}") as response:
                 assert await response.some() == b"ok"
-            await asyncio.wait_for(peer.left.wait(), 2)
+            await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
             assert await response.some() == b""
 
     run(scenario)
@@ -123,9 +124,9 @@ def test_a_cancelled_call_hangs_up(run: Run) -> None:
     async def scenario() -> None:
         async with peer_and_client(answering(b""), timeouts=Timeouts()) as (peer, http):
             call = asyncio.create_task(http.json("POST", "x", body=1))
-            await asyncio.wait_for(peer.asked.wait(), 2)
+            await asyncio.wait_for(peer.asked.wait(), PATIENCE_S)
             call.cancel()
-            await asyncio.wait_for(peer.left.wait(), 2)
+            await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
 
     run(scenario)
 
@@ -197,6 +198,6 @@ def test_idle_connections_are_closed_when_the_client_is(run: Run) -> None:
         async with odd_peer(answering(OK)) as peer:
             async with client(peer.url) as http:
                 await http.json("GET", "x")
-            await asyncio.wait_for(peer.left.wait(), 2)
+            await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
 
     run(scenario)

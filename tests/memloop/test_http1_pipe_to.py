@@ -7,6 +7,7 @@ import pytest
 from memloop.clients import Timeouts
 from memloop.wire.errors import Timeout, Unavailable
 from tests.fakes.odd_peer import answering
+from tests.fakes.processes import PATIENCE_S
 from tests.memloop.http1_rig import CHUNKED, OK, Run, peer_and_client
 from tests.memloop.test_http1_peers import flooding
 
@@ -95,16 +96,16 @@ def test_what_came_before_the_connection_was_lost_is_given(run: Run) -> None:
 def test_silence_counts_from_the_last_bytes(run: Run) -> None:
     async def scenario() -> None:
         pieces = [CHUNKED, *[b"1\r\nx\r\n"] * 5]
-        limits = Timeouts(read_s=0.3)
+        limits = Timeouts(read_s=1.0)
         async with (
-            peer_and_client(answering(*pieces, pause_s=0.1), timeouts=limits) as (peer, http),
+            peer_and_client(answering(*pieces, pause_s=0.25), timeouts=limits) as (peer, http),
             http.open("GET", "x") as response,
         ):
             taker = Taker()
             with pytest.raises(Timeout):
                 await response.pipe_to(taker)
             assert b"".join(taker.given) == b"xxxxx"
-            await asyncio.wait_for(peer.left.wait(), 2)
+            await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
 
     run(scenario)
 
@@ -120,7 +121,7 @@ def test_a_cancelled_pipe_gives_nothing_more_and_hangs_up(run: Run) -> None:
                 piping.cancel()
                 await asyncio.wait({piping})
             given = len(taker.given)
-            await asyncio.wait_for(peer.left.wait(), 2)
+            await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
             assert 0 < len(taker.given) == given
 
     run(scenario)
@@ -141,7 +142,7 @@ def test_a_taker_at_fault_loses_its_connection_and_nobody_waits_for_ever(run: Ru
             async with http.open("GET", "x") as response:
                 with pytest.raises(Unavailable):
                     await response.pipe_to(broken)
-            await asyncio.wait_for(peer.left.wait(), 2)
+            await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
             assert [type(fault) for fault in reported] == [ZeroDivisionError]
 
     run(scenario)

@@ -13,7 +13,7 @@ from memloop_cli.main import app
 from memloop_cli.stack.component import Component
 from memloop_cli.stack.local import Ports, check_ports, free_ports, local_stages
 from memloop_cli.stack.redis import find_redis, redis_command
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
 
 NOTE = StackNote(pid=os.getpid(), status="ready", url="http://127.0.0.1:7900", ports={})
 

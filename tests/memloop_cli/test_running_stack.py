@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,8 +13,8 @@ from memloop_cli.errors import CliError
 from memloop_cli.stack.component import Component, http_probe, redis_probe
 from memloop_cli.stack.running import Ready, running_stack
 from tests.fakes import component_process
-from tests.fakes.processes import is_running, wait_for
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
+from tests.fakes.processes import PATIENCE_S, is_running, kill, kill_pid, wait_for
 
 Make = Callable[..., Component]
 
@@ -27,10 +26,12 @@ def diary(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def component(diary: Path) -> Make:
-    def make(name: str, *how: str, timeout_s: float = 10.0) -> Component:
+    def make(name: str, *how: str, timeout_s: float = PATIENCE_S) -> Component:
         port = free_port()
         command = (sys.executable, component_process.__file__, name, str(port), str(diary), *how)
-        return Component(name, f"the {name}", command, dict(os.environ), port, http_probe(port), timeout_s, grace_s=1.0)
+        return Component(
+            name, f"the {name}", command, dict(os.environ), port, http_probe(port), timeout_s, grace_s=20.0
+        )
 
     return make
 
@@ -84,9 +85,9 @@ async def test_a_component_that_dies_at_its_start_is_told_with_its_last_words(
 async def test_a_component_that_dies_in_service_ends_the_stack(component: Make, diary: Path, tmp_path: Path) -> None:
     stages = ((component("redis"),), (component("api"),))
     async with running_stack(stages, logs=tmp_path / "logs", say=lambda _: None) as stack:
-        os.kill(pid_of(diary, "redis"), signal.SIGKILL)
+        kill_pid(pid_of(diary, "redis"))
         with pytest.raises(CliError, match="redis died with status 137"):
-            await asyncio.wait_for(stack.unless_one_dies(asyncio.Event().wait()), timeout=60)
+            await asyncio.wait_for(stack.unless_one_dies(asyncio.Event().wait()), timeout=PATIENCE_S)
     assert "stop api" in entries(diary)
 
 
@@ -96,9 +97,9 @@ async def test_work_that_ends_gives_its_result(component: Make, tmp_path: Path) 
 
 
 async def test_a_component_that_is_never_ready_is_given_up_with_its_answer(component: Make, tmp_path: Path) -> None:
-    with pytest.raises(CliError, match=r"api was not ready within 0.5 s: waiting"):
+    with pytest.raises(CliError, match=r"api was not ready within 4 s: waiting"):
         async with running_stack(
-            ((component("api", "never-ready", timeout_s=0.5),),), logs=tmp_path / "logs", say=lambda _: None
+            ((component("api", "never-ready", timeout_s=4.0),),), logs=tmp_path / "logs", say=lambda _: None
         ):
             pytest.fail("it is not ready")
 
@@ -112,7 +113,7 @@ async def test_a_cancelled_stack_stops_everything(component: Make, diary: Path, 
             await stack.unless_one_dies(asyncio.Event().wait())
 
     task = asyncio.create_task(run())
-    await asyncio.wait_for(ready.wait(), timeout=60)
+    await asyncio.wait_for(ready.wait(), timeout=PATIENCE_S)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -135,8 +136,7 @@ asyncio.run(main())
 """
     stack = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
     wait_for(lambda: diary.is_file() and "serve api" in entries(diary), "the component")
-    stack.kill()
-    stack.wait()
+    kill(stack)
     wait_for(lambda: not is_running(pid_of(diary, "api")), "the component's end")
 
 

@@ -15,6 +15,7 @@ from fastapi.responses import StreamingResponse
 
 from memloop_service import ServiceSettings, create_app
 from memloop_service.drain import DrainingServer
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.rig import eventually
 
 DRAIN_S = 0.4
@@ -81,7 +82,7 @@ async def test_readiness_goes_first_and_requests_are_still_served(http: aiohttp.
 async def test_it_listens_no_longer_once_it_has_drained(http: aiohttp.ClientSession) -> None:
     async with running() as it:
         it.terminate()
-        await asyncio.wait_for(it.over, 3)
+        await asyncio.wait_for(it.over, 20)
         with pytest.raises(aiohttp.ClientConnectorError):
             await http.get(it.url + "/livez")
 
@@ -99,7 +100,7 @@ async def test_the_client_of_a_stream_may_use_its_connection_once_more(http: aio
 async def test_a_stream_that_does_not_end_is_cut_when_the_grace_is_over(http: aiohttp.ClientSession) -> None:
     async with running(drain_s=0.1, grace_s=1.0) as it, http.get(it.url + "/stream") as stream:
         it.terminate()
-        await asyncio.wait_for(it.over, 6)
+        await asyncio.wait_for(it.over, PATIENCE_S)
         with pytest.raises(aiohttp.ClientError):
             await stream.read()
 
@@ -107,7 +108,7 @@ async def test_a_stream_that_does_not_end_is_cut_when_the_grace_is_over(http: ai
 async def test_without_a_time_to_drain_it_stops_at_once(http: aiohttp.ClientSession) -> None:
     async with running(drain_s=0.0) as it:
         it.terminate()
-        await asyncio.wait_for(it.over, 2)
+        await asyncio.wait_for(it.over, PATIENCE_S)
         with pytest.raises(aiohttp.ClientConnectorError):
             await http.get(it.url + "/livez")
 
@@ -116,4 +117,4 @@ async def test_a_second_signal_ends_the_drain(http: aiohttp.ClientSession) -> No
     async with running(drain_s=30.0) as it:
         it.terminate()
         it.terminate()
-        await asyncio.wait_for(it.over, 3)
+        await asyncio.wait_for(it.over, 20)

@@ -12,7 +12,7 @@ from memloop.wire.errors import Conflict, NotFound, PreconditionFailed, Unproces
 from memloop.wire.memory import Buffer, ItemPatch, MemoryDraft, Source, StoreAdd, StoreSearch
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
 from tests.memory_store.api import ALICE, day
 from tests.memory_store.conftest import app_over
 

@@ -15,6 +15,7 @@ from memory_store.embedder import BatchingEmbedder, Encoder, Vector
 from memory_store.metrics import Metrics
 from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 from tests.fakes.embedder import HashingEncoder
+from tests.fakes.processes import PATIENCE_S
 
 
 def batching(
@@ -34,12 +35,18 @@ class Gate:
         self.threads: set[str] = set()
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
-        self.open.wait(5)
+        self.open.wait(PATIENCE_S)
         self.batches.append(list(texts))
         self.threads.add(threading.current_thread().name)
         if "boom" in texts:
             raise ValueError("boom")
         return [(float(len(text)),) for text in texts]
+
+
+async def all_asked() -> None:
+    """Until every task that was begun waits for the encoder."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 async def test_a_text_that_was_embedded_lately_is_not_encoded_again() -> None:
@@ -70,9 +77,9 @@ async def test_requests_that_arrive_while_the_encoder_is_busy_share_a_batch() ->
     await embedder.start()
     gate.open.clear()
     first = asyncio.create_task(embedder.embed(["a"]))
-    await asyncio.sleep(0.02)
+    await all_asked()
     others = [asyncio.create_task(embedder.embed(["bb"] * number)) for number in (1, 2, 3)]
-    await asyncio.sleep(0.02)
+    await all_asked()
     gate.open.set()
 
     assert list(await first) == [(1.0,)]
@@ -88,7 +95,7 @@ async def test_a_batch_stops_growing_at_its_limit() -> None:
     await embedder.start()
     gate.open.clear()
     requests = [asyncio.create_task(embedder.embed(["a", "b"])) for _ in range(5)]
-    await asyncio.sleep(0.02)
+    await all_asked()
     gate.open.set()
     await asyncio.gather(*requests)
 
@@ -102,7 +109,7 @@ async def test_too_many_waiting_texts_are_turned_away() -> None:
     await embedder.start()
     gate.open.clear()
     waiting = asyncio.create_task(embedder.embed(["a", "b"]))
-    await asyncio.sleep(0.02)
+    await all_asked()
 
     with pytest.raises(Unavailable):
         await embedder.embed(["c", "d"])
@@ -132,7 +139,7 @@ async def test_a_caller_that_gives_up_does_not_disturb_the_others() -> None:
     await embedder.start()
     gate.open.clear()
     gone, stays = (asyncio.create_task(embedder.embed([text])) for text in ("gone", "stays"))
-    await asyncio.sleep(0.02)
+    await all_asked()
     gone.cancel()
     gate.open.set()
 

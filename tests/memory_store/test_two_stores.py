@@ -24,6 +24,7 @@ from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 from memory_store.writing import WritePolicy, Writer, every_record
 from tests.fakes.embedder import HashingEncoder
+from tests.fakes.processes import PATIENCE_S
 from tests.memory_store.api import ALICE, day
 
 
@@ -99,7 +100,7 @@ class HeldEncoder(HashingEncoder):
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
         if any("Oslo" in text for text in texts):
             self.reached.set()
-            self.let_go.wait(5)
+            self.let_go.wait(PATIENCE_S)
         return super().encode(texts)
 
 
@@ -109,7 +110,7 @@ async def test_a_writer_that_loses_its_lane_while_it_embeds_writes_nothing(
     held = HeldEncoder()
     async with writing(settings, vectors, held) as slow, writing(settings, vectors, HashingEncoder()) as quick:
         late = asyncio.create_task(slow.add(add("Oslo", 1, token=5)))
-        await asyncio.to_thread(held.reached.wait, 5)
+        await asyncio.to_thread(held.reached.wait, PATIENCE_S)
         await quick.add(add("Paris", 2, token=6))
         held.let_go.set()
         with pytest.raises(Conflict, match="fencing token 5 is older than 6"):

@@ -23,6 +23,7 @@ from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 from tests.fakes.embedder import HashingEncoder
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_server import RedisServer
 from tests.memory_store.api import StoreApi, day
 from tests.memory_store.conftest import MODEL
@@ -85,7 +86,7 @@ async def reembedded(store: StoreApi, model: str = "wide") -> dict[str, JsonValu
     """The job, once it is over."""
     began = await store.http.post("/v1/admin/reembed", json={"model": model})
     assert began.status_code == 202, began.text
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while (job := (await store.http.get("/v1/admin/collections")).json()["job"])["status"] == "running":  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return job
@@ -180,7 +181,7 @@ async def test_a_failure_after_the_swap_leaves_the_new_model_at_work(edge_folder
 
         assert (job["status"], job["error"]) == ("failed", "DependencyError: no space left")
         assert (await store.http.get("/v1/admin/collections")).json()["in_service"] == f"memloop_wide_{_WIDE}"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await store.add("Pet", "a cat")
             assert sorted(await store.found("what")) == ["Rome", "a cat"]
 

@@ -30,7 +30,7 @@ from memory_store.vectors.port import NO_WORDS, Point, Query, VectorStore
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
 
 _SPEC = CollectionSpec("contract", 4)
 _EVERYTHING = AllOf(())

@@ -77,7 +77,7 @@ async def test_everything_acknowledged_before_a_backup_is_there_after_a_restore(
         async with working(services, settings_for(first_redis.url)):
             for fact in DONE:
                 await services.jobs.enqueue_memory_write(ALICE, turns(fact))
-            await eventually(lambda: are_kept(services, DONE), timeout_s=30)
+            await eventually(lambda: are_kept(services, DONE))
         queued = [await services.jobs.enqueue_memory_write(ALICE, turns(fact)) for fact in QUEUED]
         (old / "documents" / "local").mkdir(parents=True, exist_ok=True)
         (old / "documents" / "local" / "a").write_text("a document")
@@ -97,7 +97,7 @@ async def test_everything_acknowledged_before_a_backup_is_there_after_a_restore(
             assert (new / "documents" / "local" / "a").read_text() == "a document"
             assert await are_kept(services, DONE)
             async with working(services, settings_for(second_redis.url)):
-                await eventually(lambda: are_kept(services, QUEUED), timeout_s=30)
+                await eventually(lambda: are_kept(services, QUEUED))
             assert set((await memories(services)).values()) == {1}
             assert [(await services.jobs.events.get("local", id_)).status for id_ in queued] == ["completed"] * 5
     finally:

@@ -16,8 +16,8 @@ from safetensors.torch import load_file, save_file  # pyright: ignore[reportUnkn
 
 from inference.registry import read_registry
 from memloop.profiles import load_profile
-from memloop_cli.stack.local import free_ports
 from tests.dialogues.scripted import TINY
+from tests.fakes.ports import free_port
 from tests.fakes.processes import clean_environment
 from tests.trainer.gate_rig import write_record
 from trainer.data import schemas
@@ -75,7 +75,7 @@ def test_one_engine_measures_first_the_incumbent_and_then_each_candidate(tmp_pat
     )
     write_parquet(rows, tmp_path / "rows.parquet", schemas.READING)
     near, spoilt = write_export(tmp_path / "near", noise=0.001), write_export(tmp_path / "spoilt", noise=1.0)
-    home, port = tmp_path / "home", free_ports(7960).gateway
+    home, port = tmp_path / "home", free_port(*range(1, 6))
 
     with served(home, port):
         early = gate(near, tmp_path, port)

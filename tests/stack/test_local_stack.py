@@ -1,6 +1,5 @@
 """``memloop up`` with everything real: Redis, store, vLLM with the tiny model, gateway, worker."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from memloop_cli.home import Home
-from memloop_cli.stack.local import free_ports
 from tests.fakes import engine_process
-from tests.fakes.processes import clean_environment, is_running, wait_for
-from tests.fakes.redis_server import free_port
+from tests.fakes.ports import free_port
+from tests.fakes.processes import clean_environment, end, is_running, kill_pid, wait_for
 
 pytestmark = pytest.mark.engine
 _START_TIMEOUT_S = 400.0
@@ -39,7 +37,7 @@ class LocalStack:
         )
 
     def up(self) -> "subprocess.CompletedProcess[str]":
-        return self.memloop("up", "--detach", "--port", str(free_ports(7860).gateway))
+        return self.memloop("up", "--detach", "--port", str(free_port(*range(1, 6))))
 
     def environment(self) -> dict[str, str]:
         """Every process of the stack inherits the mark, and so can be found whatever became of its parents."""
@@ -97,9 +95,9 @@ def test_a_second_stack_in_the_same_folder_is_refused(stack: LocalStack) -> None
 def test_a_killed_worker_ends_the_stack_and_leaves_nothing_behind(stack: LocalStack) -> None:
     """The module's last use of the stack."""
     worker = next(pid for pid in stack.pids() if _command(pid).endswith("-m gateway.worker") and not _is_guard(pid))
-    os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: stack.home.running() is None, "the stack's end", timeout_s=60)
-    wait_for(lambda: not stack.pids(), "the end of all its processes", timeout_s=30)
+    kill_pid(worker)
+    wait_for(lambda: stack.home.running() is None, "the stack's end")
+    wait_for(lambda: not stack.pids(), "the end of all its processes")
     assert "worker died with status 137" in (stack.home.logs / "stack.log").read_text()
 
 
@@ -108,17 +106,16 @@ def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: sign
     stack, engine_port = LocalStack(tmp_path / "home"), free_port()
     engine = subprocess.Popen([engine_process.__file__, "--port", str(engine_port)], env=stack.environment())
     up = subprocess.Popen(
-        [sys.executable, "-m", "memloop_cli.main", "up", "--port", str(free_ports(7860).gateway)],
+        [sys.executable, "-m", "memloop_cli.main", "up", "--port", str(free_port(*range(1, 6)))],
         env=stack.environment() | {"MEMLOOP_ENGINE_URL": f"http://127.0.0.1:{engine_port}/v1"},
     )
     wait_for(lambda: _is_ready(stack), "the stack", timeout_s=_START_TIMEOUT_S)
     up.send_signal(number)
     assert up.wait(timeout=60) == 0
-    engine.terminate()
-    engine.wait()
-    wait_for(lambda: len(stack.pids()) <= 1, "the end of all but the fake engine's worker", timeout_s=30)
+    end(engine)
+    wait_for(lambda: len(stack.pids()) <= 1, "the end of all but the fake engine's worker")
     for pid in stack.pids():
-        os.kill(pid, signal.SIGKILL)
+        kill_pid(pid)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ One run trains all three loops, two batches of each in a row, so that Ray starts
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +25,8 @@ from memloop.loops.memagent import read_document
 from memloop.profiles import load_profile
 from memloop.wire.errors import DependencyError
 from tests.dialogues.scripted import DOCUMENT, QUESTION, TINY
+from tests.fakes.ports import free_port
+from tests.fakes.processes import end
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
 from trainer.data.rows import AgentName
@@ -162,7 +163,7 @@ def _trainer(arguments: list[str], environment: dict[str, str], timeout_s: float
 @contextmanager
 def _serving(checkpoint: Path) -> Generator[str]:
     assert SERVING.exists(), "`make setup` first: the engine lives in the workspace's environment"
-    port, engine_port = _free_port(), _free_port()
+    port, engine_port = free_port(), free_port()
     environment = {
         "MEMLOOP_MODEL": "memloop-tiny",
         "MEMLOOP_MODEL_PATH": str(checkpoint),
@@ -174,8 +175,7 @@ def _serving(checkpoint: Path) -> Generator[str]:
     try:
         yield f"http://127.0.0.1:{engine_port}/v1"
     finally:
-        launcher.terminate()
-        launcher.wait(60)
+        end(launcher)
 
 
 async def _until_up(engine: EngineClient) -> None:
@@ -186,9 +186,3 @@ async def _until_up(engine: EngineClient) -> None:
         except DependencyError:
             assert time.monotonic() < deadline
             time.sleep(1)  # noqa: ASYNC251 -- nothing else runs here
-
-
-def _free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return bound.getsockname()[1]

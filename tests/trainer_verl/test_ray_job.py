@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +20,8 @@ from random import Random
 import pytest
 
 from memloop.profiles import load_profile
+from tests.fakes.ports import free_port
+from tests.fakes.processes import end
 from trainer.checkpoint_store import CheckpointStore
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
@@ -85,10 +86,10 @@ def _cluster() -> Generator[tuple[str, dict[str, str]]]:
 
     Ray's sockets want a short path, and a folder of its own keeps other runs here from finding it.
     """
-    folder, port, dashboard = tempfile.mkdtemp(prefix="ray", dir="/tmp"), _free_port(), _free_port()
+    folder, port, dashboard = tempfile.mkdtemp(prefix="ray", dir="/tmp"), free_port(), free_port()
     environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
     start = [RAY, "start", "--head", "--num-cpus=32", "--num-gpus=1", f"--port={port}", f"--temp-dir={folder}"]
-    agents = [f"--{name}-port={_free_port()}" for name in AGENTS]
+    agents = [f"--{name}-port={free_port()}" for name in AGENTS]
     head = subprocess.Popen(
         [*start, *agents, "--block", "--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"],
         env={**os.environ, **environment, "RAY_raylet_start_wait_time_s": "180"},
@@ -98,8 +99,7 @@ def _cluster() -> Generator[tuple[str, dict[str, str]]]:
         _run([RAY, "job", "submit", "--address", address, "--", "true"], environment, 300, tries=30)
         yield address, environment
     finally:
-        head.terminate()
-        head.wait(400)
+        end(head, timeout_s=400)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -117,9 +117,3 @@ def _run(command: list[object], environment: dict[str, str], timeout_s: float, *
         if done.returncode == 0:
             return
     pytest.fail(done.stdout[-4000:])
-
-
-def _free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return bound.getsockname()[1]

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -17,7 +16,11 @@ from pathlib import Path
 
 import yaml
 
+from tests.fakes.ports import free_port
+from tests.fakes.processes import end
+
 START_S = 300.0
+STOP_S = 90.0
 JOBS = {"gateway": 0, "memory-store": 1, "inference": 2, "engine": 3, "worker": 4}
 """Each job's port, counted from the gateway's."""
 
@@ -38,20 +41,10 @@ class Prometheus:
         return [float(sample["value"][1]) for sample in self.get("query", query=expr)["result"]]
 
 
-def free_port(neighbours: int = 1) -> int:
-    """The first of so many ports in a row that are free."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            first = probe.getsockname()[1]
-        if not any(_listens(first + number) for number in range(neighbours)):
-            return first
-
-
 @contextmanager
 def local_stack(root: Path, folder: Path, **settings: str) -> Iterator[int]:
     """Everything real, the tiny model's vLLM included; gives the gateway's port."""
-    port = free_port(neighbours=6)
+    port = free_port(*range(1, 6))
     command = [root / ".venv/bin/memloop", "up", "--home", folder / "home", "--port", str(port)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOOP_", "PYTHON"))}
     with _process(command, folder / "stack.log", environment | settings, cwd=root):
@@ -118,12 +111,7 @@ def _process(command: list, log: Path, environment: dict[str, str], cwd: Path) -
         try:
             yield
         finally:
-            process.terminate()
-            try:
-                process.wait(timeout=90)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
+            end(process, timeout_s=STOP_S)
 
 
 def _until_answers(url: str, log: Path) -> None:
@@ -148,13 +136,3 @@ def _of(pid: int, name: str) -> bytes:
         return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:
         return b""
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False

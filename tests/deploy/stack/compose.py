@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import yaml
 
 from tests.deploy.stack.docker import DockerError, docker, run
 from tests.deploy.stack.images import ROOT, TAG
+from tests.fakes.ports import free_port
 
 _START_S: Final = 600.0
 _POLL_S: Final = 1.0
@@ -144,7 +144,7 @@ def new_stack(folder: Path, images: Mapping[str, str], program: Compose) -> Comp
     """A project with a ``.env`` as the README makes it, on ports of its own. Nothing is started."""
     env = folder / ".env"
     key = run([sys.executable, str(ROOT / "deploy/make_env.py"), "--out", str(env)], timeout_s=30).strip()
-    ports = _free_ports()
+    ports = {name: free_port() for name in PORTS}
     with env.open("a") as file:
         file.writelines(f"{name}={port}\n" for name, port in ports.items())
     ours, own = ROOT / "docker-compose.yml", folder / "docker-compose.test.yml"
@@ -160,14 +160,6 @@ def smoke(stack: ComposeStack, *, api_key: str | None = None) -> subprocess.Comp
     command = [sys.executable, str(ROOT / "deploy/smoke.py"), "--url", stack.url, "--timeout", "300"]
     environment = {**os.environ, "MEMLOOP_API_KEY": api_key or stack.api_key}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
-
-
-def _free_ports() -> dict[str, int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in PORTS]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return dict(zip(PORTS, (one.getsockname()[1] for one in sockets), strict=True))
 
 
 def image_names(profile_services: Sequence[str]) -> dict[str, str]:
