@@ -1,6 +1,7 @@
 # Memory store: embeddings on the CPU, vectors on a Qdrant server (QDRANT_URL) or embedded under MEMLOOP_DATA_DIR.
 #   docker build -f deploy/docker/memory-store.Dockerfile -t memloop/memory-store:0.1.0 .
 # torch's CPU build comes first, from where pip is configured to look, else from PyTorch's own index.
+# Programs of torch's own tests and OpenVINO's plug-ins for GPUs and NPUs are deleted: nothing here runs them.
 # Behind a registry or an authority of your own: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt
 # (in pip.conf: cert = /run/secrets/ca).
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
@@ -17,7 +18,9 @@ RUN --mount=type=cache,target=/root/.cache/pip \
  && { pip --python /opt/memloop/bin/python install --no-deps torch==2.13.0+cpu \
       || pip --python /opt/memloop/bin/python install --no-deps --index-url "${TORCH_INDEX}" torch==2.13.0+cpu; } \
  && pip --python /opt/memloop/bin/python install --no-deps --require-hashes -r memory-store.lock \
- && find /opt/memloop -regex '.*\.\([ch]\|hpp\|cuh\|pyx\|px[di]\|pyc\)' -delete
+ && find /opt/memloop -regex '.*\.\([ch]\|hpp\|cuh\|pyx\|px[di]\|pyc\)' -delete \
+ && find /opt/memloop -type f ! -name torch_shm_manager \( -path '*/torch/bin/*' -o -path '*/torch/test/*' \
+      -o -path '*/openvino/libs/cache.json' -o -name 'libopenvino_intel_[gn]pu_plugin.so' \) -delete
 
 # Our own code, and the bytecode of all that a start imports: a layer of its own, so that a change of our code leaves
 # the packages' layer as it is.

@@ -16,8 +16,8 @@ LOCKS = {
 OURS = {"memloop", "memloop-inference", "memloop-service"}
 APART = {"torch"}
 """Comes first, from an index of its own."""
-LEFT_OUT = {"gateway": {"huggingface-hub"}}
-"""See requirements/images/gateway-overrides.txt."""
+LEFT_OUT = {"gateway": {"huggingface-hub"}, "memory-store": {"openvino-telemetry"}}
+"""See requirements/images/gateway-overrides.txt and requirements/overrides.txt."""
 
 
 def pins(path: Path) -> dict[str, tuple[str, frozenset[str]]]:

@@ -33,7 +33,7 @@ print(json.dumps([[one.metadata["Name"], one.version, one.requires or []] for on
 """
 LEFT_OUT: Mapping[str, set[str]] = {
     "gateway": {"huggingface-hub"},
-    "memory-store": set(),
+    "memory-store": {"openvino-telemetry"},
     "inference-cpu": {"torchvision", "torchaudio", "torchcodec", "triton"},
 }
 """By requirements/overrides.txt and requirements/images/gateway-overrides.txt."""
@@ -100,6 +100,18 @@ def test_every_module_of_the_gateways_packages_survived_the_stripping(images: Ma
         "aiohttp, httptools, lxml.etree, obstore, orjson, pydantic_core, pypdf, selectolax.lexbor, tokenizers, uvloop"
     )
     assert python(images["gateway"], f"import {modules}, docx, mcp, yarl, cryptography.fernet\nprint('all')") == "all"
+
+
+def test_the_store_compiles_its_embedding_model(images: Mapping[str, str]) -> None:
+    code = """
+import logging, sys
+logging.basicConfig(stream=sys.stdout)
+from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
+print(len(SentenceEncoder(DEFAULT_MODEL, threads=1, batch=1).encode(["x"])[0]))
+"""
+    said = python(images["memory-store"], code)
+    assert said.splitlines()[-1] == "384"
+    assert "runs on torch" not in said  # as it would without the parts of OpenVINO that it needs
 
 
 @pytest.mark.parametrize("name", OURS)
