@@ -84,8 +84,15 @@ lint: $(READY) $(TRAINER_READY)
 test-fast: $(READY) $(SGLANG)
 	$(PYTEST) -m "not slow and not engine"
 
-test-slow: $(READY) ## the tests that take minutes, the whole demo among them
-	$(BIN)/pytest -m slow
+# Each runs by a command of its own below.
+SLOW_ALONE := tests/stack/test_gate.py tests/memory_store/test_state_machine.py \
+  $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py)
+test-slow: $(READY) ## the tests that take minutes and have no command of their own, the whole demo among them
+	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
+
+.PHONY: test-all
+test-all: ## every test suite, one after the other; at the end a table of results and times
+	@$(PYTHON) tests/all_suites.py
 
 # verl's pins differ from serving's: the trainer's reinforcement learning has an environment of its own.
 .PHONY: setup-trainer test-trainer test-ray-job
@@ -136,7 +143,6 @@ test-deploy: ## chart, rules, dashboards, images and the compose stack with kill
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
 	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
 	tests/deploy/run.sh $(ARGS)
-	@test -n "$(ARGS)" || $(MAKE) --no-print-directory test-cluster test-rolling
 
 .PHONY: dashboards
 dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)

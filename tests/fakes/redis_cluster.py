@@ -1,22 +1,19 @@
 """A real Redis Cluster of six processes on the loopback: three primaries, each with a replica."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from redis import Redis
 
 from tests.fakes.ports import free_port
-from tests.fakes.redis_server import NoRedisServer, RedisServer
+from tests.fakes.processes import wait_for
+from tests.fakes.redis_server import RedisServer
 
 SLOTS = 16384
 _PRIMARIES = 3
-_NODE_TIMEOUT_MS = 1000
 _BUS_OFFSET = 10_000
 """The cluster's bus listens so far above a node's port."""
-_TIMEOUT_S = 30.0
-_POLL_S = 0.05
 
 
 @dataclass
@@ -31,9 +28,12 @@ class RedisClusterServers:
         return "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
 
     @classmethod
-    def start(cls, *, appendonly: bool = False) -> "RedisClusterServers":
-        """Start, join and wait until every slot is served and every replica has its data."""
-        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(_NODE_TIMEOUT_MS))
+    def start(cls, *, appendonly: bool = False, node_timeout_ms: int = 5000) -> "RedisClusterServers":
+        """Start, join and wait until every slot is served and every replica has its data.
+
+        A primary that is silent for ``node_timeout_ms`` is taken for dead.
+        """
+        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout_ms))
         options += ("--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0")
         servers: list[RedisServer] = []
         try:
@@ -86,11 +86,12 @@ class RedisClusterServers:
         for number in range(_PRIMARIES):
             first, last = (SLOTS * part // _PRIMARIES for part in (number, number + 1))
             self.ask(number, "CLUSTER ADDSLOTS", *range(first, last))
-        self._wait(lambda: all(self._known(number) == len(self.servers) for number in range(len(self.servers))))
+        numbers = range(len(self.servers))
+        wait_for(lambda: all(self._known(number) == len(numbers) for number in numbers), "all nodes to meet")
         for number in range(_PRIMARIES):
             self.ask(number + _PRIMARIES, "CLUSTER REPLICATE", self.ask(number, "CLUSTER MYID"))
-        self._wait(lambda: all(self._serves(number) for number in range(len(self.servers))))
-        self._wait(lambda: all(self.caught_up(number) for number in range(_PRIMARIES)))
+        wait_for(lambda: all(self._serves(number) for number in numbers), "all slots and replicas")
+        wait_for(lambda: all(self.caught_up(number) for number in range(_PRIMARIES)), "the replicas' data")
 
     def _known(self, number: int) -> int:
         return int(self.ask(number, "CLUSTER INFO")["cluster_known_nodes"])
@@ -100,10 +101,3 @@ class RedisClusterServers:
         shown = cast("dict[str, dict[str, Any]]", self.ask(number, "CLUSTER NODES"))
         replicas = sum("slave" in node["flags"] for node in shown.values())
         return self.ask(number, "CLUSTER INFO")["cluster_state"] == "ok" and replicas == _PRIMARIES
-
-    def _wait(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + _TIMEOUT_S
-        while not holds():
-            if time.monotonic() > deadline:
-                raise NoRedisServer(f"The Redis Cluster did not form within {_TIMEOUT_S:g} s.")
-            time.sleep(_POLL_S)

@@ -14,6 +14,7 @@ from tests.fakes.ports import free_port
 from tests.fakes.processes import end, kill
 
 _START_TIMEOUT_S = 60.0
+_ANSWER_S = 20.0
 _POLL_S = 0.02
 
 
@@ -92,7 +93,7 @@ class RedisServer:
     def command(self, name: str) -> bytes:
         """Send one argument-less inline command (``PING``, ``FLUSHALL``) and give its raw reply, empty on failure."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1.0) as link:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=_ANSWER_S) as link:
                 link.sendall(name.encode() + b"\r\n")
                 return link.recv(1024)
         except OSError:

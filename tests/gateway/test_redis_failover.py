@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def cluster() -> Iterator[RedisClusterServers]:
-    servers = RedisClusterServers.start()
+    servers = RedisClusterServers.start(node_timeout_ms=1000)
     yield servers
     servers.stop()
 
@@ -99,7 +99,7 @@ async def flowing(url: str, handler: Handler) -> AsyncGenerator[Producer]:
             yield producer
             queued.set()
             await producing
-            await eventually(lambda: _empty(producer.queue), timeout_s=60)
+            await eventually(lambda: _empty(producer.queue))
             worked.set()
 
 
@@ -110,13 +110,13 @@ async def _empty(queue: LaneQueue) -> bool:
 async def test_a_primary_that_dies_loses_no_job_that_its_replica_had(cluster: RedisClusterServers) -> None:
     handler = Handler()
     async with flowing(cluster.url, handler) as producer:
-        await eventually(lambda: len(producer.acknowledged) > 300, timeout_s=30)
+        await eventually(lambda: len(producer.acknowledged) > 300)
         killed_at = time.monotonic()
         cluster.servers[0].kill()
-        await eventually(lambda: cluster.info(3)["role"] == "master", timeout_s=30)
+        await eventually(lambda: cluster.info(3)["role"] == "master")
         taken_over_s = time.monotonic() - killed_at
         before = len(producer.acknowledged)
-        await eventually(lambda: len(producer.acknowledged) > before + 300, timeout_s=60)
+        await eventually(lambda: len(producer.acknowledged) > before + 300)
     told = producer.acknowledged
     lost = [job_id for job_id in told if not handler.runs[job_id]]
     safe = [job_id for job_id in lost if not killed_at - EXPOSED_S < told[job_id] < killed_at + EXPOSED_S]
