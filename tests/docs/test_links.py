@@ -1,5 +1,7 @@
-"""The documentation refers only to things that exist: pages, anchors, make targets, settings and their defaults."""
+"""The documentation refers only to things that exist: pages, anchors, commands, settings and their
+defaults."""
 
+import importlib.util
 import re
 from functools import cache
 from pathlib import Path
@@ -70,6 +72,20 @@ def test_named_make_targets_exist(page: Path) -> None:
     assert named <= targets
 
 
+@pytest.mark.parametrize("page", [*PAGES, COMPOSE], ids=page_name)
+def test_named_modules_exist(page: Path) -> None:
+    named = set(re.findall(r"python3? -m ([a-z][\w.]*\w)", page.read_text("utf-8")))
+    assert {name for name in named if not is_module(name)} == set()
+
+
+def is_module(name: str) -> bool:
+    """Whether ``python -m`` finds it."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 @pytest.mark.parametrize("page", [*PAGES, ROOT / ".env.example", COMPOSE], ids=page_name)
 def test_named_variables_exist(page: Path) -> None:
     assert unknown_variables(page.read_text("utf-8"), known_variables()) == set()
@@ -120,6 +136,8 @@ def test_the_page_of_settings_lists_all_with_their_defaults(
 
 
 def test_faults_are_found(tmp_path: Path) -> None:
+    assert not is_module("gateway.gone")
+    assert not is_module("gone.main")
     page = tmp_path / "page.md"
     page.write_text("# A page\n\n## Part two\n")
     text = "[a](page.md) [b](page.md#part-two) [c](gone.md) [d](page.md#gone) [e](https://example.com) `[f](gone.md)`"

@@ -38,8 +38,8 @@ _SHARED = {
 """Documentation of values with these names and no comment of their own."""
 _INTRO = """# The chart's values
 
-`python -m deploy.helm.reference` generates this page from `deploy/helm/memloop/values.yaml`. Edit that file. Helm
-refuses a value that is not in these tables or has another form.
+`python -m deploy.helm.reference` generates this page from `deploy/helm/memloop/values.yaml`. Edit that file.
+Helm refuses a value that is not in these tables or has another form.
 """
 
 

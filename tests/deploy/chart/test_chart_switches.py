@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "no-engine": ({"inference.models": []}, "engine.urls is needed when inference.models is empty"),
     "models-without-router": (
         {"inference.models": [{"name": "a", "model": "A"}, {"name": "b", "model": "B"}]},
-        r"inference.models serve different models \(A, B\): give engine.urls of a router",
+        r"inference.models serve different models \(A, B\): set engine.urls to a router",
     ),
     "odd-gpus": ({"inference.defaults": {"gpus": 3, "dataParallelSize": 2}}, "must be a multiple of dataParallelSize"),
     "stuck-rollout": ({"inference.defaults": {"maxSurge": 0}}, "nothing could be replaced"),

@@ -3,7 +3,7 @@
 { podSelector: { matchLabels: { app.kubernetes.io/name: memloop, app.kubernetes.io/instance: {{ .root.Release.Name }}, app.kubernetes.io/component: {{ .component }} } } }
 {{- end }}
 
-{{/* A rule: to or from peers (none is everybody), on ports. direction, peers, ports */}}
+{{/* A rule: to or from peers (an empty list allows every peer), on ports. direction, peers, ports */}}
 {{- define "memloop.rule" -}}
 - ports:
     {{- range .ports }}
@@ -14,7 +14,7 @@
   {{- end }}
 {{- end }}
 
-{{/* To the public internet on port 443. */}}
+{{/* Egress to the public internet on port 443. */}}
 {{- define "memloop.internet" -}}
 - ports: [{ protocol: TCP, port: 443 }]
   to:
@@ -23,7 +23,7 @@
         except: {{- toYaml .Values.networkPolicy.internet.except | nindent 10 }}
 {{- end }}
 
-{{/* To Redis and the collector of traces, wherever they are. */}}
+{{/* Egress to Redis and the trace collector, inside or outside the release. */}}
 {{- define "memloop.toRedis" -}}
 {{- $values := .Values -}}
 {{- if $values.redis.enabled -}}
@@ -44,7 +44,7 @@
 {{- end -}}
 {{- end }}
 
-{{/* What gateway and worker call: store, Redis, engines, the bucket, traces. */}}
+{{/* Egress of gateway and worker: store, Redis, engines, bucket, traces. */}}
 {{- define "memloop.toDependencies" -}}
 {{- $outside := .Values.networkPolicy.outside -}}
 - to: [{{ include "memloop.peer" (dict "root" . "component" "memory-store") }}]

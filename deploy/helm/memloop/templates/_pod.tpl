@@ -1,4 +1,4 @@
-{{/* What every pod of the release has: no token, no root, and where it runs. */}}
+{{/* Security context of every pod: no token, no root. */}}
 {{- define "memloop.podSecurity" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -56,7 +56,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{/* A change of settings, or of the Secret by its revision, rolls the pods. */}}
+{{/* A change of settings or of secrets.revision restarts the pods. */}}
 {{- define "memloop.podAnnotations" -}}
 checksum/config: {{ .config | toJson | sha256sum }}
 {{- with .root.Values.secrets.revision }}
@@ -67,7 +67,7 @@ memloop/secrets-revision: {{ . | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The settings that are no secret: the component's own, tracing, authorities, and those of `env`, without empty ones. */}}
+{{/* Settings without secrets: the component's own, tracing, authorities and `env`. Empty ones are left out. */}}
 {{- define "memloop.config" -}}
 {{- $values := .root.Values -}}
 {{- $config := dict -}}

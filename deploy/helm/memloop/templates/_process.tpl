@@ -47,7 +47,7 @@ spec:
             {{- .secretEnv | nindent 12 }}
           ports:
             - { name: http, containerPort: {{ .port }} }
-          {{- /* Dependencies must be there when a pod starts, or a rollout stops; later their loss must not take out every pod at once. */}}
+          {{- /* A pod becomes ready only with its dependencies, so that a rollout stops. Their later loss must not make every pod unready at once. */}}
           startupProbe:
             httpGet: { path: /readyz, port: http }
             periodSeconds: 2

@@ -10,7 +10,7 @@
       {{- end }}
 {{- end }}
 
-{{/* What each process takes from Secrets. */}}
+{{/* Variables of each process from Secrets. */}}
 {{- define "memloop.gatewaySecrets" -}}
 {{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_API_KEYS") }}
 {{ include "memloop.workerSecrets" . }}

@@ -22,7 +22,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- end -}}
 {{- end }}
 
-{{/* The entry with the defaults where it says nothing, as JSON. */}}
+{{/* The entry merged over the defaults, as JSON. */}}
 {{- define "memloop.model" -}}
 {{- $model := mergeOverwrite (deepCopy .root.Values.inference.defaults) (deepCopy .entry) -}}
 {{- if mod $model.gpus $model.dataParallelSize }}{{ fail (printf "inference.models: %s: gpus (%v) must be a multiple of dataParallelSize (%v)" $model.name $model.gpus $model.dataParallelSize) }}{{ end -}}
@@ -34,7 +34,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{ .servedName | default (base .model) }}
 {{- end }}
 
-{{/* The id of the loops' model; nothing where the engine is to be asked. */}}
+{{/* The id of the loops' model; empty if the engine's first model is used. */}}
 {{- define "memloop.loopModel" -}}
 {{- if .Values.engine.model -}}
 {{ .Values.engine.model }}
@@ -43,7 +43,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- end -}}
 {{- end }}
 
-{{/* All engines in the order in which they are asked, with commas between. */}}
+{{/* All engines, comma-separated, in the order of use. */}}
 {{- define "memloop.engineUrls" -}}
 {{- $urls := .Values.engine.urls -}}
 {{- if not $urls -}}
@@ -53,7 +53,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- $_ := set $served (include "memloop.servedName" $model) $model.name -}}
 {{- $urls = append $urls (printf "http://%s:7803/v1" (include "memloop.name" (dict "root" $ "component" (printf "inference-%s" $model.name)))) -}}
 {{- end -}}
-{{- if gt (len $served) 1 }}{{ fail (printf "inference.models serve different models (%s): give engine.urls of a router that knows them" (keys $served | sortAlpha | join ", ")) }}{{ end -}}
+{{- if gt (len $served) 1 }}{{ fail (printf "inference.models serve different models (%s): set engine.urls to a router for these models" (keys $served | sortAlpha | join ", ")) }}{{ end -}}
 {{- end -}}
 {{- if not $urls }}{{ fail "engine.urls is needed when inference.models is empty" }}{{ end -}}
 {{ join "," $urls }}
@@ -66,7 +66,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- if $given }}{{ $given }}{{ else if hasPrefix "redis" $parts.scheme }}6379{{ else if eq $parts.scheme "https" }}443{{ else }}80{{ end -}}
 {{- end }}
 
-{{/* What gateway and worker have in common, as JSON. */}}
+{{/* Settings shared by gateway and worker, as JSON. */}}
 {{- define "memloop.gatewayConfig" -}}
 {{- $engines := splitList "," (include "memloop.engineUrls" .) -}}
 {{- $storage := .Values.storage.url | default (ternary "file:///data" "" (ne .Values.storage.existingClaim "")) -}}
