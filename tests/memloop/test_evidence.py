@@ -134,6 +134,14 @@ async def test_an_answer_is_led_to_by_a_chain_of_memories_from_the_question() ->
     ]
 
 
+async def test_a_chain_is_found_among_a_hundred_statements_that_share_a_name() -> None:
+    facts = ["The home town of Marta is Oslo.", "The mayor of Oslo is Bruno.", "The badge number of Bruno is 113."]
+    told = " ".join([*(f"The vault of Oslo holds coin {number}." for number in range(100)), *facts])
+    question = "What is the badge number of the mayor of the home town of Marta?"
+    *_, answer = await found(told, memory=told, answer="113", question=question)
+    assert [span.text for span in answer.spans] == facts
+
+
 @pytest.mark.parametrize(
     ("memory", "question"),
     [

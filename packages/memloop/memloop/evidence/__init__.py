@@ -4,7 +4,8 @@ The matching is strict on purpose. Words in the document's own wording are found
 unsupported. Verified means that the document says it, not that it is true.
 """
 
-from memloop.evidence.claims import Finding, evidence_for
+from memloop.evidence.claims import evidence_for
+from memloop.evidence.findings import Finding
 from memloop.evidence.spans import TextSpan
 
 __all__ = ["Finding", "TextSpan", "evidence_for"]

@@ -45,7 +45,9 @@ def supports(sentence: Sequence[Word], claim: Claim) -> bool:
     are negated, and both or none in the passive; and where the sentence names others too, the claim's anchors stand
     next to one another in it, so that nobody's number is given to somebody else.
     """
-    if not claim.content or not set(claim.anchors) <= {word.norm for word in sentence}:
+    if not claim.content or len(sentence) < _COVERAGE * len(claim.content):
+        return False
+    if not set(claim.anchors) <= {word.norm for word in sentence}:
         return False
     places = aligned([word.stem for word in claim.content], [word.stem for word in sentence])
     if len(places) < _COVERAGE * len(claim.content):

@@ -6,12 +6,15 @@ from itertools import chain
 
 from memloop.evidence.spans import TextSpan
 
+# Possessive runs that start nowhere but at their first mark: a text of marks alone is scanned once.
 _END = re.compile(
-    r"""[.!?…]+["'”’)\]]*(?=\s)"""
-    r"""|(?<=[a-zß-ÿ\d])[.!?…]["'”’)\]]*(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|\s))"""  # pasted text may lack the blank
-    r"""|[;。！？]["'”’)\]」』]*|\n\s*\n"""
+    r"""(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s)"""
+    r"""|(?<=[a-zß-ÿ\d])[.!?…]["'”’)\]]*+(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|\s))"""  # pasted text may lack the blank
+    r"""|[;。！？]["'”’)\]」』]*+|\n\s*\n"""
 )
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:[A-HJ-Z]|Mrs?|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|Inc|Ltd)\.$")
+_LONGEST_ABBREVIATION = 7
+"""Characters of the longest one, with the sign before it."""
 _MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.MULTILINE | re.IGNORECASE)
 
 
@@ -19,7 +22,7 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
     """The sentences (and clauses up to a semicolon) with a letter or digit in them, without the blanks around them."""
     start = 0
     for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
-        if end < len(text) and _ABBREVIATION.search(text, start, end):
+        if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
             continue
         piece = text[start:end]
         stripped = piece.strip()

@@ -1,0 +1,114 @@
+"""Chains of supported statements of the memory that lead from the question to a statement of the answer.
+
+Each statement of a chain shares a name with the next, one that neither question nor answer holds, and together they
+cover the question. The number of chains grows with the cube of the number of statements, so the search has a budget.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from memloop.evidence.findings import Finding
+from memloop.evidence.matching import Claim
+from memloop.evidence.spans import TextSpan
+from memloop.evidence.words import words_of
+
+MOST_LINKS = 30_000
+"""Most links that one search tries, for all statements of an answer together: a fraction of a second."""
+_LONGEST_CHAIN = 3
+_COVERAGE = 0.85
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """A supported statement as a link of a chain."""
+
+    spans: tuple[TextSpan, ...]
+    words: tuple[str, ...]
+    stems: frozenset[str]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, finding: Finding) -> "_Step":
+        claim = Claim.of(finding.statement)
+        stems = frozenset(word.stem for word in claim.content)
+        return cls(finding.spans, tuple(word.norm for word in claim.words), stems, frozenset(claim.anchors))
+
+
+_Chain = tuple[_Step, ...]
+
+
+def lead_to(answers: Sequence[str], question: str, memories: Sequence[Finding]) -> list[tuple[TextSpan, ...]]:
+    """For each statement of the answer the spans of its shortest chain; none without a chain within the budget."""
+    search = _Search([_Step.of(finding) for finding in memories], Claim.of(question))
+    return [search.spans_for(answer) for answer in answers]
+
+
+class _Search:
+    """Tries links between statements until ``MOST_LINKS`` are spent."""
+
+    def __init__(self, steps: Sequence[_Step], asked: Claim) -> None:
+        self._steps = steps
+        self._content = asked.content
+        self._names = frozenset(asked.anchors)
+        self._first = [step for step in steps if not self._names or self._names & step.names]
+        self._holding = _by_word(steps)
+        self._left = MOST_LINKS
+
+    def spans_for(self, answer: str) -> tuple[TextSpan, ...]:
+        """The spans of the shortest chain to the answer, or none."""
+        wanted = [word.norm for word in words_of(answer) if word.content]
+        last = self._last_steps(wanted)
+        given = frozenset(wanted)
+        for chain in self._chains(last, given) if last else ():
+            if self._covers(chain, given):
+                return tuple(span for step in chain for span in step.spans)
+        return ()
+
+    def _last_steps(self, wanted: Sequence[str]) -> dict[_Step, None]:
+        """The statements that hold the answer's words in order; a dict for its order and quick look-up."""
+        candidates = self._holding.get(wanted[0], ()) if wanted else ()
+        return dict.fromkeys(step for step in self._spend(candidates) if _in_order(wanted, step.words))
+
+    def _chains(self, last: Collection[_Step], answer: frozenset[str]) -> Iterator[_Chain]:
+        """The chains that end in one of ``last``, the shortest first."""
+        chains: list[_Chain] = [(step,) for step in self._spend(self._first)]
+        for left in range(_LONGEST_CHAIN - 1, -1, -1):
+            yield from (chain for chain in chains if chain[-1] in last)
+            among = self._steps if left > 1 else last
+            chains = [longer for chain in chains if left for longer in self._longer(chain, answer, among)]
+
+    def _longer(self, chain: _Chain, answer: frozenset[str], among: Collection[_Step]) -> Iterator[_Chain]:
+        shared = chain[-1].names - self._names - answer
+        for step in self._spend(among) if shared else ():
+            if shared & step.names and step not in chain:
+                yield (*chain, step)
+
+    def _spend(self, steps: Iterable[_Step]) -> Iterator[_Step]:
+        """The steps, each for one link of the budget, until it is spent."""
+        for step in steps:
+            if not self._left:
+                return
+            self._left -= 1
+            yield step
+
+    def _covers(self, chain: _Chain, answer: frozenset[str]) -> bool:
+        """Whether the chain holds all names of the question and 85 % of its other words."""
+        said = frozenset[str]().union(*(step.stems for step in chain))
+        wanted = [word.stem for word in self._content if word.norm not in answer]
+        names = answer.union(*(step.names for step in chain))
+        return self._names <= names and sum(stem in said for stem in wanted) >= _COVERAGE * len(wanted)
+
+
+def _by_word(steps: Sequence[_Step]) -> dict[str, list[_Step]]:
+    """The statements that hold each word."""
+    holding: dict[str, list[_Step]] = {}
+    for step in steps:
+        for word in dict.fromkeys(step.words):
+            holding.setdefault(word, []).append(step)
+    return holding
+
+
+def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the words hold all wanted ones, in this order."""
+    rest = iter(words)
+    return all(word in rest for word in wanted)
