@@ -32,7 +32,7 @@ _TEMPLATE_BRACKET = re.compile(r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TO
 def _opening(*tags: str) -> re.Pattern[str]:
     """The ``<`` of our tags, and of the special tokens of ChatML, Llama, Mistral, Gemma and DeepSeek templates."""
     ours, theirs = "|".join(tags), "|".join(_TEMPLATE_TAGS)
-    return re.compile(rf"<(?=\s*/?\s*(?:{ours})\b|/?(?:{theirs})>|<\/?SYS>>|[|｜])", re.IGNORECASE)
+    return re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{ours})\b|/?(?:{theirs})>|<\/?SYS>>|[|｜])", re.IGNORECASE)
 
 
 _ANY_TAG = _opening(*_SLOT_TAGS, *_MORE_TAGS, *_MARKS_OF_MEMORY)

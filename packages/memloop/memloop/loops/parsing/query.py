@@ -6,7 +6,8 @@ from memloop.loops.parsing.spoken import listen
 from memloop.loops.steps import Verdict
 from memloop.ports import Completion
 
-_QUERY = re.compile(r"<query>(.*?)</query>", re.DOTALL | re.IGNORECASE)
+_OPEN = re.compile(r"<query>", re.IGNORECASE)
+_CLOSE = re.compile(r"</query>", re.IGNORECASE)
 
 
 def parse_query(completion: Completion) -> tuple[Verdict, str | None]:
@@ -17,9 +18,15 @@ def parse_query(completion: Completion) -> tuple[Verdict, str | None]:
     a query, or an empty query. Line breaks in a query become blanks.
     """
     spoken = listen(completion)
-    found = _QUERY.search(spoken.text)
-    query = " ".join(found[1].split()) if found else ""
+    query = _first_query(spoken.text)
     if query:
         return "ask", query
     silent = not spoken.text and not completion.tool_calls
     return ("sufficient", None) if silent and spoken.finished else ("unusable", None)
+
+
+def _first_query(text: str) -> str:
+    """The text of the first query, its line breaks as blanks; empty without one that is closed."""
+    start = _OPEN.search(text)
+    end = _CLOSE.search(text, start.end()) if start else None
+    return " ".join(text[start.end() : end.start()].split()) if start and end else ""

@@ -15,7 +15,7 @@ from memloop.ports import Completion
 from memloop.wire.chat import Json, ToolCall
 
 _TAG = re.compile(r"<tool_call>\s*")
-_FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
+_FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,18 @@ def _tagged(text: str) -> _Raw | NoCall | None:
 
 
 def _bare(text: str) -> _Raw | None:
-    fenced = _FENCE.match(text)
-    value = _json(fenced[1] if fenced else text)
+    value = _json(_unfenced(text))
     if isinstance(value, list) and value:
         calls = cast(list[object], value)
         return calls[0], len(calls)
     return (cast(Json, value), 1) if isinstance(value, dict) else None
+
+
+def _unfenced(text: str) -> str:
+    """The text inside one code fence around all of it; the text itself without one."""
+    if len(text) < 2 * len(_FENCE) or not (text.startswith(_FENCE) and text.endswith(_FENCE)):
+        return text
+    return text[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
 
 
 def _call(value: object, count: int) -> FoundCall | NoCall:
