@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
-PARTS := packages/memloop packages/memloop-service services/gateway services/memory-store services/inference trainer apps/memloop-cli
+PARTS := packages/memloop packages/memloop-service services/gateway services/memory-store services/inference trainer apps/memloop-cli evaluation
 READY := $(VENV)/.ready
 BENCH_VENV := .venv-bench
 TRAINER_VENV := .venv-trainer
@@ -56,7 +56,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-load
 TWO_AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 
 # What watches no clock runs beside each other; the other tests have the machine for themselves.
-CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks dialogues examples observability)
+CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability)
 
 test: ## all checks and all tests, the real engine and real verl included
 	$(TWO_AT_ONCE) setup setup-trainer
@@ -177,13 +177,17 @@ bench-gateway: $(READY) ## what the gateway adds to a call, beside LiteLLM's pro
 	    && touch $(BENCH_VENV)/.ready; } || { rm -rf $(BENCH_VENV); echo "LiteLLM could not be installed" >&2; }; fi
 	$(BIN)/python -m benchmarks.gateway
 
-bench-memory: $(READY) ## search and adds beside mem0 and the bare parts; what each trick of retrieval is worth
+bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
 	$(BIN)/python -m benchmarks.memory
 
-.PHONY: bench-ruler
-bench-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="URL …" MODEL=ID, ARGS="--ray …"; goes on where it was
+.PHONY: evaluate-retrieval
+evaluate-retrieval: $(READY) ## recall with and without each trick of retrieval, on made-up conversations
+	$(BIN)/memloop-evaluate retrieval
+
+.PHONY: evaluate-ruler
+evaluate-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="URL …" MODEL=ID, ARGS="--ray …"; goes on where it was
 	@test -n "$(DATA)" -a -n "$(ENGINE_URL)" -a -n "$(MODEL)" || { echo "give DATA, ENGINE_URL and MODEL" >&2; exit 2; }
-	$(BIN)/python -m benchmarks.ruler run $(DATA:%=--data %) $(ENGINE_URL:%=--engine-url %) --model $(MODEL) $(ARGS)
+	$(BIN)/memloop-evaluate ruler run $(DATA:%=--data %) $(ENGINE_URL:%=--engine-url %) --model $(MODEL) $(ARGS)
 
 # Ray on top of the workspace's packages: its own environment sees theirs.
 RAY_VENV := .venv-ray
@@ -198,10 +202,10 @@ $(RAY_VENV)/.ready: requirements/ray.lock | $(READY)
 test-ray: $(RAY_VENV)/.ready ## the RULER evaluation on a Ray cluster of this machine (its own .venv-ray)
 	RAY_USAGE_STATS_ENABLED=0 $(RAY_VENV)/bin/python -m pytest -o addopts=--import-mode=importlib tests/ray
 
-# Without ENGINE_URL only retrieval is measured: ARGS="--rows …", all of them: python -m benchmarks.memory evaluate --help
+# Without ENGINE_URL only retrieval is measured: ARGS="--rows …", all of them: memloop-evaluate memory --help
 .PHONY: evaluate-memory
 evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMAT=… DATA=FILE ENGINE_URL=… MODEL=ID; goes on where it was
-	$(BIN)/python -m benchmarks.memory evaluate --format $(FORMAT) --data $(DATA) \
+	$(BIN)/memloop-evaluate memory --format $(FORMAT) --data $(DATA) \
 	  $(ENGINE_URL:%=--engine-url %) $(MODEL:%=--model %) $(ARGS)
 
 .PHONY: bench-training

@@ -8,6 +8,8 @@ from typing import cast
 
 import httptools
 
+from memloop.scoring.percentiles import percentile
+
 _REQUEST_TIMEOUT_S = 60.0
 _HTTP_OK = 200
 
@@ -49,12 +51,6 @@ class Load:
     def first_ms(self, percent: float) -> float:
         """A percentile of the time to the first byte of the body, in milliseconds."""
         return 1000 * percentile([answer.first_s for answer in self.answers], percent)
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """The nearest-rank percentile."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
 def post(path: str, body: bytes, *, key: str) -> bytes:

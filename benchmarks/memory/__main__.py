@@ -1,28 +1,23 @@
-"""``python -m benchmarks.memory``: the speed runs and the retrieval ablation; ``evaluate`` judges files of your own."""
+"""``python -m benchmarks.memory``: searches and adds beside mem0 and the bare parts; the last line is JSON."""
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 import orjson
 import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.gateway.load import percentile
-from benchmarks.memory import recall, speed
-from benchmarks.memory.quality import command
+from benchmarks.memory import speed
+from memloop.scoring.percentiles import percentile
 
-_EMBEDDINGS = Path(".memloop/bench-memory.npz")
 _GOALS = {  # bound, and whether the figure should be at least it
     "search_floor_ratio_100k": (1.5, False),
     "search_library_floor_ratio_100k": (1.5, False),
     "search_vs_mem0_1k": (1.0, False),
     "search_vs_mem0_10k": (1.0, False),
     "search_vs_mem0_100k": (1.0, False),
-    "recall10_gain_over_rrf": (0.0, True),
     "add_vs_mem0": (5.0, True),
     "add_batch_vs_mem0": (20.0, True),
 }
@@ -30,18 +25,12 @@ _GOALS = {  # bound, and whether the figure should be at least it
 
 def main() -> None:
     """Run what the arguments name. The last line is one JSON object."""
-    if sys.argv[1:2] == ["evaluate"]:
-        command.main(sys.argv[2:])
-        return
     arguments = _parser().parse_args()
     console = Console(width=140)
     load_before = os.getloadavg()[0]
-    rows = uvloop.run(recall.run(recall.variants(), seeds=recall.REPORTED_ON, cache=_EMBEDDINGS))
-    show_recall(rows, console)
-    figures = recall_figures(rows)
     found = uvloop.run(speed.run(arguments.sizes, budget_s=arguments.budget))
     show_speed(found, console)
-    figures |= speed_figures(found)
+    figures = speed_figures(found)
     verdicts = {name: _verdict(figures.get(name), *goal) for name, goal in _GOALS.items()}
     about = {"goals": verdicts, "cores": os.cpu_count(), "load_before": round(load_before, 2), "seconds": found.seconds}
     print(orjson.dumps({"benchmark": "memory", **figures, **about}).decode())
@@ -58,28 +47,6 @@ def speed_figures(found: speed.Speed) -> dict[str, float | None]:
     """The ratios of the last line."""
     ratios = {name: value for searches in found.searches for name, value in searches.figures().items()}
     return ratios | found.adds.figures()
-
-
-def recall_figures(rows: Sequence[recall.Row]) -> dict[str, float | None]:
-    """Recall at 10 in percent, and the gain over reciprocal rank fusion in points."""
-    by_name = {row.name: row.mean for row in rows}
-    figures = {"recall10": by_name["full"]} | {f"recall10_{name}": by_name[name] for name in ("dense", "bm25", "rrf")}
-    figures["recall10_gain_over_rrf"] = by_name["full"] - by_name["rrf"]
-    return {name: round(value, 1) for name, value in figures.items()}
-
-
-def show_recall(rows: Sequence[recall.Row], console: Console) -> None:
-    """The ablation; the interval of the gain is that of the paired differences."""
-    plain = next(row for row in rows if row.name == "rrf")
-    kinds = list(plain.by_kind)
-    title = f"recall@{recall.K} in %, {len(recall.REPORTED_ON)} made-up conversations that nothing was tuned on, 95 %"
-    table = Table("search", "recall", "over rrf", *kinds, title=title)
-    for row in rows:
-        gains = [mine - base for mine, base in zip(row.by_seed, plain.by_seed, strict=True)]
-        told = f"{row.mean - plain.mean:+.1f} ± {recall.interval(gains):.1f}"
-        ours = f"{row.mean:.1f} ± {recall.interval(row.by_seed):.1f}"
-        table.add_row(row.name, ours, told, *(f"{row.by_kind[kind]:.0f}" for kind in kinds))
-    console.print(table)
 
 
 def show_speed(found: speed.Speed, console: Console) -> None:

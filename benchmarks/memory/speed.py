@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.gateway import servers
-from benchmarks.gateway.load import percentile
 from benchmarks.gateway.workload import TENANT
 from benchmarks.memory.corpus import USERS, fact, question, user_of, vectors
 from benchmarks.memory.floor import Floor, LibraryEncoder
 from benchmarks.memory.loading import load
 from benchmarks.memory.peers import Asked, Mem0, Ours, mem0
 from benchmarks.mock_engine import mock_engine
+from memloop.scoring.percentiles import percentile
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 
 SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000}

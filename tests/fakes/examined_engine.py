@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks.memory.quality.prompts import ANSWER_SYSTEM
+from evaluation.memory.prompts import ANSWER_SYSTEM
 from memloop.scoring.lenient import normalise
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text
 from trainer.data.dialogues.dialogue import Conversation

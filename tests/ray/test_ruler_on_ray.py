@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.benchmarks.ruler_rig import evaluated, evaluation, means, records_of
+from tests.evaluation.ruler_rig import evaluated, evaluation, means, records_of
 from tests.fakes.harbour_engine import HarbourEngine
 
 

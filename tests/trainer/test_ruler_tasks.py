@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ruler.items import items, source_of
+from evaluation.ruler.items import items, source_of
 from trainer.__main__ import main
 from trainer.data.parquet import read_parquet
 from trainer.data.ruler import TASKS, ruler_items

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from pydantic import TypeAdapter
 
-from benchmarks.memory.quality.synthetic import synthetic, write_synthetic
+from evaluation.memory.synthetic import synthetic, write_synthetic
 from memloop.ports import Completion, Prompt
 from memloop.profiles import load_profile
 from memloop.wire.chat import FunctionCall, ToolCall

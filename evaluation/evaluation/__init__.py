@@ -1,0 +1,1 @@
+"""Quality on a user's own data: how well the memory answers, what retrieval finds, how well the loops read."""

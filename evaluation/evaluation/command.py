@@ -1,0 +1,32 @@
+"""``memloop-evaluate EVALUATION …``: each evaluation has a command line of its own, imported when it is chosen.
+
+The last line of each is one JSON object.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, cast
+
+EVALUATIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "memory": ("evaluation.memory.command", "judge the memory on a LoCoMo, LongMemEval or HaluMem file"),
+    "retrieval": ("evaluation.retrieval.command", "measure recall with and without each trick of retrieval"),
+    "ruler": ("evaluation.ruler.command", "score long reads of RULER-HQA and RULER files"),
+}
+"""By name: the module with its ``main(arguments)``, and its line of help."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run an evaluation with the arguments after its name. Exits with 2 when the name is missing or unknown."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] not in EVALUATIONS:
+        asked_for_help = bool(given) and given[0] in ("-h", "--help")
+        print(_usage(), file=sys.stdout if asked_for_help else sys.stderr)
+        sys.exit(0 if asked_for_help else 2)
+    module = importlib.import_module(EVALUATIONS[given[0]][0])
+    cast(Callable[[Sequence[str]], None], module.main)(given[1:])
+
+
+def _usage() -> str:
+    lines = (f"  {name:<10} {help_}" for name, (_, help_) in EVALUATIONS.items())
+    return "usage: memloop-evaluate EVALUATION …\n\n" + "\n".join(lines)

@@ -1,0 +1,233 @@
+"""``memloop-evaluate memory``: files of the user's in, a scorecard out; the last line is one JSON object.
+
+A run that was stopped, in whatever way, goes on where it was when the same command is given again.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+from evaluation.memory.endpoint import Address
+from evaluation.memory.gateway_memory import GatewayMemory, Search
+from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Graded, Ingested, Recalled, Row, key_of
+from evaluation.memory.run import IN_MEMORY, Judged, Kept, judge_all, recall_all
+from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
+from evaluation.memory.scores import Prices, point_score, recall_score, row_score
+from evaluation.memory.stack import Place, embedding_threads, own_stack
+from memloop.wire.errors import MemloopError
+from memloop_cli.errors import CliError
+from memloop_service import new_registry
+from memory_store.embedding.embedder import BatchingEmbedder, Encoder
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
+from memory_store.metrics import Metrics
+from trainer.data.dialogues.dialogue import Conversation
+from trainer.data.dialogues.formats import Format, conversations
+from trainer.data.journal import Journal
+from trainer.data.json_rows import DataError
+from trainer.data.retry_policy import RetryPolicy
+
+_ROWS: tuple[Row, ...] = get_args(Row)
+
+
+def _encoder() -> Encoder:
+    return SentenceEncoder(DEFAULT_MODEL, threads=embedding_threads(), batch=32)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Evaluate what the arguments name. Ends with 2 when data or options are wrong, 3 when a server is gone."""
+    options = parsed(arguments)
+    try:
+        print(evaluate(options))
+    except (DataError, OSError) as error:
+        _give_up(error, 2)
+    except MemloopError as error:
+        _give_up(error, 3)
+    except CliError as error:
+        _give_up(f"{error}\n{error.detail}", 3)
+
+
+def _give_up(error: object, status: int) -> None:
+    print(f"{error}\nThe same command goes on from here.", file=sys.stderr)
+    sys.exit(status)
+
+
+def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _encoder) -> str:
+    """Do what is missing; write scorecard and figure, and give scorecard and last line. ``load`` makes the encoder.
+
+    Raises DataError, and MemloopError or CliError when the gateway is not there.
+    """
+    talks = partial(conversations, options.data, options.format, limit=options.limit)
+    chosen = {talk.id for talk in talks()}
+    run = _described(options)
+    with Journal(options.out / "results.jsonl", run, records=ENTRIES, key_of=key_of) as kept:
+        asyncio.run(_recall(talks(), load, kept))
+        judged = _judged(options)
+        if judged is not None:
+            asyncio.run(_judge(options, judged, talks, kept, run=_digest(run)))
+        card = _card(options, run, [entry for entry in kept.records if entry.conversation in chosen])
+    (options.out / "scorecard.md").write_text(markdown(card), "utf-8")
+    if card.rows:
+        save_plot(card, options.out / "scorecard.svg")
+    return f"{markdown(card)}\n{last_line(card)}"
+
+
+def _described(options: argparse.Namespace) -> dict[str, object]:
+    """What makes two runs comparable: a results file holds records of one description."""
+    with options.data.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "format": options.format,
+        "data": options.data.name,
+        "sha256": digest,
+        "model": options.model,
+        "judge_model": options.judge_model or options.model,
+        "profile": options.profile,
+        "top_k": options.top_k,
+        "with_raw": options.with_raw,
+    }
+
+
+def _digest(run: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:12]
+
+
+async def _recall(talks: Iterator[Conversation], load: Callable[[], Encoder], kept: Kept) -> None:
+    embedder = BatchingEmbedder(load, metrics=Metrics(new_registry()))
+    dimension = await embedder.start()
+    try:
+        await recall_all(talks, embedder, dimension=dimension, kept=kept)
+    finally:
+        await embedder.close()
+
+
+def _judged(options: argparse.Namespace) -> Judged | None:
+    """How to judge; None when there is no model: retrieval alone is measured."""
+    if options.engine_url is None:
+        return None
+    if options.model is None:
+        raise DataError("--engine-url needs --model")
+    return Judged(
+        rows=options.rows,
+        model=_address(options, options.engine_url, options.model, options.api_key_variable),
+        judge=_address(
+            options,
+            options.judge_url or options.engine_url,
+            options.judge_model or options.model,
+            options.judge_api_key_variable or options.api_key_variable,
+        ),
+        seeds=tuple(dict.fromkeys(options.seed or [0])),
+        at_once=options.at_once,
+        retries=_retries(options),
+    )
+
+
+def _address(options: argparse.Namespace, url: str, model: str, variable: str | None) -> Address:
+    return Address(url, model, os.environ.get(variable) if variable else None, options.timeout_s, options.plain)
+
+
+def _retries(options: argparse.Namespace) -> RetryPolicy:
+    return RetryPolicy(options.attempts, options.pause_s)
+
+
+async def _judge(
+    options: argparse.Namespace, judged: Judged, talks: Callable[[], Iterator[Conversation]], kept: Kept, *, run: str
+) -> None:
+    async with _memory(options, judged, run) as memory:
+        await judge_all(talks, judged, memory, kept)
+
+
+@asynccontextmanager
+async def _memory(options: argparse.Namespace, judged: Judged, run: str) -> AsyncGenerator[GatewayMemory | None]:
+    """The memory behind a gateway; None where no row needs one."""
+    if not set(judged.rows) & set(IN_MEMORY):
+        yield None
+        return
+    search = Search(options.top_k, options.with_raw)
+    async with (
+        _gateway(options, judged) as place,
+        GatewayMemory(place.url, api_key=place.api_key, run=run, search=search, retries=judged.retries) as memory,
+    ):
+        yield memory
+
+
+@asynccontextmanager
+async def _gateway(options: argparse.Namespace, judged: Judged) -> AsyncGenerator[Place]:
+    """The user's gateway, or one of our own with its data in --out."""
+    if options.gateway_url:
+        variable = options.gateway_key_variable
+        yield Place(options.gateway_url, os.environ.get(variable) if variable else None)
+        return
+    async with own_stack(options.out / "stack", judged.model, profile=options.profile) as place:
+        yield place
+
+
+def _card(options: argparse.Namespace, run: dict[str, object], entries: Sequence[AnyEntry]) -> Card:
+    """The scores of the rows and seeds that were asked for."""
+    prices = Prices(options.price_in, options.price_out)
+    seeds = set(options.seed or [0])
+    answers = [each for each in entries if isinstance(each, Answered) and each.seed in seeds]
+    ingests = [each for each in entries if isinstance(each, Ingested)]
+    rows = [
+        row_score(row, own, [each for each in ingests if each.row == row], prices)
+        for row in options.rows
+        if (own := [each for each in answers if each.row == row])
+    ]
+    return Card(
+        run,
+        rows,
+        recall_score([each for each in entries if isinstance(each, Recalled)]),
+        point_score([each for each in entries if isinstance(each, Graded)]),
+    )
+
+
+def _rows(text: str) -> tuple[Row, ...]:
+    named = tuple(dict.fromkeys(text.split(",")))
+    if unknown := set(named) - set(_ROWS):
+        raise argparse.ArgumentTypeError(f"no such row: {', '.join(sorted(unknown))}")
+    return tuple(row for row in _ROWS if row in named)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options; argparse ends the process when they are wrong."""
+    parser = argparse.ArgumentParser(prog="memloop-evaluate memory", description=__doc__)
+    add = parser.add_argument
+    add("--format", choices=get_args(Format), required=True)
+    add("--data", type=Path, required=True, help="a file of the format, JSON or JSONL")
+    add("--out", type=Path, default=Path(".memloop/evaluate-memory"), help="folder of results, scorecard and figure")
+    add("--rows", type=_rows, default=_ROWS, metavar="ROW,…", help="of ours,raw,full,off; all by default")
+    add("--limit", type=_positive, help="conversations (LongMemEval: questions), from the file's beginning")
+    add("--engine-url", help="base URL that ends in /v1; without it retrieval alone is measured")
+    add("--model")
+    add("--judge-url", help="the engine's by default")
+    add("--judge-model", help="the model by default")
+    add("--api-key-variable", help="environment variable that holds the engine's key")
+    add("--judge-api-key-variable", help="the same for the judge")
+    add("--gateway-url", help="a running gateway; without it one is started, its data in --out")
+    add("--gateway-key-variable", help="environment variable that holds the gateway's key")
+    add("--profile", help="prompts of the memory writer of the gateway that is started")
+    add("--top-k", type=_positive, default=10, help="memories for an answer")
+    add("--with-raw", action="store_true", help="row ours: raw turns beside the extracted memories")
+    add("--seed", type=int, action="append", help="sent to engine and judge; again to ask each question again")
+    add("--at-once", type=_positive, default=8, help="conversations in work, and questions in work")
+    add("--attempts", type=_positive, default=4, help="of a call before it counts as failed")
+    add("--pause-s", type=float, default=1.0, help="after the first failed attempt; doubles")
+    add("--timeout-s", type=float, default=600.0, help="of one call")
+    add("--plain", action="store_true", help="leave chat_template_kwargs out, which not every endpoint takes")
+    add("--price-in", type=float, help="dollars for a million input tokens")
+    add("--price-out", type=float, help="dollars for a million output tokens")
+    return parser.parse_args(arguments)

@@ -1,0 +1,65 @@
+"""An OpenAI-compatible endpoint whose failed calls are retried."""
+
+import time
+from dataclasses import dataclass
+
+from evaluation.memory.records import Tokens
+from memloop.clients.engine import Dialect, EngineClient, read_completion, request_body
+from memloop.clients.http import Timeouts
+from memloop.ports import Prompt, Sampling
+from memloop.wire.chat import ChatMessage
+from trainer.data.retry_policy import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a model is. ``plain`` leaves out what not every OpenAI-compatible endpoint takes."""
+
+    url: str
+    model: str
+    api_key: str | None = None
+    timeout_s: float = 600.0
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply without its thinking; the seconds of the call that succeeded."""
+
+    text: str
+    tokens: Tokens
+    seconds: float
+
+
+class Endpoint:
+    """One model."""
+
+    def __init__(self, address: Address, *, retries: RetryPolicy) -> None:
+        self._address = address
+        self._dialect = Dialect(template_kwargs=not address.plain)
+        self._retries = retries
+        self._client = EngineClient(
+            address.url,
+            model=address.model,
+            api_key=address.api_key,
+            timeouts=Timeouts(read_s=address.timeout_s, total_s=address.timeout_s),
+        )
+
+    async def ask(self, system: str, user: str, *, seed: int, max_tokens: int) -> Reply:
+        """The model's reply. Raises MemloopError when it fails again and again."""
+        messages = (ChatMessage(role="system", content=system), ChatMessage(role="user", content=user))
+        prompt = Prompt(messages, Sampling(max_tokens=max_tokens))
+        body = {**request_body(prompt, model=self._address.model, dialect=self._dialect), "seed": seed}
+
+        async def once() -> Reply:
+            began = time.perf_counter()
+            completion = read_completion(await self._client.post_json("chat/completions", body))
+            usage = Tokens(completion.usage.input_tokens, completion.usage.output_tokens)
+            text = completion.content.rpartition("</think>")[2].strip()
+            return Reply(text, usage, time.perf_counter() - began)
+
+        return await self._retries.get(once)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()

@@ -1,0 +1,110 @@
+"""Answers questions from notes and has results judged. What fails for good is kept as wrong, with its reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar, get_args
+
+from evaluation.memory.endpoint import Endpoint
+from evaluation.memory.prompts import (
+    ANSWER_SYSTEM,
+    CORRECTNESS,
+    EXTRACTION,
+    UPDATE,
+    answer_prompt,
+    judge_data,
+    judge_system,
+    verdict_of,
+)
+from evaluation.memory.records import Answered, Graded, Row, Tokens
+from evaluation.memory.records import Grade as GradeName
+from evaluation.memory.records import Verdict as VerdictName
+from memloop.ports import Recalled
+from memloop.wire.errors import MemloopError
+from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
+
+Choice = TypeVar("Choice", bound=str)
+_RIGHT: tuple[VerdictName, ...] = ("correct", "wrong")
+_STATES: tuple[VerdictName, ...] = get_args(VerdictName)
+_GRADES: tuple[GradeName, ...] = get_args(GradeName)
+_ANSWER_TOKENS = 512
+_JUDGE_TOKENS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of one row and seed."""
+
+    row: Row
+    talk: Conversation
+    question: Question
+    seed: int
+
+    def answered(self) -> Answered:
+        """Its record, with nothing in it yet."""
+        question = self.question
+        golds = (question.answer,)
+        return Answered(self.row, self.talk.id, question.id, self.seed, question.category, golds)
+
+    @property
+    def today(self) -> datetime:
+        """When it is asked."""
+        return self.talk.asked_at(self.question)
+
+
+class Examiner:
+    """One model answers, one judges (it may be the same)."""
+
+    def __init__(self, model: Endpoint, judge: Endpoint) -> None:
+        self._model = model
+        self._judge = judge
+
+    async def answer(self, asked: Asked, notes: Sequence[Recalled], *, search_s: float) -> Answered:
+        """The question answered from the notes, and the answer judged."""
+        prompt = answer_prompt(asked.question.text, notes, today=asked.today)
+        record = replace(asked.answered(), search_s=round(search_s, 4))
+        try:
+            reply = await self._model.ask(ANSWER_SYSTEM, prompt, seed=asked.seed, max_tokens=_ANSWER_TOKENS)
+            record = replace(record, answer=reply.text, tokens=reply.tokens, answer_s=round(reply.seconds, 4))
+            question = asked.question
+            data = judge_data(question=question.text, reference=question.answer, answer=reply.text)
+            verdict, tokens = await self._judged(CORRECTNESS, data, _RIGHT, asked.seed)
+        except MemloopError as error:
+            return replace(record, error=told(error))
+        return replace(record, verdict=verdict, judge_tokens=tokens)
+
+    async def extraction(
+        self, row: Row, talk: Conversation, session: Session, point: Point, memories: Sequence[str], *, seed: int
+    ) -> Graded:
+        """How much of a point is in what was extracted from its session; nothing extracted needs no judge."""
+        record = Graded(row, talk.id, session.id, point.id, point.importance, is_update=point.is_update)
+        if not memories:
+            return replace(record, grade="missed")
+        try:
+            data = judge_data(expected=point.text, memories=list(memories))
+            grade, tokens = await self._judged(EXTRACTION, data, _GRADES, seed)
+        except MemloopError as error:
+            return replace(record, error=told(error))
+        return replace(record, grade=grade, judge_tokens=tokens)
+
+    async def update(self, record: Graded, point: Point, found: Sequence[Recalled], *, seed: int) -> Graded:
+        """The record with what the memory says now of a fact that changed."""
+        if not found:
+            return replace(record, update="missed")
+        data = judge_data(
+            expected=point.text, replaced=list(point.replaces), memories=[memory.text for memory in found]
+        )
+        try:
+            verdict, tokens = await self._judged(UPDATE, data, _STATES, seed)
+        except MemloopError as error:
+            return replace(record, error=told(error))
+        return replace(record, update=verdict, judge_tokens=record.judge_tokens + tokens)
+
+    async def _judged(self, task: str, data: str, choices: Sequence[Choice], seed: int) -> tuple[Choice | None, Tokens]:
+        reply = await self._judge.ask(judge_system(task, choices), data, seed=seed, max_tokens=_JUDGE_TOKENS)
+        return verdict_of(reply.text, choices), reply.tokens
+
+
+def told(error: MemloopError) -> str:
+    """An error as records keep it."""
+    return f"{type(error).__name__}: {error.message}"

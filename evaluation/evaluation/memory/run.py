@@ -1,0 +1,175 @@
+"""One evaluation: what has no record yet is done; every record is on the disk before the run goes on."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TypeAlias
+
+from evaluation.memory.endpoint import Address, Endpoint
+from evaluation.memory.gateway_memory import GatewayMemory, words_of
+from evaluation.memory.judging import Asked, Examiner, told
+from evaluation.memory.records import Answered, AnyEntry, Graded, Ingested, Row
+from evaluation.memory.retrieval import haystack
+from memloop.ports import Recalled
+from memloop.wire.errors import MemloopError
+from memory_store.embedding.embedder import Embedder
+from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
+from trainer.data.journal import Journal
+from trainer.data.retry_policy import RetryPolicy
+
+Kept: TypeAlias = Journal[AnyEntry]
+IN_MEMORY: tuple[Row, ...] = ("ours", "raw")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How the judged run goes. ``at_once`` bounds conversations in work, and questions and memory points in work."""
+
+    rows: tuple[Row, ...]
+    model: Address
+    judge: Address
+    seeds: tuple[int, ...] = (0,)
+    at_once: int = 8
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+async def recall_all(talks: Iterator[Conversation], embedder: Embedder, *, dimension: int, kept: Kept) -> None:
+    """The recall of every question that names its evidence, conversation by conversation."""
+    for talk in talks:
+        missing = [
+            question
+            for question in talk.questions
+            if question.evidence and kept.get(("recall", talk.id, question.id)) is None
+        ]
+        if missing:
+            async with haystack(talk, embedder, dimension=dimension) as store:
+                for question in missing:
+                    kept.append(await store.recalled(question))
+
+
+async def judge_all(
+    talks: Callable[[], Iterator[Conversation]], judged: Judged, memory: GatewayMemory | None, kept: Kept
+) -> None:
+    """Every row of every conversation. Raises MemloopError when the gateway fails again and again: run it anew."""
+    work: Iterator[tuple[Conversation, Row]] = ((talk, row) for talk in talks() for row in judged.rows)
+    async with _examiner(judged) as examiner:
+        evaluation = _Evaluation(judged, examiner, memory, kept)
+        try:
+            async with asyncio.TaskGroup() as hands:
+                for _ in range(judged.at_once):
+                    hands.create_task(evaluation.work_through(work))
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None
+
+
+@asynccontextmanager
+async def _examiner(judged: Judged) -> AsyncGenerator[Examiner]:
+    model = Endpoint(judged.model, retries=judged.retries)
+    judge = Endpoint(judged.judge, retries=judged.retries)
+    try:
+        yield Examiner(model, judge)
+    finally:
+        await model.close()
+        await judge.close()
+
+
+class _Evaluation:
+    def __init__(self, judged: Judged, examiner: Examiner, memory: GatewayMemory | None, kept: Kept) -> None:
+        self._judged = judged
+        self._examiner = examiner
+        self._memory = memory
+        self._kept = kept
+        self._room = asyncio.Semaphore(judged.at_once)
+
+    async def work_through(self, work: Iterator[tuple[Conversation, Row]]) -> None:
+        """One conversation in one row after another, drawn from what all share."""
+        for talk, row in work:
+            for over, session in enumerate(talk.sessions, 1):
+                is_last = over == len(talk.sessions)
+                await self._session(row, talk, session, is_last=is_last)
+                await self._all(
+                    self._answer(Asked(row, talk, question, seed))
+                    for question, seed in product(talk.asked_after(over), self._judged.seeds)
+                    if self._is_open(("answer", row, talk.id, question.id, seed), is_last=is_last)
+                )
+
+    async def _session(self, row: Row, talk: Conversation, session: Session, *, is_last: bool) -> None:
+        """Give the memory a session, and grade what it made of it."""
+        if row not in IN_MEMORY:
+            return
+        ingested = self._kept.get(("ingest", row, talk.id, session.id))
+        if not isinstance(ingested, Ingested):
+            ingested = await self._gateway.ingest(row, talk, session)
+            self._kept.append(ingested)
+        if row == "ours":
+            await self._all(
+                self._grade(row, talk, session, point, ingested.memories)
+                for point in session.points
+                if self._is_open(("point", row, talk.id, session.id, point.id), is_last=is_last)
+            )
+
+    def _is_open(self, key: Hashable, *, is_last: bool) -> bool:
+        """Whether it is still to be done. What failed is tried again, unless the memory has moved on since."""
+        entry = self._kept.get(key)
+        failed = isinstance(entry, Answered | Graded) and entry.error is not None
+        return entry is None or (failed and is_last)
+
+    async def _answer(self, asked: Asked) -> None:
+        began = time.perf_counter()
+        try:
+            notes = await self._notes(asked)
+        except MemloopError as error:
+            self._kept.append(replace(asked.answered(), error=told(error)))
+            return
+        search_s = time.perf_counter() - began
+        self._kept.append(await self._examiner.answer(asked, notes, search_s=search_s))
+
+    async def _notes(self, asked: Asked) -> Sequence[Recalled]:
+        """What the row lets the model see."""
+        match asked.row:
+            case "off":
+                return ()
+            case "full":
+                return _everything(asked.talk, asked.question)
+            case "ours" | "raw":
+                return await self._gateway.search(asked.row, asked.talk, asked.question.text)
+
+    async def _grade(
+        self, row: Row, talk: Conversation, session: Session, point: Point, memories: Sequence[str]
+    ) -> None:
+        seed = self._judged.seeds[0]
+        record = await self._examiner.extraction(row, talk, session, point, memories, seed=seed)
+        if point.is_update and record.error is None:
+            record = await self._updated(record, talk, point, seed=seed)
+        self._kept.append(record)
+
+    async def _updated(self, record: Graded, talk: Conversation, point: Point, *, seed: int) -> Graded:
+        try:
+            found = await self._gateway.search(record.row, talk, point.text)
+        except MemloopError as error:
+            return replace(record, error=told(error))
+        return await self._examiner.update(record, point, found, seed=seed)
+
+    async def _all(self, work: Iterable[Coroutine[None, None, None]]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for each in work:
+                group.create_task(self._in_turn(each))
+
+    async def _in_turn(self, work: Coroutine[None, None, None]) -> None:
+        async with self._room:
+            await work
+
+    @property
+    def _gateway(self) -> GatewayMemory:
+        if self._memory is None:
+            raise ValueError("the rows ours and raw need a gateway")
+        return self._memory
+
+
+def _everything(talk: Conversation, question: Question) -> tuple[Recalled, ...]:
+    """All turns of the sessions that are over."""
+    over = talk.sessions[: question.after_sessions]
+    return tuple(Recalled(turn.id, words_of(turn), turn.said_at) for session in over for turn in session.turns)

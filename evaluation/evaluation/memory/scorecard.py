@@ -1,0 +1,143 @@
+"""The scorecard in Markdown, a figure, and the run's last line."""
+
+# pyright: reportUnknownMemberType=false
+# matplotlib's own types are partly unknown.
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import orjson
+from matplotlib.figure import Figure
+
+from evaluation.memory.scores import PointScore, RecallScore, RowScore, Share
+
+mpl.use("svg")
+mpl.rcParams["svg.hashsalt"] = "memloop"
+_NAMES = {"ours": "ours", "raw": "raw turns only", "full": "full context", "off": "memory off"}
+_COLUMNS = (
+    *("row", "questions", "accuracy, % [95 %]", "F1, %", "failed", "unreadable verdicts"),
+    *("ingest tokens in/out", "answer tokens in/out", "judge tokens", "p50 s", "p95 s", "ingest s", "cost, $"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """All that a run found; ``run`` describes it."""
+
+    run: dict[str, object]
+    rows: Sequence[RowScore]
+    recall: RecallScore | None
+    points: PointScore | None
+
+
+def markdown(card: Card) -> str:
+    """The scorecard."""
+    parts = [f"# {card.run['format']}: a memory evaluation", _about(card)]
+    if card.rows:
+        parts += ["## Answers", _table(_COLUMNS, [_cells(row) for row in card.rows]), _SAID, _categories(card.rows)]
+    parts += ["## Retrieval of raw turns, no language model", _recall(card.recall)]
+    if card.points:
+        parts += ["## Memory points, row ours", _points(card.points)]
+    return "\n\n".join(parts) + "\n"
+
+
+_SAID = """\
+Failed questions and verdicts that cannot be read count as wrong. p50 and p95 are of one question's search and answer;
+cost is of ingest and answers, not of the judge, at the prices given. Tokens are the endpoints' own counts."""
+
+
+def last_line(card: Card) -> str:
+    """One JSON object."""
+    found = {
+        "benchmark": "memory evaluate",
+        **card.run,
+        "rows": {row.row: asdict(row) for row in card.rows},
+        "recall": asdict(card.recall) if card.recall else None,
+        "points": asdict(card.points) if card.points else None,
+    }
+    return orjson.dumps(found).decode()
+
+
+def save_plot(card: Card, path: Path) -> None:
+    """Accuracy with its interval, and tokens for a question, as SVG."""
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names = [_NAMES[row.row] for row in card.rows]
+    height = [100 * row.accuracy.share for row in card.rows]
+    below = [100 * (row.accuracy.share - row.accuracy.low) for row in card.rows]
+    above = [100 * (row.accuracy.high - row.accuracy.share) for row in card.rows]
+    left.bar(names, height, yerr=[below, above], capsize=4)
+    left.set_ylim(0, 105)
+    left.set_ylabel("judged correct, %")
+    ingest = [row.ingest.total / max(1, row.accuracy.count) for row in card.rows]
+    answers = [row.answers.total / max(1, row.accuracy.count) for row in card.rows]
+    right.bar(names, ingest, label="ingest")
+    right.bar(names, answers, bottom=ingest, label="answers")
+    right.set_ylabel("tokens for a question")
+    right.legend()
+    for axes in (left, right):
+        axes.tick_params(axis="x", labelrotation=15)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _about(card: Card) -> str:
+    return "\n".join(f"* {name}: {value}" for name, value in card.run.items())
+
+
+def _cells(row: RowScore) -> Sequence[str]:
+    lost = f" ({row.failed_sessions} sessions not stored)" if row.failed_sessions else ""
+    return (
+        *(_NAMES[row.row] + lost, f"{row.accuracy.count}", _percent(row.accuracy), f"{100 * row.f1:.1f}"),
+        *(f"{row.failed}", f"{row.unreadable}"),
+        f"{row.ingest.input} / {row.ingest.output}",
+        f"{row.answers.input} / {row.answers.output}",
+        *(f"{row.judge.total}", f"{row.p50_s:.3f}", f"{row.p95_s:.3f}", f"{row.ingest_s:.1f}"),
+        "–" if row.dollars is None else f"{row.dollars:.4f}",
+    )
+
+
+def _percent(share: Share) -> str:
+    return f"{100 * share.share:.1f} [{100 * share.low:.1f}, {100 * share.high:.1f}]"
+
+
+def _categories(rows: Sequence[RowScore]) -> str:
+    names = sorted({name for row in rows for name in row.by_category})
+    lines = [
+        (
+            name,
+            f"{max(row.by_category[name].count for row in rows if name in row.by_category)}",
+            *(_percent(row.by_category[name]) if name in row.by_category else "–" for row in rows),
+        )
+        for name in names
+    ]
+    return _table(("category", "questions", *(_NAMES[row.row] for row in rows)), lines)
+
+
+def _recall(recall: RecallScore | None) -> str:
+    if recall is None:
+        return "The data names no turns as evidence."
+    lines = [
+        (f"evidence {name}", *(f"{100 * shares[k]:.1f}" for k in shares))
+        for name, shares in (("turns", recall.turns), ("sessions", recall.sessions))
+    ]
+    by_category = [(name, f"{100 * share:.1f}") for name, share in recall.by_category.items()]
+    table = _table((f"{recall.questions} questions", *(f"recall@{k}, %" for k in recall.turns)), lines)
+    return f"{table}\n\n{_table(('category', 'turns, recall@10, %'), by_category)}"
+
+
+def _points(points: PointScore) -> str:
+    shares = {
+        f"extraction recall, full matches only ({points.points} points)": points.recall,
+        "weighted recall, half matches count half": points.weighted_recall,
+        "omission": points.omission,
+        f"updates correct ({points.updates} updates)": points.update_correct,
+        "updates wrong": points.update_wrong,
+        "updates omitted": points.update_omission,
+    }
+    return _table(("memory points", "%"), [(name, f"{100 * share:.1f}") for name, share in shares.items()])
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines))

@@ -1,0 +1,179 @@
+"""What the records come to: a line for each row, and the figures of retrieval and of memory points."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import TypeVar
+
+from evaluation.memory.records import NO_TOKENS, Answered, Graded, Ingested, Recalled, Row, Tokens
+from memloop.scoring.intervals import wilson
+from memloop.scoring.lenient import token_f1
+from memloop.scoring.memory import extraction_recall, weighted_extraction_recall
+from memloop.scoring.percentiles import percentile
+
+T = TypeVar("T")
+_GRADE = {"full": 2, "half": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars for a million tokens; None where no price was given."""
+
+    input: float | None = None
+    output: float | None = None
+
+    def of(self, tokens: Tokens) -> float | None:
+        """Dollars of the tokens."""
+        if self.input is None or self.output is None:
+            return None
+        return (tokens.input * self.input + tokens.output * self.output) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share from 0 to 1 of so many, with Wilson's 95 % interval."""
+
+    share: float
+    low: float
+    high: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Share":
+        """The mean of values from 0 to 1."""
+        share = fmean(values) if values else 0.0
+        return cls(share, *wilson(share, len(values)), len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class RowScore:
+    """One row. ``failed`` and ``unreadable`` (the judge's reply) count as wrong. Seconds are of search and answer."""
+
+    row: Row
+    accuracy: Share
+    by_category: Mapping[str, Share]
+    f1: float
+    failed: int
+    unreadable: int
+    failed_sessions: int
+    ingest: Tokens
+    answers: Tokens
+    judge: Tokens
+    p50_s: float
+    p95_s: float
+    ingest_s: float
+    dollars: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PointScore:
+    """Memory points (HaluMem). Shares are of all points or of all updates; what was not judged counts as missed."""
+
+    points: int
+    recall: float
+    weighted_recall: float
+    omission: float
+    updates: int
+    update_correct: float
+    update_wrong: float
+    update_omission: float
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecallScore:
+    """Retrieval of raw turns: mean shares of evidence turns and evidence sessions, by k."""
+
+    questions: int
+    turns: Mapping[str, float]
+    sessions: Mapping[str, float]
+    by_category: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Turns at 10."""
+
+
+def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested], prices: Prices) -> RowScore:
+    """The score of one row's records. A question that was asked with several seeds counts once, with its mean."""
+    times = [answer.search_s + answer.answer_s for answer in answers if answer.error is None] or [0.0]
+    ingest = sum((each.tokens for each in ingests), NO_TOKENS)
+    spent = sum((answer.tokens for answer in answers), NO_TOKENS)
+    return RowScore(
+        row,
+        accuracy=_accuracy(answers),
+        by_category={name: _accuracy(own) for name, own in sorted(_grouped(answers, _category).items())},
+        f1=fmean(_by_question(answers, _f1)) if answers else 0.0,
+        failed=sum(answer.error is not None for answer in answers),
+        unreadable=sum(answer.error is None and answer.verdict is None for answer in answers),
+        failed_sessions=sum(each.error is not None for each in ingests),
+        ingest=ingest,
+        answers=spent,
+        judge=sum((answer.judge_tokens for answer in answers), NO_TOKENS),
+        p50_s=percentile(times, 50),
+        p95_s=percentile(times, 95),
+        ingest_s=sum(each.seconds for each in ingests),
+        dollars=prices.of(ingest + spent),
+    )
+
+
+def point_score(points: Sequence[Graded]) -> PointScore | None:
+    """The score of memory points; None without any."""
+    if not points:
+        return None
+    grades = [_GRADE.get(point.grade or "", 0) for point in points]
+    updates = [point for point in points if point.is_update]
+    return PointScore(
+        points=len(points),
+        recall=extraction_recall(grades),
+        weighted_recall=weighted_extraction_recall(grades, [point.importance for point in points]),
+        omission=sum(grade == 0 for grade in grades) / len(grades),
+        updates=len(updates),
+        update_correct=_share(point.update == "correct" for point in updates),
+        update_wrong=_share(point.update == "wrong" for point in updates),
+        update_omission=_share(point.update not in ("correct", "wrong") for point in updates),
+        failed=sum(point.error is not None for point in points),
+    )
+
+
+def recall_score(found: Sequence[Recalled]) -> RecallScore | None:
+    """The score of retrieval; None when no question names evidence."""
+    if not found:
+        return None
+    ks = list(found[0].turns)
+    return RecallScore(
+        questions=len(found),
+        turns={k: fmean(each.turns[k] for each in found) for k in ks},
+        sessions={k: fmean(each.sessions[k] for each in found) for k in ks},
+        by_category={
+            name: fmean(each.turns["10"] for each in own)
+            for name, own in sorted(_grouped(found, lambda each: each.category).items())
+        },
+    )
+
+
+def _accuracy(answers: Sequence[Answered]) -> Share:
+    return Share.of(_by_question(answers, lambda answer: float(answer.error is None and answer.verdict == "correct")))
+
+
+def _f1(answer: Answered) -> float:
+    return token_f1(answer.answer, answer.golds) if answer.error is None else 0.0
+
+
+def _category(answer: Answered) -> str:
+    return answer.category
+
+
+def _by_question(answers: Sequence[Answered], score: Callable[[Answered], float]) -> list[float]:
+    groups = _grouped(answers, lambda answer: f"{answer.conversation}\0{answer.question}")
+    return [fmean(score(answer) for answer in own) for own in groups.values()]
+
+
+def _grouped(values: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]]:
+    groups: dict[str, list[T]] = defaultdict(list)
+    for value in values:
+        groups[name(value)].append(value)
+    return groups
+
+
+def _share(holds: Iterable[bool]) -> float:
+    held = list(holds)
+    return sum(held) / len(held) if held else 0.0

@@ -1,0 +1,105 @@
+"""Small files of our own making in each format, from the generator of dialogues; the same for the same seed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from evaluation.retrieval import conversations as dialogues
+from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Point, Question, Session, Turn
+from trainer.data.dialogues.formats import Format, write
+
+_LOCOMO_CATEGORIES: Mapping[dialogues.Kind, str] = {"temporal": "temporal", "multi": "multi-hop"}
+
+
+def write_synthetic(path: Path, format_: Format, *, seed: int = 0, sessions: int | None = None) -> None:
+    """A file with one made-up conversation, of its first ``sessions`` only when that is given."""
+    write([synthetic(format_, seed=seed, sessions=sessions)], path, format_)
+
+
+def synthetic(format_: Format, *, seed: int = 0, sessions: int | None = None) -> Conversation:
+    """The conversation as the format's own loader would give it, but that LongMemEval makes one of each question."""
+    made = dialogues.conversation(seed)
+    spoken = made.sessions[:sessions]
+    names = {turn.id: _id(place, at, format_) for place, turns in enumerate(spoken) for at, turn in enumerate(turns)}
+    asked = [question for question in made.questions if all(each in names for each in question.evidence)]
+    held = tuple(_session(place, turns, made, asked, format_, names) for place, turns in enumerate(spoken))
+    questions = tuple(
+        Question(
+            id="",
+            text=question.text,
+            answer=question.answer,
+            category=_LOCOMO_CATEGORIES.get(question.kind, "single-hop") if format_ == "locomo" else question.kind,
+            after_sessions=max(_place(each) for each in question.evidence) if format_ == "halumem" else len(held),
+            evidence=()
+            if format_ == "halumem"
+            else tuple(each for turn, each in names.items() if turn in question.evidence),
+            asked_at=dialogues.ASKED_AT if format_ == "longmemeval" else None,
+        )
+        for question in asked
+    )
+    return Conversation(f"{format_}-{seed}", held, _numbered(questions, format_, seed))
+
+
+def _place(turn_id: str) -> int:
+    """The session of a generated turn, from 1."""
+    return int(turn_id.partition(":")[0])
+
+
+def _id(place: int, at: int, format_: Format) -> str:
+    return f"D{place + 1}:{at + 1}" if format_ == "locomo" else f"{place}:{at}"
+
+
+def _session(
+    place: int,
+    turns: tuple[dialogues.Turn, ...],
+    made: dialogues.Conversation,
+    asked: list[dialogues.Question],
+    format_: Format,
+    names: Mapping[str, str],
+) -> Session:
+    """Of two speakers the first is the user where a format knows users and assistants only."""
+    said = tuple(
+        Turn(names[t.id], t.speaker if format_ == "locomo" else _role(t, made), _words(t, format_), t.said_at)
+        for t in turns
+    )
+    name = str(place + 1) if format_ == "locomo" else str(place)
+    return Session(name, turns[0].said_at, said, _points(turns, asked) if format_ == "halumem" else ())
+
+
+def _role(turn: dialogues.Turn, made: dialogues.Conversation) -> str:
+    return "user" if turn.speaker == made.speakers[0] else ASSISTANT
+
+
+def _words(turn: dialogues.Turn, format_: Format) -> str:
+    return turn.text if format_ == "locomo" else f"{turn.speaker} says: {turn.text}"
+
+
+def _points(turns: tuple[dialogues.Turn, ...], asked: list[dialogues.Question]) -> tuple[Point, ...]:
+    """What was said in answer to a question; what a question about a change rests on replaces something."""
+    kinds = {turn_id: question.kind for question in asked for turn_id in question.evidence}
+    told = [turn for turn in turns if turn.id in kinds]
+    return tuple(
+        Point(
+            id=str(number),
+            text=f"{turn.speaker}: {turn.text}",
+            importance=0.9 if kinds[turn.id] == "update" else 0.5,
+            is_update=kinds[turn.id] == "update",
+        )
+        for number, turn in enumerate(told, 1)
+    )
+
+
+def _numbered(questions: tuple[Question, ...], format_: Format, seed: int) -> tuple[Question, ...]:
+    """Ids as the format's loader gives them, and the questions in its order."""
+    if format_ == "halumem":
+        by_session = sorted(questions, key=lambda question: question.after_sessions)
+        counts: dict[int, int] = {}
+        return tuple(replace(each, id=f"{each.after_sessions - 1}.{_next(counts, each)}") for each in by_session)
+    prefix = "q" if format_ == "locomo" else f"seed{seed}-q"
+    return tuple(replace(question, id=f"{prefix}{number}") for number, question in enumerate(questions))
+
+
+def _next(counts: dict[int, int], question: Question) -> int:
+    number = counts.get(question.after_sessions, 0)
+    counts[question.after_sessions] = number + 1
+    return number

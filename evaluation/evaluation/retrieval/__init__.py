@@ -1,0 +1,1 @@
+"""What each trick of the store's retrieval is worth, on made-up conversations: no model, no server."""

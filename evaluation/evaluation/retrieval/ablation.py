@@ -1,0 +1,162 @@
+"""Recall@k from evidence ids, with no language model: the store's own search over raw turns, trick by trick."""
+
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evaluation.retrieval.conversations import ASKED_AT, Conversation, Kind, conversation
+from evaluation.retrieval.embedding_cache import CachedEmbedder
+from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
+from memloop_service import new_registry
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
+from memory_store.embedding.sparse import Bm25
+from memory_store.items.documents import Record
+from memory_store.items.identity import content_hash
+from memory_store.items.points import points_of
+from memory_store.metrics import Metrics
+from memory_store.retrieval import Retrieval, Tuning
+from memory_store.retrieval.tuning import PLAIN
+from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.vectors.schema import CollectionSpec
+from trainer.data.dialogues.dialogue import Turn
+
+TUNED_ON = tuple(range(6))
+REPORTED_ON = tuple(range(200, 210))
+"""Looked at only once the defaults were set; 100 to 109 decided which tricks are on."""
+K = 10
+_TENANT = "recall"
+_DIMENSION = 384
+
+FULL = Tuning()
+_TRICKS: Mapping[str, Mapping[str, float]] = {
+    "weights": {"dense_weight": FULL.dense_weight},
+    "neighbours": {"neighbours": FULL.neighbours},
+    "date": {"date": FULL.date},
+    "diversity": {"diversity": FULL.diversity},
+}
+_OFF_BY_DEFAULT: Mapping[str, Mapping[str, float]] = {
+    "speaker": {"speaker": 0.35},
+    "recency": {"recency": 0.8},
+    "parts": {"parts": 0.2},
+}
+
+
+def variants() -> dict[str, Tuning]:
+    """Every row of the ablation."""
+    rows = {
+        "dense": replace(PLAIN, dense_weight=1.0),
+        "bm25": replace(PLAIN, dense_weight=0.0),
+        "rrf": PLAIN,
+        "rrf, constant 60": replace(PLAIN, rank_constant=60.0),
+        "full": FULL,
+    }
+    for name, fields in _TRICKS.items():
+        rows[f"rrf + {name}"] = replace(PLAIN, **fields)
+        rows[f"full - {name}"] = replace(FULL, **{field: getattr(PLAIN, field) for field in fields})
+    for name, fields in _OFF_BY_DEFAULT.items():
+        rows[f"full + {name}"] = replace(FULL, **fields)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A variant's recall in percent: of each seed, and of each kind of question."""
+
+    name: str
+    by_seed: Sequence[float]
+    by_kind: Mapping[Kind, float]
+
+    @property
+    def mean(self) -> float:
+        """Over the seeds."""
+        return statistics.fmean(self.by_seed)
+
+
+def interval(values: Sequence[float]) -> float:
+    """Half the width of a 95 % interval of the mean (normal)."""
+    return 1.96 * statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+
+
+class Haystack:
+    """Conversations in a store of their own."""
+
+    def __init__(self, vectors: QdrantEdge, encoding: TextEncoding, talks: Sequence[Conversation]) -> None:
+        self._vectors = vectors
+        self._encoding = encoding
+        self._talks = talks
+        self._metrics = Metrics(new_registry())
+
+    async def fill(self) -> None:
+        """Store every turn as a raw turn."""
+        for talk in self._talks:
+            records = [raw_turn(talk.name, turn) for turn in talk.turns]
+            await self._vectors.upsert(await points_of(records, self._encoding))
+
+    async def row(self, name: str, tuning: Tuning) -> Row:
+        """Ask every question."""
+        retrieval = Retrieval(
+            self._vectors, self._encoding, metrics=self._metrics, clock=lambda: ASKED_AT, tuning=tuning
+        )
+        by_seed: list[float] = []
+        by_kind: dict[Kind, list[float]] = {}
+        for talk in self._talks:
+            recalls: list[float] = []
+            for question in talk.questions:
+                recall = await _recall(retrieval, talk, question.text, question.evidence)
+                recalls.append(recall)
+                by_kind.setdefault(question.kind, []).append(recall)
+            by_seed.append(100 * statistics.fmean(recalls))
+        return Row(name, by_seed, {kind: 100 * statistics.fmean(found) for kind, found in by_kind.items()})
+
+
+async def run(rows: Mapping[str, Tuning], *, seeds: Sequence[int], cache: Path) -> list[Row]:
+    """All rows on the conversations of the seeds."""
+    embedder = CachedEmbedder(cache)
+    with tempfile.TemporaryDirectory(prefix="memloop-recall-") as folder:
+        vectors = QdrantEdge(Path(folder), flush_s=3600.0)
+        await vectors.open(CollectionSpec(DEFAULT_MODEL, _DIMENSION))
+        haystack = Haystack(vectors, TextEncoding(embedder, Bm25()), [conversation(seed) for seed in seeds])
+        await haystack.fill()
+        found = [await haystack.row(name, tuning) for name, tuning in rows.items()]
+        await vectors.close()
+    embedder.save()
+    return found
+
+
+async def _recall(retrieval: Retrieval, talk: Conversation, question: str, evidence: Sequence[str]) -> float:
+    """The share of the evidence among the first ``K``."""
+    namespace = namespace_of(talk.name)
+    asked = StoreSearch(namespace=namespace, query=question, top_k=K, include_raw=True)
+    found = {hit.item.key for hit in (await retrieval.search(asked)).results}
+    return sum(key in found for key in evidence) / len(evidence)
+
+
+def namespace_of(name: str) -> Namespace:
+    """Where the turns of a conversation are."""
+    return Namespace(tenant=_TENANT, user_id=name)
+
+
+def raw_turn(name: str, turn: Turn) -> Record:
+    """A turn of the conversation of that name, as the store keeps raw turns."""
+    namespace = namespace_of(name)
+    item = MemoryItem(
+        id=_uuid(name, turn),
+        memory=turn.text,
+        key=turn.id,
+        memory_type="RawTurn",
+        tags=(turn.speaker,),
+        user_id=namespace.user_id,
+        valid_from=turn.said_at,
+        created_at=turn.said_at,
+        updated_at=turn.said_at,
+        hash=content_hash(turn.text),
+    )
+    return Record(namespace.tenant, item, item.id, confirmed_at=turn.said_at)
+
+
+def _uuid(name: str, turn: Turn) -> str:
+    digest = content_hash(f"{name} {turn.id}")
+    return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"

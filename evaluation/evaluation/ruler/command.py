@@ -1,0 +1,139 @@
+"""``memloop-evaluate ruler run --data … --engine-url … --model …``: the last line is one JSON object.
+
+A run that was stopped, in whatever way, goes on where it was when the same command is given again.
+``memloop-evaluate ruler synthesise --hotpot FILE`` makes RULER-HQA items of any size.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import get_args
+
+from pydantic import ValidationError
+
+from evaluation.ruler.fleet import Effort
+from evaluation.ruler.items import source_of
+from evaluation.ruler.readers import ReaderKind, Setup
+from evaluation.ruler.run import Evaluation, evaluate, to_stderr
+from evaluation.ruler.synthesis import synthesise
+from memloop.profiles import profile_files
+from memloop.profiles.profile import ProfileError
+from memloop.wire.chat import Json
+from memloop.wire.long_read import Strategy
+from memloop.wire.reading import ReadingOptions
+from trainer.data.hotpot import questions as questions_of
+from trainer.data.json_rows import DataError
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run what was asked for. Ends with 2 when data or options are wrong."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.act(options)
+    except (DataError, ProfileError, ValidationError, OSError) as error:
+        to_stderr(str(error))
+        sys.exit(2)
+
+
+def _run(options: argparse.Namespace) -> None:
+    evaluation = _evaluation(options)
+    line = evaluate(evaluation, say=to_stderr)
+    print((evaluation.out / "results.md").read_text("utf-8"))
+    print(line)
+
+
+def _evaluation(options: argparse.Namespace) -> Evaluation:
+    setup = Setup(
+        kind=options.reader,
+        model=options.model,
+        profile_files=profile_files(options.profile),
+        tokenizer_json=options.tokenizer.read_bytes() if options.tokenizer else None,
+        strategy=options.strategy,
+        options=ReadingOptions.model_validate_json(options.options),
+        max_rereads=options.max_rereads,
+        chunk_tokens=options.chunk_tokens,
+        memory_tokens=options.memory_tokens,
+        key_variable=options.api_key_variable,
+        timeout_s=options.timeout_s,
+        plain=options.plain,
+    )
+    return Evaluation(
+        sources=tuple(source_of(given) for given in options.data),
+        urls=tuple(dict.fromkeys(options.engine_url)),
+        setup=setup,
+        out=options.out,
+        seeds=tuple(dict.fromkeys(options.seed or [0])),
+        effort=Effort(options.at_once, options.attempts),
+        limit=options.limit,
+        ray=options.ray,
+    )
+
+
+def _synthesise(options: argparse.Namespace) -> None:
+    asked = list(questions_of(options.hotpot))
+    options.out.mkdir(parents=True, exist_ok=True)
+    made: dict[str, int] = {}
+    for documents in options.documents:
+        path = options.out / f"eval_hqa_{documents}.jsonl"
+        items = synthesise(asked, documents=documents, seed=options.seed, count=options.items)
+        made[str(path)] = _write(items, path)
+        to_stderr(f"{path}: {made[str(path)]} items")
+    print(json.dumps({"benchmark": "ruler synthesise", "items": made}))
+
+
+def _write(items: Iterable[Json], path: Path) -> int:
+    """Write the items; how many."""
+    with path.open("w", encoding="ascii") as file:
+        return sum(bool(file.write(json.dumps(item) + "\n")) for item in items)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="memloop-evaluate ruler")
+    commands = parser.add_subparsers(required=True)
+    _add_run(commands.add_parser("run", help="read a user's items and score the answers"))
+    _add_synthesise(commands.add_parser("synthesise", help="make RULER-HQA items from a HotpotQA file"))
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.set_defaults(act=_run)
+    add = run.add_argument
+    add("--data", action="append", required=True, help="a JSONL or JSON file, or TASK:SIZE=FILE; again for each")
+    add("--engine-url", action="append", required=True, help="base URL that ends in /v1; again for each engine")
+    add("--model", required=True)
+    add("--reader", choices=get_args(ReaderKind), default="loop", help="the loop here, or the gateways at the URLs")
+    add("--strategy", choices=get_args(Strategy), default="memagent")
+    add("--options", default="{}", help='as in the API: {"parallel": {"segments": 8}}, {"parity": true}')
+    add("--max-rereads", type=int, default=2)
+    add("--chunk-tokens", type=_positive, help="as in the API; else the profile's")
+    add("--memory-tokens", type=_positive, help="as in the API; else the profile's")
+    add("--profile", default="default", help="the loop's prompts: a built-in profile, or a folder")
+    add("--tokenizer", type=Path, help="the model's tokenizer.json; without it chunks are cut by an estimate")
+    add("--api-key-variable", help="environment variable that holds the endpoints' key")
+    add("--plain", action="store_true", help="leave chat_template_kwargs out, which not every endpoint takes")
+    add("--seed", type=int, action="append", help="sent to the engine; again to read each item again")
+    add("--limit", type=_positive, help="items of each task and size")
+    add("--at-once", type=_positive, default=8, help="items at once on each engine")
+    add("--attempts", type=_positive, default=3, help="on each engine, before an item counts as failed")
+    add("--timeout-s", type=float, default=900.0, help="of one call")
+    add("--ray", nargs="?", const="auto", help="spread over a Ray cluster: its address, auto, or local")
+    add("--out", type=Path, default=Path(".memloop/ruler"), help="folder of results, table and figure")
+
+
+def _add_synthesise(synthesise_: argparse.ArgumentParser) -> None:
+    synthesise_.set_defaults(act=_synthesise)
+    add = synthesise_.add_argument
+    add("--hotpot", type=Path, required=True, help="a HotpotQA file, JSON or JSONL")
+    add("--documents", type=_positive, action="append", required=True, help="documents in an item; again for each size")
+    add("--items", type=_positive, default=128, help="of each size")
+    add("--seed", type=int, default=0)
+    add("--out", type=Path, required=True, help="folder for eval_hqa_N.jsonl")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number

@@ -1,0 +1,189 @@
+"""Who reads an item: the loop in this process on an engine, or a gateway that runs the same loop."""
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from evaluation.ruler.items import Item
+from gateway.long_read.plan import cut, plan_read
+from memloop.chunking import EstimatingSplitter, TokenizerSplitter
+from memloop.clients.engine import Dialect, EngineClient, read_completion, request_body
+from memloop.clients.http import Timeouts
+from memloop.loops.journal import Journaled
+from memloop.loops.reader import PLAIN, Reader
+from memloop.loops.reading import read_questions
+from memloop.ports import Checkpoints, Completion, Prompt, Splitter
+from memloop.profiles import profile_from_files
+from memloop.wire.errors import EngineError
+from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadUsage, Strategy
+from memloop.wire.reading import ReadingOptions
+
+ReaderKind: TypeAlias = Literal["loop", "gateway"]
+_ENDED = frozenset({"completed", "failed", "cancelled", "incomplete"})
+_POLL_S = (0.1, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How items are read. All that it needs is in it, so that it can go to another machine; no key is.
+
+    ``profile_files`` and ``tokenizer_json`` (without one, tokens are estimated) are of the loop; a gateway has its own.
+    ``key_variable`` names the environment variable with the endpoint's key; ``timeout_s`` is of one call;
+    ``plain`` sends only what any OpenAI-compatible endpoint knows.
+    """
+
+    kind: ReaderKind
+    model: str
+    profile_files: dict[str, str]
+    tokenizer_json: bytes | None = None
+    strategy: Strategy = "memagent"
+    options: ReadingOptions = PLAIN
+    max_rereads: int = 2
+    chunk_tokens: int | None = None
+    memory_tokens: int | None = None
+    key_variable: str | None = None
+    timeout_s: float = 900.0
+    plain: bool = False
+
+    def request(self, item: Item, *, background: bool = False) -> LongReadRequest:
+        """The item as the gateway's request."""
+        return LongReadRequest(
+            model=self.model,
+            question=item.question,
+            document=Document(text=item.context),
+            strategy=self.strategy,
+            options=self.options,
+            max_rereads=self.max_rereads,
+            chunk_tokens=self.chunk_tokens,
+            memory_tokens=self.memory_tokens,
+            background=background,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An item's answer and its cost; ``raw`` as in ``Record``."""
+
+    answer: str
+    raw: str | None
+    usage: ReadUsage
+
+
+class ItemReader(Protocol):
+    """Reads items at one endpoint."""
+
+    async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
+        """The reading; calls that ``paid`` knows cost nothing. Raises MemloopError."""
+        ...
+
+    async def check(self) -> None:
+        """Raise MemloopError unless the endpoint answers."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+def reader_at(url: str, setup: Setup) -> ItemReader:
+    """The reader of an endpoint, by the setup's kind."""
+    client = EngineClient(
+        url,
+        model=setup.model,
+        api_key=os.environ.get(setup.key_variable) if setup.key_variable else None,
+        timeouts=Timeouts(read_s=setup.timeout_s, total_s=setup.timeout_s),
+        dialect=_dialect(setup),
+    )
+    return LoopReader(client, setup) if setup.kind == "loop" else GatewayReader(client, setup)
+
+
+class LoopReader:
+    """The gateway's own plan and loop, on an engine."""
+
+    def __init__(self, client: EngineClient, setup: Setup) -> None:
+        self._client = client
+        self._setup = setup
+        self._profile = profile_from_files(setup.profile_files)
+        self._splitter = splitter_of(setup)
+
+    async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
+        """See ``ItemReader``."""
+        request = self._setup.request(item)
+        plan = plan_read(request, profile=self._profile, splitter=self._splitter, max_chars=sys.maxsize)
+        chunks = await asyncio.to_thread(cut, item.context, plan, self._splitter)
+        model = Journaled(_Seeded(self._client, self._setup, seed), paid)
+        (result,) = await read_questions(
+            [item.question],
+            chunks,
+            strategy=request.strategy,
+            max_rereads=request.max_rereads,
+            reader=Reader(model, plan.profile, options=request.options),
+        )
+        return Reading(result.answer, result.raw_answer, ReadUsage.of(result.usage))
+
+    async def check(self) -> None:
+        """See ``ItemReader``."""
+        await self._client.check()
+
+    async def close(self) -> None:
+        """See ``ItemReader``."""
+        await self._client.close()
+
+
+class GatewayReader:
+    """A gateway's ``/v1/long-read``, as a job in the background; it decodes as it is set up, whatever the seed."""
+
+    def __init__(self, client: EngineClient, setup: Setup) -> None:
+        self._client = client
+        self._setup = setup
+
+    async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
+        """See ``ItemReader``; the gateway has its own checkpoints."""
+        del seed, paid
+        body = self._setup.request(item, background=True).model_dump(mode="json", exclude_none=True)
+        read = LongRead.model_validate(await self._client.post_json("long-read", body))
+        pause_s, longest_s = _POLL_S
+        while read.status not in _ENDED:
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, longest_s)
+            read = LongRead.model_validate(await self._client.get_json(f"long-read/{read.id}"))
+        if read.status != "completed":
+            raise EngineError(f"the read {read.status}: {_reason(read)}")
+        return Reading(read.output_text, None, read.usage)
+
+    async def check(self) -> None:
+        """See ``ItemReader``."""
+        await self._client.check()
+
+    async def close(self) -> None:
+        """See ``ItemReader``."""
+        await self._client.close()
+
+
+class _Seeded:
+    """A ChatModel whose requests carry a seed."""
+
+    def __init__(self, client: EngineClient, setup: Setup, seed: int) -> None:
+        self._client = client
+        self._setup = setup
+        self._seed = seed
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        body = request_body(prompt, model=self._setup.model, dialect=_dialect(self._setup))
+        return read_completion(await self._client.post_json("chat/completions", {**body, "seed": self._seed}))
+
+
+def _dialect(setup: Setup) -> Dialect:
+    return Dialect(template_kwargs=not setup.plain)
+
+
+def splitter_of(setup: Setup) -> Splitter:
+    return TokenizerSplitter(setup.tokenizer_json) if setup.tokenizer_json else EstimatingSplitter()
+
+
+def _reason(read: LongRead) -> str:
+    if read.error is not None:
+        return read.error.message
+    return read.incomplete_details.reason if read.incomplete_details else "no reason given"

@@ -1,0 +1,145 @@
+"""One evaluation: the items that have no answer yet are read, and all records so far are reported."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluation.ruler.fleet import DEFAULT_EFFORT, Effort, Engine, Job, read_all
+from evaluation.ruler.items import Item, Source, items
+from evaluation.ruler.on_ray import read_on_ray
+from evaluation.ruler.readers import Setup, reader_at, splitter_of
+from evaluation.ruler.records import Record, RecordKey, Results, record_key
+from evaluation.ruler.report import last_line, save_plot, table
+from evaluation.ruler.scores import rows_of
+from memloop.profiles import profile_from_files
+from memloop.wire.errors import MemloopError
+from trainer.data.json_rows import DataError
+
+_SAY_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What to read, where and how. ``ray`` is a cluster's address as ``ray.init`` takes it (``auto``, ``local``)."""
+
+    sources: tuple[Source, ...]
+    urls: tuple[str, ...]
+    setup: Setup
+    out: Path
+    seeds: tuple[int, ...] = (0,)
+    effort: Effort = DEFAULT_EFFORT
+    limit: int | None = None
+    ray: str | None = None
+
+    def described(self) -> dict[str, object]:
+        """What makes two runs comparable: a results file holds records of one description."""
+        setup = self.setup
+        loop = setup.kind == "loop"
+        return {
+            "reader": setup.kind,
+            "model": setup.model,
+            "strategy": setup.strategy,
+            "max_rereads": setup.max_rereads,
+            "chunk_tokens": setup.chunk_tokens,
+            "memory_tokens": setup.memory_tokens,
+            "options": json.loads(setup.options.model_dump_json(exclude_none=True)),
+            "profile": profile_from_files(setup.profile_files).content_hash if loop else None,
+            "splitter": splitter_of(setup).name if loop else None,
+        }
+
+
+def evaluate(evaluation: Evaluation, *, say: Callable[[str], None]) -> str:
+    """Read what is missing, write table and figure beside the results, and give the last line. Raises DataError."""
+    wanted = {
+        record_key(item, seed)
+        for item in items(evaluation.sources, limit=evaluation.limit)
+        for seed in evaluation.seeds
+    }
+    with Results(evaluation.out / "results.jsonl", evaluation.described()) as results:
+        missing = {key for key in wanted if not results.has(key)}
+        say(f"{len(wanted) - len(missing)} of {len(wanted)} reads are there already")
+        if missing:
+            _read(evaluation, missing, _Progress(results, len(missing), say).keep, say)
+        return _report(evaluation, [record for record in results.records if record.key in wanted])
+
+
+def _jobs(evaluation: Evaluation, missing: set[RecordKey]) -> Iterator[Job]:
+    for item in items(evaluation.sources, limit=evaluation.limit):
+        yield from _jobs_of(item, evaluation.seeds, missing)
+
+
+def _jobs_of(item: Item, seeds: Iterable[int], missing: set[RecordKey]) -> Iterator[Job]:
+    return (Job(item, seed) for seed in seeds if record_key(item, seed) in missing)
+
+
+def _read(
+    evaluation: Evaluation, missing: set[RecordKey], keep: Callable[[Record], None], say: Callable[[str], None]
+) -> None:
+    jobs = _jobs(evaluation, missing)
+    if evaluation.ray is None:
+        asyncio.run(_read_here(evaluation, jobs, keep, say))
+        return
+    read_on_ray(jobs, evaluation.urls, evaluation.setup, effort=evaluation.effort, address=evaluation.ray, keep=keep)
+
+
+async def _read_here(
+    evaluation: Evaluation, jobs: Iterator[Job], keep: Callable[[Record], None], say: Callable[[str], None]
+) -> None:
+    async with AsyncExitStack() as stack:
+        engines = [Engine(url, reader_at(url, evaluation.setup)) for url in evaluation.urls]
+        for engine in engines:
+            stack.push_async_callback(engine.reader.close)
+        await _check(engines, say)
+        await read_all(jobs, engines, effort=evaluation.effort, keep=keep)
+
+
+async def _check(engines: Sequence[Engine], say: Callable[[str], None]) -> None:
+    """Tell which engines do not answer; they may come back. Raises DataError when none does."""
+    faults = 0
+    for engine in engines:
+        try:
+            await engine.reader.check()
+        except MemloopError as error:
+            faults += 1
+            say(f"{engine.url}: {error.message}")
+    if faults == len(engines):
+        raise DataError("no engine answers: nothing was read")
+
+
+class _Progress:
+    """Keeps each record, and tells now and then how far the run is."""
+
+    def __init__(self, results: Results, total: int, say: Callable[[str], None]) -> None:
+        self._results = results
+        self._total = total
+        self._say = say
+        self._began = self._said = time.monotonic()
+        self._done = self._failed = 0
+
+    def keep(self, record: Record) -> None:
+        self._results.append(record)
+        self._done += 1
+        self._failed += record.error is not None
+        now = time.monotonic()
+        if self._done == self._total or now - self._said >= _SAY_EVERY_S:
+            self._said = now
+            left_s = (now - self._began) / self._done * (self._total - self._done)
+            self._say(f"{self._done}/{self._total} read, {self._failed} failed, about {left_s:.0f} s left")
+
+
+def _report(evaluation: Evaluation, records: Sequence[Record]) -> str:
+    rows = rows_of(records, seed=evaluation.seeds[0])
+    (evaluation.out / "results.md").write_text(table(rows), "utf-8")
+    if rows:
+        save_plot(rows, evaluation.out / "results.svg", title=f"{evaluation.setup.model}, {evaluation.setup.strategy}")
+    return last_line(rows, evaluation.described())
+
+
+def to_stderr(line: str) -> None:
+    """Progress, apart from the result."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,110 @@
+"""Scores of a run, by task and size: strict, lenient and RULER's own, each with a bootstrap interval.
+
+A failed item is a wrong one. Where an item was read with several seeds its mean counts, once, as the seeds are no
+independent items.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TypeAlias
+
+from evaluation.ruler.items import QUESTION_ANSWERING
+from evaluation.ruler.records import Record
+from memloop.scoring.lenient import contains, exact_match, token_f1
+from memloop.scoring.ruler import recall_of_references
+from memloop.scoring.strict import strict_score
+
+RESAMPLES = 1000
+_TAIL = 0.025
+_ItemKey: TypeAlias = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean from 0 to 1 with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One task at one size. ``items`` counts each once, ``reads`` each seed; costs are means over reads that ended."""
+
+    task: str
+    size: int
+    items: int
+    reads: int
+    failed: int
+    scores: Mapping[str, Estimate]
+    calls: float
+    tokens: float
+    seconds: float
+
+    @property
+    def headline(self) -> str:
+        """The score that is drawn: containment, as published."""
+        return "sub_em" if self.task in QUESTION_ANSWERING else "references"
+
+
+def scores_of(record: Record) -> dict[str, float]:
+    """The scores of one record. A gateway's has no strict one: the box around its answer is gone."""
+    failed = record.error is not None
+    answer = "" if failed else record.answer
+    if record.task not in QUESTION_ANSWERING:
+        return {"references": recall_of_references(answer, record.golds)}
+    strict = {} if record.raw is None and not failed else {"strict": strict_score(record.raw or "", record.golds)}
+    return strict | {
+        "em": exact_match(answer, record.golds),
+        "f1": token_f1(answer, record.golds),
+        "sub_em": contains(answer, record.golds),
+    }
+
+
+def rows_of(records: Iterable[Record], *, seed: int) -> list[Row]:
+    """One row for each task and size, in order."""
+    groups: dict[tuple[str, int], list[Record]] = defaultdict(list)
+    for record in records:
+        groups[record.task, record.size].append(record)
+    return [_row(task, size, group, seed) for (task, size), group in sorted(groups.items())]
+
+
+def bootstrap(values: Sequence[float], *, seed: int) -> Estimate:
+    """The mean and its percentile interval over resampled items. Raises ValueError without values."""
+    if not values:
+        raise ValueError("no values have no mean")
+    rng = random.Random(seed)
+    means = sorted(fmean(rng.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    cut = round(_TAIL * RESAMPLES)
+    return Estimate(fmean(values), means[cut], means[-1 - cut])
+
+
+def _row(task: str, size: int, records: Sequence[Record], seed: int) -> Row:
+    by_item: dict[_ItemKey, list[dict[str, float]]] = defaultdict(list)
+    for record in records:
+        by_item[record.index, record.digest].append(scores_of(record))
+    scored = list(by_item.values())
+    names = [name for name in scored[0][0] if all(name in scores for reads in scored for scores in reads)]
+    ended = [record for record in records if record.error is None]
+    return Row(
+        task=task,
+        size=size,
+        items=len(scored),
+        reads=len(records),
+        failed=len(records) - len(ended),
+        scores={
+            name: bootstrap([fmean(scores[name] for scores in reads) for reads in scored], seed=seed) for name in names
+        },
+        calls=_mean(record.calls for record in ended),
+        tokens=_mean(record.input_tokens + record.output_tokens for record in ended),
+        seconds=_mean(record.seconds for record in ended),
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    held = list(values)
+    return fmean(held) if held else 0.0

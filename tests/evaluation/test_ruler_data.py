@@ -1,0 +1,125 @@
+"""Users' files: what is taken, and what is refused with its line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluation.ruler.items import Item, items, source_of
+from trainer.data.json_rows import DataError, rows
+
+HQA_ROW = {"context": "Document 1:\nA\nB", "input": "Who?", "answers": ["A", "a"], "num_docs": 50, "index": 3}
+OOD_ROW = {"context": "text", "input": "Which?", "outputs": ["1", "2"], "index": 0, "length": 8000}
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
+)
+OBJECTS = st.dictionaries(st.text(), JSON_VALUES, max_size=4)
+
+
+def written(path: Path, *lines: object) -> Path:
+    """The rows as JSONL; a text is written as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    return path
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(OBJECTS), st.sampled_from([None, 1]), st.integers(1, 40))
+def test_an_array_is_read_as_json_reads_it(
+    tmp_path_factory: pytest.TempPathFactory, values: list[object], indent: int | None, block_chars: int
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "array.json"
+    text = " \n" + json.dumps(values, indent=indent) + "\n"
+    path.write_text(text)
+    found = list(rows(path, block_chars=block_chars))
+    assert [value for _, value in found] == values
+    lines = text.splitlines()
+    assert all(lines[line - 1].lstrip(" ,[").startswith("{") for line, _ in found)
+
+
+def test_jsonl_rows_tell_their_lines_and_blank_ones_are_passed_over(tmp_path: Path) -> None:
+    assert list(rows(written(tmp_path / "a.jsonl", {"a": 1}, "", {"b": 2}))) == [(1, {"a": 1}), (3, {"b": 2})]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1}\n{"a": \n', "line 2: no JSON"),
+        ('[\n{"a": 1},\n{"a" 1}]', "line 3: no JSON"),
+        ('[\n{"a": 1}\n{"a": 1}]', "line 3: a comma or the array's end is missing"),
+        ('[\n{"a": 1},\n', "line 3: no JSON"),
+        ('[{"a": 1}', "line 1: a comma or the array's end is missing"),
+        ("[", "line 1: no JSON"),
+    ],
+    ids=["jsonl", "value", "comma", "cut after comma", "cut after value", "nothing"],
+)
+def test_broken_json_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=message):
+        list(rows(path))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone\.json: No such file"):
+        list(rows(tmp_path / "gone.json"))
+
+
+def test_both_formats_become_items(tmp_path: Path) -> None:
+    hqa = source_of(str(written(tmp_path / "any.jsonl", HQA_ROW)))
+    ood = source_of(f"vt:8192={written(tmp_path / 'other.jsonl', OOD_ROW)}")
+    assert list(items([hqa, ood])) == [
+        Item("hqa", 50, 3, "Who?", "Document 1:\nA\nB", ("A", "a")),
+        Item("vt", 8192, 0, "Which?", "text", ("1", "2")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "task", "size"),
+    [
+        ("8192/niah_single_1/validation.jsonl", "niah_single_1", 8192),
+        ("data/eval_niah_multikey_3_131072.json", "niah_multikey_3", 131072),
+        ("niah_single_2/eval_fwe_16384.json", "fwe", 16384),
+        ("qa_1_8192.jsonl", "qa_1", 8192),
+    ],
+)
+def test_task_and_size_are_read_from_the_path(path: str, task: str, size: int) -> None:
+    source = source_of(path)
+    assert (source.task, source.size) == (task, size)
+
+
+def test_an_unknown_task_is_refused() -> None:
+    with pytest.raises(DataError, match="the task is one of niah_single_1"):
+        source_of("niah_single_9:8192=x.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({**HQA_ROW, "answers": []}, "line 1: answers: Tuple should have at least 1 item"),
+        ({**HQA_ROW, "num_docs": "many"}, "line 1: num_docs: "),
+        ({**HQA_ROW, "context": ""}, "line 1: context: "),
+        ([1], "line 1: "),
+        (OOD_ROW, "give it as niah_single_1:8192="),
+    ],
+    ids=["no answers", "no number", "no text", "no object", "no task"],
+)
+def test_a_row_of_another_shape_is_refused_with_its_line(tmp_path: Path, row: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        list(items([source_of(str(written(tmp_path / "rows.jsonl", row)))]))
+
+
+def test_an_item_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="line 2: item 3 of hqa comes twice"):
+        list(items([source_of(str(written(tmp_path / "rows.jsonl", HQA_ROW, HQA_ROW)))]))
+
+
+def test_a_limit_counts_each_size_apart(tmp_path: Path) -> None:
+    rows_ = [{**HQA_ROW, "index": index, "num_docs": size} for size in (50, 100) for index in range(3)]
+    found = items([source_of(str(written(tmp_path / "rows.jsonl", *rows_)))], limit=2)
+    assert [(item.size, item.index) for item in found] == [(50, 0), (50, 1), (100, 0), (100, 1)]
