@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memloop.ports import Recalled
-from memloop.wire.errors import EngineError
+from memloop.wire.errors import Unauthenticated
 from memloop.wire.memory import Scope
 from tests.dialogues.scripted import STORED, TURNS
 from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
@@ -71,5 +71,5 @@ async def test_a_gateway_tells_which_prompts_it_reads_with_and_whom_it_refuses(r
         async with Gateway(it.gateway.url, api_key=ALICE_KEY, retries=RetryPolicy(1), wait_s=1) as gateway:
             assert (await gateway.models(), await gateway.profile_ref("m")) == (("m",), PROFILE.ref)
         async with Gateway(it.gateway.url, api_key="wrong", retries=RetryPolicy(1), wait_s=1) as gateway:
-            with pytest.raises(EngineError, match="answered 401: "):
+            with pytest.raises(Unauthenticated):
                 await gateway.models()

@@ -1,5 +1,10 @@
 """Errors of the command line: one clear line and an exit code."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from memloop.wire.errors import MemloopError, Unreachable
+
 
 class CliError(Exception):
     """An error printed as one line, with ``detail`` (last log lines) below it.
@@ -19,3 +24,16 @@ class BadInput(CliError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code=2)
+
+
+@contextmanager
+def gateway_errors(url: str) -> Generator[None]:
+    """Turn a failed call of the gateway at the URL into a CliError; its code is 2 when the request was at fault."""
+    try:
+        yield
+    except Unreachable as error:
+        raise CliError(f"no gateway answers at {url}: start one with `memloop up`, or set MEMLOOP_URL") from error
+    except MemloopError as error:
+        field = f" ({error.param})" if error.param else ""
+        code = 2 if 400 <= error.http_status < 500 else 1
+        raise CliError(f"{error.message}{field}", code=code) from error

@@ -16,15 +16,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from memloop.clients import GatewayClient, Timeouts
 from memloop.wire.chat import Json
 from memloop.wire.long_read import Document, LongReadRequest, Strategy
-from memloop_cli.client import GatewayClient
 from memloop_cli.commands import keys as key_commands
 from memloop_cli.commands import memory as memory_commands
 from memloop_cli.commands.chat import Conversation, converse
+from memloop_cli.commands.models import first_model
 from memloop_cli.commands.read import LiveRead, document_text, question_text, read_to_end, show_result
 from memloop_cli.demo.run import run_demo
-from memloop_cli.errors import CliError
+from memloop_cli.errors import CliError, gateway_errors
 from memloop_cli.home import Home, gateway_url
 from memloop_cli.stack.local import Ports
 from memloop_cli.stack.up import down as stop_stack
@@ -32,6 +33,7 @@ from memloop_cli.stack.up import stay_up, up_detached
 
 _HELP = "The local stack and the command line of Memloop."
 _INTERRUPTED = 130
+_TIMEOUTS = Timeouts(connect_s=5.0, read_s=600.0, total_s=600.0)
 _LAST_BASE_PORT = 65_530
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
@@ -86,7 +88,7 @@ def read(
     async def work(client: GatewayClient) -> None:
         text = document_text(file)
         request = LongReadRequest(
-            model=model or await client.model(),
+            model=model or await first_model(client),
             question=question_text(question),
             document=Document(text=text),
             strategy=strategy,
@@ -114,7 +116,8 @@ def chat(
     with _told_errors(), asyncio.Runner() as runner:
         client = _client(home, url, api_key)
         try:
-            served = model or runner.run(client.model())
+            with gateway_errors(client.url):
+                served = model or runner.run(first_model(client))
             converse(Conversation(client, console, user_id=user, model=served, more=more), runner, console)
         finally:
             runner.run(client.close())
@@ -260,14 +263,18 @@ def _with_gateway(
 ) -> None:
     async def run() -> None:
         async with _client(home, url, api_key) as client:
-            await work(client)
+            with gateway_errors(client.url):
+                await work(client)
 
     with _told_errors():
         asyncio.run(run())
 
 
 def _client(home: Path, url: str | None, api_key: str | None) -> GatewayClient:
-    return GatewayClient(gateway_url(Home(home), url), api_key=api_key)
+    try:
+        return GatewayClient(gateway_url(Home(home), url), api_key=api_key, timeouts=_TIMEOUTS)
+    except ValueError as error:
+        raise CliError(f"{error} (MEMLOOP_URL)", code=2) from error
 
 
 @contextmanager

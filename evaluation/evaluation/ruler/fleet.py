@@ -10,7 +10,7 @@ from evaluation.ruler.items import Item
 from evaluation.ruler.readers import ItemReader, Reading
 from evaluation.ruler.records import Record
 from memloop.ports import Completion
-from memloop.wire.errors import DependencyError, EngineError, MemloopError
+from memloop.wire.errors import EngineError, InvalidRequest, MemloopError
 
 _LONGEST_PAUSE_S = 60.0
 _ITEMS_OWN_FAULT = frozenset({400, 413, 422})
@@ -155,7 +155,7 @@ def _is_the_items_fault(error: MemloopError) -> bool:
     """Whether no other engine would take it either: too long a question, an empty document."""
     if isinstance(error, EngineError):
         return error.engine_status in _ITEMS_OWN_FAULT
-    return not isinstance(error, DependencyError)
+    return isinstance(error, InvalidRequest)
 
 
 def _record(job: Job, engine: Engine, reading: Reading) -> Record:

@@ -4,12 +4,14 @@ import asyncio
 import os
 import sys
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, Protocol, TypeAlias
 
 from evaluation.ruler.items import Item
 from gateway.long_read.plan import cut, plan_read
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.clients.engine import Dialect, EngineClient, read_completion, request_body
+from memloop.clients.gateway import GatewayClient
 from memloop.clients.http import Timeouts
 from memloop.loops.journal import Journaled
 from memloop.loops.reader import PLAIN, Reader
@@ -21,8 +23,6 @@ from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadUsag
 from memloop.wire.reading import ReadingOptions
 
 ReaderKind: TypeAlias = Literal["loop", "gateway"]
-_ENDED = frozenset({"completed", "failed", "cancelled", "incomplete"})
-_POLL_S = (0.1, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Setup:
     timeout_s: float = 900.0
     plain: bool = False
 
-    def request(self, item: Item, *, background: bool = False) -> LongReadRequest:
+    def request(self, item: Item) -> LongReadRequest:
         """The item as the gateway's request."""
         return LongReadRequest(
             model=self.model,
@@ -58,7 +58,6 @@ class Setup:
             max_rereads=self.max_rereads,
             chunk_tokens=self.chunk_tokens,
             memory_tokens=self.memory_tokens,
-            background=background,
         )
 
 
@@ -89,14 +88,13 @@ class ItemReader(Protocol):
 
 def reader_at(url: str, setup: Setup) -> ItemReader:
     """The reader of an endpoint, by the setup's kind."""
-    client = EngineClient(
-        url,
-        model=setup.model,
-        api_key=os.environ.get(setup.key_variable) if setup.key_variable else None,
-        timeouts=Timeouts(read_s=setup.timeout_s, total_s=setup.timeout_s),
-        dialect=_dialect(setup),
+    key = os.environ.get(setup.key_variable) if setup.key_variable else None
+    timeouts = Timeouts(read_s=setup.timeout_s, total_s=setup.timeout_s)
+    if setup.kind == "gateway":
+        return GatewayReader(GatewayClient(url, api_key=key, timeouts=timeouts), setup)
+    return LoopReader(
+        EngineClient(url, model=setup.model, api_key=key, timeouts=timeouts, dialect=_dialect(setup)), setup
     )
-    return LoopReader(client, setup) if setup.kind == "loop" else GatewayReader(client, setup)
 
 
 class LoopReader:
@@ -135,27 +133,22 @@ class LoopReader:
 class GatewayReader:
     """A gateway's ``/v1/long-read``, as a job in the background; it decodes as it is set up, whatever the seed."""
 
-    def __init__(self, client: EngineClient, setup: Setup) -> None:
+    def __init__(self, client: GatewayClient, setup: Setup) -> None:
         self._client = client
         self._setup = setup
 
     async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
         """See ``ItemReader``; the gateway has its own checkpoints."""
         del seed, paid
-        body = self._setup.request(item, background=True).model_dump(mode="json", exclude_none=True)
-        read = LongRead.model_validate(await self._client.post_json("long-read", body))
-        pause_s, longest_s = _POLL_S
-        while read.status not in _ENDED:
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, longest_s)
-            read = LongRead.model_validate(await self._client.get_json(f"long-read/{read.id}"))
+        read_id = await self._client.queue_read(self._setup.request(item))
+        read = await self._client.read_ended(read_id, wait_s=inf)
         if read.status != "completed":
             raise EngineError(f"the read {read.status}: {_reason(read)}")
         return Reading(read.output_text, None, read.usage)
 
     async def check(self) -> None:
         """See ``ItemReader``."""
-        await self._client.check()
+        await self._client.models()
 
     async def close(self) -> None:
         """See ``ItemReader``."""

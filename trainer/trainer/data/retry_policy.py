@@ -26,8 +26,13 @@ class RetryPolicy:
             try:
                 return await work()
             except MemloopError as error:
-                if isinstance(error, EngineError) and error.engine_status in _FINAL:
+                if _status(error) in _FINAL:
                     raise
                 await asyncio.sleep(min(max(pause_s, error.retry_after_s or 0.0), _LONGEST_PAUSE_S))
                 pause_s *= 2
         return await work()
+
+
+def _status(error: MemloopError) -> int:
+    """The peer's own status; an engine's 401 is one, though our clients would see a 502."""
+    return error.engine_status if isinstance(error, EngineError) else error.http_status

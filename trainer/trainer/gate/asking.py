@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from pydantic import TypeAdapter
 
-from memloop.wire.errors import EngineError, MemloopError
+from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy
 from trainer.data.bounded_map import bounded_map
 from trainer.data.journal import Journal
@@ -108,8 +108,8 @@ async def _answered(number: int, asked: _Asked) -> Answer:
         said = await asked.said()
     except RowFailed as failed:
         error = str(failed)
-    except EngineError as refused:
-        if refused.engine_status not in _ROWS_OWN_FAULT:
+    except MemloopError as refused:
+        if refused.http_status not in _ROWS_OWN_FAULT:
             raise
         error = str(refused)
     return Answer(number, said, error, round(time.perf_counter() - began, 3))

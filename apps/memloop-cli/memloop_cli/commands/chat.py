@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import cast
 
 from rich.console import Console
 from rich.text import Text
 
+from memloop.clients.chat_stream import ChatAnswer, ChatDelta
+from memloop.clients.gateway import GatewayClient
 from memloop.wire.chat import ChatMessage, Json
-from memloop_cli.client import ChatAnswer, ChatDelta, GatewayClient
-from memloop_cli.commands.writing import show_event
-from memloop_cli.errors import CliError
+from memloop_cli.commands.writing import settled, show_event
+from memloop_cli.errors import CliError, gateway_errors
 
 _HELP = "Type a message; /new starts a conversation without history, /quit or Ctrl-D ends."
 
@@ -32,6 +34,10 @@ class Conversation:
 
     async def say(self, text: str) -> ChatAnswer:
         """Run one turn: print the reply as it streams, its recalled memories and the write. Raises CliError."""
+        with gateway_errors(self._client.url):
+            return await self._say(text)
+
+    async def _say(self, text: str) -> ChatAnswer:
         asked = [*self._messages, ChatMessage(role="user", content=text)]
         answer = await self._stream(asked)
         self._messages = [*asked, ChatMessage(role="assistant", content=answer.text)]
@@ -40,15 +46,19 @@ class Conversation:
             if answer.memory.error:
                 self._console.print(Text(f"  memory: {answer.memory.error}", style="yellow"))
             if answer.memory.write_event_id:
-                show_event(await self._client.event_ended(answer.memory.write_event_id), self._console)
+                show_event(await settled(self._client, answer.memory.write_event_id), self._console)
         return answer
 
     async def _stream(self, messages: Sequence[ChatMessage]) -> ChatAnswer:
         self._console.print(Text("assistant  ", style="bold magenta"), end="")
         started = False
-        memory: Json = {"user_id": self._user_id}
-        stream = self._client.chat(messages, model=self._model, memory=memory, more=self._more)
-        async with aclosing(stream) as pieces:
+        body: Json = {
+            "model": self._model,
+            "messages": [cast(Json, message.model_dump(exclude_none=True)) for message in messages],
+            "memory": {"user_id": self._user_id},
+            **self._more,
+        }
+        async with aclosing(self._client.chat(body)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, ChatAnswer):
                     self._console.print()

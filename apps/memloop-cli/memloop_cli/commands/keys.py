@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
+from memloop.clients.gateway import GatewayClient
 from memloop.wire.keys import ALL_SCOPES, ApiKey, KeyCreate, NewApiKey
-from memloop_cli.client import GatewayClient
 from memloop_cli.errors import BadInput
 
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

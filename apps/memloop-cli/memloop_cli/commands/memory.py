@@ -3,9 +3,9 @@
 from rich.console import Console
 from rich.text import Text
 
+from memloop.clients.gateway import GatewayClient
 from memloop.wire.memory import MemoryAdd, MemorySearch, Source
-from memloop_cli.client import GatewayClient
-from memloop_cli.commands.writing import memory_line, show_event
+from memloop_cli.commands.writing import memory_line, settled, show_event
 from memloop_cli.errors import BadInput, CliError
 
 _PAGE = 100
@@ -16,7 +16,8 @@ async def add(client: GatewayClient, console: Console, *, text: str, user_id: st
     if not text.strip():
         raise BadInput("there is nothing to add: the text is empty")
     message = Source(role="user", content=text)
-    event = await client.add(MemoryAdd(messages=(message,), user_id=user_id, infer=infer))
+    event_id = await client.add(MemoryAdd(messages=(message,), user_id=user_id, infer=infer))
+    event = await settled(client, event_id)
     show_event(event, console)
     if event.status == "failed":
         raise CliError("nothing was stored")

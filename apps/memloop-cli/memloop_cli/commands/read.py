@@ -11,8 +11,8 @@ from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from memloop.clients.gateway import GatewayClient
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent
-from memloop_cli.client import GatewayClient
 from memloop_cli.errors import BadInput, CliError
 
 _MEMORY_CHARS = 1_200
@@ -55,7 +55,7 @@ def question_text(question: str) -> str:
 async def read_to_end(client: GatewayClient, request: LongReadRequest, watcher: Watcher) -> LongRead:
     """Return the finished read. Raises CliError when it failed, was cancelled or its stream ended early."""
     last: LongRead | None = None
-    async with aclosing(client.read(request)) as events:
+    async with aclosing(client.stream_read(request)) as events:
         async for event in events:
             watcher.see(event)
             last = event.read or last

@@ -3,9 +3,20 @@
 from rich.console import Console
 from rich.text import Text
 
+from memloop.clients.gateway import GatewayClient
+from memloop.wire.errors import Timeout
 from memloop.wire.memory import DecisionRecord, MemoryEvent, MemoryItem
 
+_WAIT_S = 60.0
 _COLOURS = {"add": "green", "search": "cyan", "buffer": "yellow", "ignore": "dim", "invalid": "red"}
+
+
+async def settled(client: GatewayClient, event_id: str) -> MemoryEvent:
+    """A write's event once it is decided, or as it stands after a minute."""
+    try:
+        return await client.event_ended(event_id, wait_s=_WAIT_S)
+    except Timeout:
+        return await client.event(event_id)
 
 
 def show_event(event: MemoryEvent, console: Console) -> None:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from memloop.clients.chat_stream import ChatAnswer
+from memloop.clients.gateway import GatewayClient
 from memloop.wire.chat import Json
 from memloop.wire.memory import MemoryEvent
-from memloop_cli.client import ChatAnswer, GatewayClient
 from memloop_cli.commands.chat import Conversation
+from memloop_cli.commands.writing import settled
 
 USER = "demo-user"
 TOLD = "My locker code is 482."
@@ -52,7 +54,7 @@ async def _tell(client: GatewayClient, console: Console, *, model: str) -> Memor
     """Run the first conversation; return the event of its write."""
     answer = await _conversation(client, console, model).say_aloud(TOLD)
     event_id = answer.memory.write_event_id if answer.memory else None
-    return await client.event_ended(event_id) if event_id else None
+    return await settled(client, event_id) if event_id else None
 
 
 class _Aloud:

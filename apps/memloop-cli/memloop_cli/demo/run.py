@@ -8,11 +8,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from memloop_cli.client import GatewayClient
+from memloop.clients.gateway import GatewayClient
+from memloop_cli.commands.models import first_model
 from memloop_cli.demo.chatting import show_chat
 from memloop_cli.demo.questions import DemoReading, load_reading
 from memloop_cli.demo.reading import show_reading
-from memloop_cli.errors import CliError
+from memloop_cli.errors import CliError, gateway_errors
 from memloop_cli.home import Home, StackNote
 from memloop_cli.stack.local import free_ports, local_stages
 from memloop_cli.stack.running import running_stack
@@ -52,9 +53,10 @@ async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], c
 
 async def _show(client: GatewayClient, reading: DemoReading, text: str, console: Console) -> tuple[str, ...]:
     """Run both parts; return the claims that did not hold."""
-    model = await client.model()
-    if model == _TINY:
-        console.print(_ABOUT_TINY, style="italic")
-    chat = await show_chat(client, console, model=model)
-    read = await show_reading(client, console, reading, text, model=model)
+    with gateway_errors(client.url):
+        model = await first_model(client)
+        if model == _TINY:
+            console.print(_ABOUT_TINY, style="italic")
+        chat = await show_chat(client, console, model=model)
+        read = await show_reading(client, console, reading, text, model=model)
     return (*chat.faults, *read.faults)

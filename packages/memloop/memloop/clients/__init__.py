@@ -1,6 +1,7 @@
-"""HTTP clients of the processes: the engine, the memory store, the inference launcher. None of them retries."""
+"""HTTP clients of the processes: engine, memory store, inference launcher, gateway. None of them retries."""
 
 from memloop.clients.engine import Dialect, EngineBusy, EngineClient
+from memloop.clients.gateway import GatewayClient
 from memloop.clients.http import RawResponse, Timeouts
 from memloop.clients.inference import InferenceClient, ServedModel
 from memloop.clients.store import NamespaceIndex, StoreClient
@@ -9,6 +10,7 @@ __all__ = [
     "Dialect",
     "EngineBusy",
     "EngineClient",
+    "GatewayClient",
     "InferenceClient",
     "NamespaceIndex",
     "RawResponse",

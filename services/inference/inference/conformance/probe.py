@@ -10,6 +10,7 @@ import aiohttp
 from pydantic import JsonValue
 
 from memloop.clients import EngineClient
+from memloop.sse import parse_events
 from memloop.wire.chat import Json
 
 GREEDY: Json = {"temperature": 0.0, "seed": 7}
@@ -61,14 +62,9 @@ class Probe:
         body = self.body(text, stream=True, stream_options={"include_usage": True}, **fields)
         async with self.client.stream_raw(body) as response:
             expect(response.status == 200, f"the stream answered {response.status}")
-            raw = b""
-            async with aclosing(response.chunks()) as chunks:
-                async for piece in chunks:
-                    raw += piece
-                    *whole, raw = raw.split(b"\n\n")
-                    for event in whole:
-                        if event.startswith(b"data:"):
-                            yield event.removeprefix(b"data:").strip().decode()
+            async with aclosing(parse_events(response.chunks())) as events:
+                async for event in events:
+                    yield event.data
 
     async def exposition(self) -> str:
         """The engine's metrics as text. Raises Unmet where it has none."""
