@@ -13,7 +13,7 @@ from rich.table import Table
 from benchmarks.inference.shaped import Prices, figures, measure
 from benchmarks.inference.shapes import SHAPES
 from benchmarks.inference.workload import Row, all_at_once, questions, reads
-from benchmarks.long_read_strategies.engine import MODEL, tiny_engine
+from benchmarks.tiny_engine import MODEL, tiny_engine
 from inference.conformance.probe import Probe
 from inference.conformance.suite import run_checks
 from memloop.clients import EngineClient

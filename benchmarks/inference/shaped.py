@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.inference.chunk_loop import Load, Measured, run_load
 from benchmarks.inference.shapes import engine_settings, write_shape
-from benchmarks.long_read_strategies.engine import tiny_engine
+from benchmarks.tiny_engine import tiny_engine
 from memloop.clients import EngineClient, Timeouts
 from memloop.wire.chat import Json
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import orjson
 
+from benchmarks.kept import Cells, show
 from benchmarks.long_read import full_length, loop, published_calls, real, sizes, through
 from benchmarks.long_read_strategies import results
 from benchmarks.long_read_strategies.__main__ import SEGMENTS
-from benchmarks.long_read_strategies.engine import tiny_engine
-from benchmarks.long_read_strategies.results import Cells, show
 from benchmarks.long_read_strategies.room import speedup
+from benchmarks.tiny_engine import tiny_engine
 
 _REAL_TOKENS = 20_000
 _SECONDS_PER_MILLION_TOKENS = 60.0

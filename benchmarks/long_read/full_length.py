@@ -9,11 +9,12 @@ from typing import Final
 
 import orjson
 
-from benchmarks.long_read.client import Client, client_of
+from benchmarks.kept import FOLDER, machine
+from benchmarks.long_read.reads import client_of, finished, request, uploaded
 from benchmarks.long_read.stack import TOKENIZER, Stack, running_stack
-from benchmarks.long_read_strategies.engine import MODEL
-from benchmarks.long_read_strategies.results import FOLDER, machine
+from benchmarks.tiny_engine import MODEL
 from memloop.chunking import TokenizerSplitter
+from memloop.clients import GatewayClient
 from memloop.profiles import load_profile
 from trainer.tiny.documents import Document, random_document
 
@@ -51,10 +52,11 @@ async def measured(engine_url: str, *, tokens: int, seed: int) -> dict[str, obje
             return await _read(client, stack, path, made)
 
 
-async def _read(client: Client, stack: Stack, path: Path, made: Document) -> dict[str, object]:
-    file_id = await client.upload(path)
+async def _read(client: GatewayClient, stack: Stack, path: Path, made: Document) -> dict[str, object]:
+    file_id = await uploaded(client, path)
     before = stack.cpu_s
-    done = await client.finished(await client.begin(file_id, question=made.question, model=MODEL))
+    asked = request(file_id, question=made.question, model=MODEL)
+    done = await finished(client, await client.queue_read(asked))
     spent = {name: stack.cpu_s[name] - before[name] for name in before}
     peak = stack.peak_mb
     return {
@@ -63,11 +65,11 @@ async def _read(client: Client, stack: Stack, path: Path, made: Document) -> dic
         "document_tokens": sum(made.chunks.span(index).tokens for index in range(len(made.chunks))),
         "document_chars": made.chunks[-1].end,
         "chunks": done.chunks,
-        "status": done.record["status"],
+        "status": done.read.status,
         "question": made.question,
-        "answer": done.record["output_text"],
+        "answer": done.read.output_text,
         "wanted": made.answer,
-        "right": done.record["output_text"] == made.answer,
+        "right": done.read.output_text == made.answer,
         "seconds": round(done.seconds, 1),
         "peak_mb": {name: round(value, 1) for name, value in peak.items()},
         "peak_mb_total": round(sum(peak.values()), 1),

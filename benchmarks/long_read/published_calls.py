@@ -17,7 +17,7 @@ import orjson
 
 from benchmarks.long_read.real import Reading, reader_on
 from benchmarks.long_read.sizes import QUESTION, write_prose
-from benchmarks.long_read_strategies.engine import tiny_engine
+from benchmarks.tiny_engine import tiny_engine
 
 _CHECKPOINT: Final = Path("services/inference/models/memloop-tiny")
 _WINDOW_TOKENS: Final = 16_384

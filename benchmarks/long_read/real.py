@@ -12,10 +12,11 @@ from typing import Final
 
 import aiohttp
 
-from benchmarks.long_read.client import Client, Finished, client_of, now_s
 from benchmarks.long_read.full_length import planted
+from benchmarks.long_read.reads import Finished, client_of, finished, now_s, request, uploaded
 from benchmarks.long_read.stack import Stack, running_stack
-from benchmarks.long_read_strategies.engine import MODEL
+from benchmarks.tiny_engine import MODEL
+from memloop.clients import GatewayClient
 
 AT_ONCE: Final = 32
 _SAMPLE_S: Final = 0.2
@@ -55,7 +56,7 @@ class Gauges:
 class Reader:
     """Has one uploaded document read, and looks at worker and engine meanwhile."""
 
-    client: Client
+    client: GatewayClient
     stack: Stack
     gauges: Gauges
     reading: Reading
@@ -63,7 +64,7 @@ class Reader:
 
     async def read(self, *, mark: str = "") -> Finished:
         """One read to its end; a mark makes its prompts its own."""
-        return await self.client.finished(await self._begin(mark))
+        return await finished(self.client, await self._begin(mark))
 
     async def alone(self) -> dict[str, object]:
         """One read: its wall time beyond the engine's own, and the worker's processor time, whole and beyond idling."""
@@ -73,7 +74,7 @@ class Reader:
         busy, cpu = await self.gauges.value(_BUSY_S) - busy, self.stack.cpu_s["worker"] - cpu
         return {
             "chunks": done.chunks,
-            "answer": done.record["output_text"],
+            "answer": done.read.output_text,
             "read_s": round(done.seconds, 2),
             "engine_s": round(busy, 2),
             "overhead_pct": round(100 * (done.seconds / busy - 1), 2),
@@ -109,15 +110,19 @@ class Reader:
     async def stop_s(self) -> float:
         """Seconds from a cancel to an engine without a request."""
         read_id = await self._begin("")
-        await _until(lambda: self.client.progress(read_id), lambda done: done >= 3)
+        await _until(lambda: self._chunks_done(read_id), lambda done: done >= 3)
         began = now_s()
-        await self.client.cancel(read_id)
+        await self.client.cancel_read(read_id)
         await _until(lambda: self.gauges.value(_RUNNING), lambda running: running == 0, confirm=_CONFIRM)
         return now_s() - began - _CONFIRM * _SAMPLE_S / 4
 
     async def _begin(self, mark: str) -> str:
         reading = self.reading
-        return await self.client.begin(self.file_id, question=reading.question + mark, model=reading.model)
+        asked = request(self.file_id, question=reading.question + mark, model=reading.model)
+        return await self.client.queue_read(asked)
+
+    async def _chunks_done(self, read_id: str) -> int:
+        return (await self.client.read(read_id)).progress.chunks_done
 
 
 @asynccontextmanager
@@ -130,7 +135,7 @@ async def reader_on(engine_url: str, reading: Reading) -> AsyncGenerator[Reader]
         path = Path(folder) / "document.txt"
         path.write_text(reading.document)
         async with client_of(stack.url) as client, aiohttp.ClientSession() as http:
-            reader = Reader(client, stack, Gauges(http, engine_url), reading, await client.upload(path))
+            reader = Reader(client, stack, Gauges(http, engine_url), reading, await uploaded(client, path))
             await reader.read()
             yield reader
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.long_read.client import client_of
+from benchmarks.long_read.reads import client_of, finished, request, uploaded
 from benchmarks.long_read.stack import TOKENIZER, Stack, running_stack
 from benchmarks.mock_engine import mock_engine
 from gateway.files.texts import ChunkIndex
@@ -57,10 +57,9 @@ def _peak(tokens: int) -> dict[str, object]:
 
 async def _read(stack: Stack, path: Path) -> dict[str, object]:
     async with client_of(stack.url) as client:
-        file_id = await client.upload(path)
-        done = await client.finished(
-            await client.begin(file_id, question=QUESTION, model="mock", chunk_tokens=CHUNK_TOKENS)
-        )
+        file_id = await uploaded(client, path)
+        asked = request(file_id, question=QUESTION, model="mock", chunk_tokens=CHUNK_TOKENS)
+        done = await finished(client, await client.queue_read(asked))
     peak = stack.peak_mb
     return {
         "chunks": done.chunks,

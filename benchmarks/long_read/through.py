@@ -6,10 +6,11 @@ import time
 from pathlib import Path
 from typing import Final
 
-from benchmarks.long_read.client import Client, Finished, client_of
+from benchmarks.long_read.reads import Finished, client_of, finished, request, uploaded
 from benchmarks.long_read.sizes import QUESTION, write_prose
 from benchmarks.long_read.stack import Stack, running_stack
 from benchmarks.mock_engine import mock_engine
+from memloop.clients import GatewayClient
 
 LATENCY_S: Final = 0.25
 """A chunk of 5,000 tokens takes a GPU about as long, or longer."""
@@ -32,7 +33,7 @@ def measured() -> dict[str, object]:
 
 async def _reads(stack: Stack, path: Path) -> dict[str, object]:
     async with client_of(stack.url) as client:
-        file_id = await client.upload(path)
+        file_id = await uploaded(client, path)
         await _read(client, file_id)
         cpu = stack.cpu_s["worker"]
         done = await _read(client, file_id)
@@ -52,6 +53,6 @@ async def _reads(stack: Stack, path: Path) -> dict[str, object]:
     }
 
 
-async def _read(client: Client, file_id: str) -> Finished:
-    begun = await client.begin(file_id, question=QUESTION, model="mock", chunk_tokens=_CHUNK_TOKENS)
-    return await client.finished(begun)
+async def _read(client: GatewayClient, file_id: str) -> Finished:
+    asked = request(file_id, question=QUESTION, model="mock", chunk_tokens=_CHUNK_TOKENS)
+    return await finished(client, await client.queue_read(asked))

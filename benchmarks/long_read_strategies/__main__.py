@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 import orjson
 
-from benchmarks.long_read_strategies.engine import MODEL, tiny_engine
+from benchmarks.kept import Cells, show
 from benchmarks.long_read_strategies.evidence import measured_evidence
 from benchmarks.long_read_strategies.measure import (
     DISTRACTORS_PER_CHUNK,
@@ -23,8 +23,9 @@ from benchmarks.long_read_strategies.measure import (
     measured,
 )
 from benchmarks.long_read_strategies.questions import measured_questions
-from benchmarks.long_read_strategies.results import SHORT, Cells, headline, keep_ways, kept_lengths, show
+from benchmarks.long_read_strategies.results import SHORT, headline, keep_ways, kept_lengths
 from benchmarks.long_read_strategies.room import speedup
+from benchmarks.tiny_engine import MODEL, tiny_engine
 from memloop.clients.engine import EngineClient
 from memloop.profiles import Profile, load_profile
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import orjson
 import torch
 
+from benchmarks.kept import show
 from benchmarks.long_read_strategies.measure import (
     DISTRACTORS_PER_CHUNK,
     PARALLEL,
@@ -28,7 +29,7 @@ from benchmarks.long_read_strategies.measure import (
     document_of,
     measured,
 )
-from benchmarks.long_read_strategies.results import LENGTHS, SHORT, headline, keep_lengths, kept_lengths, show
+from benchmarks.long_read_strategies.results import LENGTHS, SHORT, headline, keep_lengths, kept_lengths
 from memloop.profiles import load_profile
 from trainer.rollout.cpu.chat import BatchedModel
 from trainer.rollout.cpu.engine import Size

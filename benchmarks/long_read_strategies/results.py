@@ -1,43 +1,21 @@
 """What runs found: printed, kept, and drawn. Figures that a run did not measure come from the run that was kept."""
 
-import datetime as dt
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.comparing import drop
+from benchmarks.kept import FOLDER, Cells, write_dated
 from benchmarks.long_read_strategies.measure import PLAIN
 from benchmarks.long_read_strategies.plot import save_plot
-from benchmarks.training.comparing import drop
 
-FOLDER = Path(__file__).parent.parent / "results"
 WAYS = FOLDER / "long_read_strategies.json"
 LENGTHS_FILE = FOLDER / "long_read_lengths.json"
 PLOT = FOLDER / "long_read_lengths.svg"
 SHORT, LONG = 8_192, 3_500_000
 LENGTHS = (SHORT, 32_768, 131_072, 524_288, LONG)
-
-Cells = dict[str, object]
-
-
-def machine() -> str:
-    """The kind of machine, in words."""
-    info = Path("/proc/cpuinfo")
-    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-    return f"{os.cpu_count()} cores, {names[0] if names else platform.machine()}, {platform.system()}"
-
-
-def show(title: str, rows: Sequence[Cells]) -> None:
-    """A table of rows of equal columns."""
-    table = Table(*(str(name) for name in rows[0]), title=title)
-    for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
-    Console(width=160).print(table)
 
 
 def keep_ways(found: Mapping[str, object]) -> None:
@@ -52,10 +30,7 @@ def keep_lengths(rows: Sequence[Cells]) -> None:
 
 
 def _write(path: Path, found: Mapping[str, object]) -> None:
-    FOLDER.mkdir(exist_ok=True)
-    today = dt.datetime.now(dt.UTC).date().isoformat()
-    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    path.write_bytes(orjson.dumps({"date": today, "machine": machine(), **found}, option=options))
+    write_dated(path, found)
 
 
 def kept_lengths() -> dict[str, Any]:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import orjson
 
-from benchmarks.long_read_strategies.results import show
+from benchmarks.comparing import Gain, Share, drop, paired_gain
+from benchmarks.kept import show
 from benchmarks.training import policies, results
-from benchmarks.training.comparing import Gain, Share, drop, paired_gain
 from benchmarks.training.plot import save_curves, save_lengths
 from benchmarks.training.reading import Reading, Scores, read_or_recall
 from benchmarks.training.results import Curve, Found, Row

@@ -1,12 +1,11 @@
 """What runs found, kept with date and machine: the curve of each run, and scores by length before and after."""
 
-import datetime as dt
 from pathlib import Path
 from typing import TypedDict
 
 import orjson
 
-from benchmarks.long_read_strategies.results import FOLDER, machine
+from benchmarks.kept import FOLDER, write_dated
 
 KEPT = FOLDER / "training.json"
 
@@ -44,9 +43,7 @@ class Found(TypedDict):
 
 def keep(found: Found, path: Path = KEPT) -> None:
     """Write the file."""
-    today = dt.datetime.now(dt.UTC).date().isoformat()
-    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    path.write_bytes(orjson.dumps({"date": today, "machine": machine(), **found}, option=options))
+    write_dated(path, found)
 
 
 def kept_headline(path: Path = KEPT) -> dict[str, object]:

@@ -1,7 +1,8 @@
 """What the benchmark of document lengths tells: its own figures, or those of the run that was kept."""
 
+from benchmarks.kept import Cells
 from benchmarks.long_read_strategies.measure import PLAIN, Row
-from benchmarks.long_read_strategies.results import LONG, SHORT, Cells, headline
+from benchmarks.long_read_strategies.results import LONG, SHORT, headline
 from trainer.tiny.evaluate import Score
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from benchmarks.training.comparing import Share, drop, paired_gain
+from benchmarks.comparing import Share, drop, paired_gain
 from benchmarks.training.policies import curve_of
 from benchmarks.training.reading import documents_of, read_all
 
