@@ -12,7 +12,7 @@ from aiohttp import web
 from memloop.profiles import load_profile, profile_files
 from memloop.wire.checkpoint import RECORD, CheckpointRecord
 from memloop.wire.errors import MemloopError
-from memloop.wire.long_read import LongRead, LongReadRequest
+from memloop.wire.long_read import Estimate, LongRead, LongReadRequest
 from tests.fakes.web_server import serving
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
@@ -24,6 +24,7 @@ from trainer.rollout.export_record import tokenizer_sha256, tools_sha256, weight
 ROWS = 16
 PROFILE = load_profile("tiny")
 TOKENIZER = b'{"model": {}}'
+ESTIMATE = Estimate(profile="", chunks=1, document_tokens=8, max_llm_calls=2, max_input_tokens=64, max_output_tokens=16)
 
 
 def write_candidate(folder: Path, weights: bytes = b"candidate") -> CheckpointRecord:
@@ -106,7 +107,7 @@ class ServedModel:
         return web.json_response({"data": [{"id": name} for name in self.models]})
 
     async def _estimate(self, _: web.Request) -> web.Response:
-        return web.json_response({"profile": self.gateway_profile, "chunks": 1})
+        return web.json_response(ESTIMATE.model_copy(update={"profile": self.gateway_profile}).model_dump())
 
     async def _create(self, request: web.Request) -> web.Response:
         asked = LongReadRequest.model_validate_json(await request.read())

@@ -71,5 +71,5 @@ async def test_a_gateway_tells_which_prompts_it_reads_with_and_whom_it_refuses(r
         async with Gateway(it.gateway.url, api_key=ALICE_KEY, retries=RetryPolicy(1), wait_s=1) as gateway:
             assert (await gateway.models(), await gateway.profile_ref("m")) == (("m",), PROFILE.ref)
         async with Gateway(it.gateway.url, api_key="wrong", retries=RetryPolicy(1), wait_s=1) as gateway:
-            with pytest.raises(Unauthenticated):
+            with pytest.raises(Unauthenticated, match="answered 401: "):
                 await gateway.models()

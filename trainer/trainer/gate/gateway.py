@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Self
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Self, TypeVar
 
 from memloop.clients.gateway import GatewayClient, ended, root_url
 from memloop.ports import Recalled
-from memloop.wire.errors import NotFound, Unprocessable
+from memloop.wire.errors import DependencyError, MemloopError, NotFound, Unprocessable
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, Strategy
 from memloop.wire.memory import BatchedAdd, BatchResult, MemoryAdd, MemoryBatch, MemoryEvent, Source
 from trainer.data.json_rows import DataError
@@ -15,6 +15,7 @@ from trainer.data.retry_policy import RetryPolicy
 from trainer.rollout.tasks import DecideTask, ReadTask
 
 _PROBE: Final = "What is written here?"
+T = TypeVar("T")
 
 
 class Gateway:
@@ -38,12 +39,12 @@ class Gateway:
 
     async def models(self) -> tuple[str, ...]:
         """The ids of the models that it can ask."""
-        return await self._retries.get(self._client.models)
+        return await self._get(self._client.models)
 
     async def profile_ref(self, model: str) -> str:
         """The reference of the prompts that it reads with."""
         request = LongReadRequest(model=model, question=_PROBE, document=Document(text=_PROBE))
-        return (await self._retries.get(lambda: self._client.estimate(request))).profile
+        return (await self._get(lambda: self._client.estimate(request))).profile
 
     async def begin_read(self, task: ReadTask, *, model: str, strategy: Strategy, name: str) -> str:
         """Queue a read behind production's and return its id. ``name`` is the read's own: a repeated call adds none."""
@@ -54,12 +55,12 @@ class Gateway:
             strategy=strategy,
             service_tier="flex",
         )
-        return await self._retries.get(lambda: self._client.queue_read(request, name=name))
+        return await self._get(lambda: self._client.queue_read(request, name=name))
 
     async def read_ended(self, read_id: str) -> LongRead:
         """The read as it ended. Raises Timeout."""
         return await ended(
-            lambda: self._retries.get(lambda: self._client.read(read_id)),
+            lambda: self._get(lambda: self._client.read(read_id)),
             what=f"the read {read_id} (--timeout-s)",
             wait_s=self._wait_s,
         )
@@ -67,7 +68,7 @@ class Gateway:
     async def forget_read(self, read_id: str) -> None:
         """Delete the read and its document, if they are still there; one that runs stops."""
         try:
-            await self._retries.get(lambda: self._client.delete_read(read_id))
+            await self._get(lambda: self._client.delete_read(read_id))
         except NotFound:
             return
 
@@ -78,21 +79,31 @@ class Gateway:
             for each in memories
         )
         if adds:
-            _check_kept(await self._retries.get(lambda: self._client.add_batch(MemoryBatch(adds=adds))))
+            _check_kept(await self._get(lambda: self._client.add_batch(MemoryBatch(adds=adds))))
 
     async def decided(self, task: DecideTask, *, user_id: str) -> MemoryEvent:
         """The memory writer's decision over the turns. The user's id names the write. Raises Timeout."""
         request = MemoryAdd(messages=task.turns, user_id=user_id)
-        event_id = await self._retries.get(lambda: self._client.add(request, name=user_id))
+        event_id = await self._get(lambda: self._client.add(request, name=user_id))
         return await ended(
-            lambda: self._retries.get(lambda: self._client.event(event_id)),
+            lambda: self._get(lambda: self._client.event(event_id)),
             what=f"the write {event_id} (--timeout-s)",
             wait_s=self._wait_s,
         )
 
     async def forget_user(self, user_id: str) -> None:
         """Erase all that is kept of the user."""
-        await self._retries.get(lambda: self._client.erase(user_id))
+        await self._get(lambda: self._client.erase(user_id))
+
+    async def _get(self, work: Callable[[], Awaitable[T]]) -> T:
+        """The call's result, tried again as patience has it. A refusal names the gateway and its status."""
+        try:
+            return await self._retries.get(work)
+        except DependencyError:  # its message names the gateway already
+            raise
+        except MemloopError as error:
+            message = f"the gateway {self.url} answered {error.http_status}: {error.message}"
+            raise type(error)(message, param=error.param, code=error.code) from error
 
 
 def base_url(url: str) -> str:
