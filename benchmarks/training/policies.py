@@ -56,7 +56,7 @@ def reinforced(start: Path, folder: Path, *, steps: int, seed: int) -> Run:
 def _trained(start: Path, folder: Path, log: Path, *, steps: int, seed: int) -> Path:
     """The last checkpoint, in verl's own form."""
     rows, out = folder / f"rows-{seed}", folder / f"grpo-{seed}"
-    _trainer("tiny-rows", "--loop", "memagent", "--out", rows, "--held-out", _HELD_OUT, "--seed", seed)
+    _trainer("data", *("tiny-rows", "--loop", "memagent", "--out", rows, "--held-out", _HELD_OUT, "--seed", seed))
     overrides: dict[str, object] = {
         "actor_rollout_ref.model.path": start,
         "data.train_files": rows / "memagent-train.parquet",

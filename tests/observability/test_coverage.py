@@ -21,7 +21,7 @@ from memloop_service.chores import alongside
 from memloop_service.metrics import watch_dependencies, watch_loop
 from memory_store.metrics import Metrics as StoreMetrics
 from memory_store.settings import Settings as StoreSettings
-from trainer.exporter import RunLog
+from trainer.metrics_exporter import RunLog
 
 ROOT = Path(__file__).parents[2]
 PROMETHEUS_OWN = {"up", "ALERTS"}

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.trainer.tiny_world import CHECKPOINT, profile, tokenizer
-from trainer.tiny.__main__ import main
+from trainer.tiny.command import main
 from trainer.tiny.export import export
 from trainer.tiny.network import Shape, TinyQwen3
 from trainer.tiny.stress import KINDS, stress, stress_turn

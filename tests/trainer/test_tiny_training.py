@@ -12,9 +12,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from tests.trainer.tiny_world import examples, profile, tokenizer
-from trainer.tiny.__main__ import main
 from trainer.tiny.batches import BUCKETS, Batch, Encoder, Feed, Source, collate
 from trainer.tiny.card_data import TRAINING, TrainingLog, read_training
+from trainer.tiny.command import main
 from trainer.tiny.curriculum import FULL, HARD, PHASES, Phases, mix_at
 from trainer.tiny.export import export, weights_of
 from trainer.tiny.network import Shape, TinyQwen3, rope_tables

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memloop.profiles import load_profile
-from trainer.rollout.export_command import trained_by
+from trainer.rollout.command import trained_by
 from trainer.rollout.export_record import ExportError
 
 RECIPES = Path("trainer/recipes")

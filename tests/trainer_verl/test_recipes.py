@@ -41,8 +41,10 @@ def test_a_recipe_fits_the_gpus_that_it_names(recipe: Path) -> None:
 
 
 def test_verl_accepts_every_recipe_as_it_does_before_a_run() -> None:
-    check_all = "import sys; from trainer.rollout.train_command import main\n"
-    check_all += "for file in sys.argv[1:]: main(['--check', '--recipe', file])"  # one process: verl takes long to load
+    check_all = "import sys; from trainer.rollout.command import train\n"
+    check_all += (
+        "for file in sys.argv[1:]: train(['--check', '--recipe', file])"  # one process: verl takes long to load
+    )
     files = map(str, [*ON_GPUS, TINY])
     done = subprocess.run([sys.executable, "-c", check_all, *files], capture_output=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,4 +1,4 @@
-"""``python -m trainer CAPABILITY …``: each capability has a command line of its own, loaded when it is asked for."""
+"""``python -m trainer CAPABILITY …``: each capability has a command line of its own, imported when it is chosen."""
 
 from __future__ import annotations
 
@@ -7,32 +7,62 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, cast
 
-CAPABILITIES: Final[Mapping[str, tuple[str, str]]] = {
-    "data": ("trainer.data.command", "make data sets to train on"),
-    "sft": ("trainer.sft.command", "fine-tune on conversations before RL"),
-    "estimate": ("trainer.rollout.estimate_command", "estimate GPU memory and hours of a recipe"),
-    "gate": ("trainer.gate.command", "measure a checkpoint beside the one that serves, and let it serve"),
-    "export": ("trainer.rollout.export_command", "make a checkpoint of a run servable"),
-    "tiny": ("trainer.tiny.__main__", "the tiny model: train it, evaluate it"),
-    "tiny-rows": ("trainer.data.tiny_rows_command", "make the tiny world's data for reinforcement learning"),
-    "train": ("trainer.rollout.train_command", "run a recipe of reinforcement learning"),
+CAPABILITIES: Final[Mapping[str, tuple[str, str, str]]] = {
+    "data": ("trainer.data.command", "main", "make data sets to train on"),
+    "sft": ("trainer.sft.command", "main", "fine-tune on conversations before RL"),
+    "estimate": ("trainer.rollout.command", "estimate", "estimate GPU memory and hours of a recipe"),
+    "gate": ("trainer.gate.command", "main", "measure a checkpoint beside the one that serves, and let it serve"),
+    "export": ("trainer.rollout.command", "export", "make a checkpoint of a run servable"),
+    "tiny": ("trainer.tiny.command", "main", "the tiny model: train it, evaluate it"),
+    "train": ("trainer.rollout.command", "train", "run a recipe of reinforcement learning"),
 }
-"""By name: the module whose ``main(arguments)`` it is, and what it does."""
+"""By name: a module, its function that takes the arguments, and a line of help."""
+
+_EXTRAS: Final[Mapping[str, frozenset[str]]] = {
+    "rl": frozenset({"hydra", "obstore", "omegaconf", "ray", "tensordict", "transfer_queue", "verl"}),
+    "sft": frozenset({"datasets", "peft", "trl"}),
+}
+"""Packages by the extra of this distribution that brings them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a capability with the arguments after its name. Ends with 2 without a known one."""
+    """Run a capability with the arguments after its name.
+
+    Exits with 2 when the name is missing or unknown, or this environment lacks a package that the capability needs.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] not in CAPABILITIES:
         asked_for_help = bool(given) and given[0] in ("-h", "--help")
         print(_usage(), file=sys.stdout if asked_for_help else sys.stderr)
         sys.exit(0 if asked_for_help else 2)
-    module = importlib.import_module(CAPABILITIES[given[0]][0])
-    cast(Callable[[Sequence[str]], None], module.main)(given[1:])
+    try:
+        _run(given[0], given[1:])
+    except ModuleNotFoundError as error:
+        print(_way_out(given[0], error), file=sys.stderr)
+        sys.exit(2)
+
+
+def _run(name: str, arguments: Sequence[str]) -> None:
+    module, function, _ = CAPABILITIES[name]
+    command: object = getattr(importlib.import_module(module), function)
+    cast(Callable[[Sequence[str]], None], command)(arguments)
+
+
+def _way_out(name: str, error: ModuleNotFoundError) -> str:
+    """How to get the missing package. Raises the error again when none of our extras brings it."""
+    package = (error.name or "").partition(".")[0]
+    extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
+    if extra is None:
+        raise error
+    return (
+        f"`trainer {name}` needs {package}, which this environment lacks. In a checkout, `make setup-trainer` creates\n"
+        f"an environment that has it: .venv-trainer/bin/python -m trainer {name} …\n"
+        f"Elsewhere: pip install 'memloop-trainer[{extra}]'"
+    )
 
 
 def _usage() -> str:
-    lines = (f"  {name:<10} {help_}" for name, (_, help_) in CAPABILITIES.items())
+    lines = (f"  {name:<10} {help_}" for name, (_, _, help_) in CAPABILITIES.items())
     return "usage: python -m trainer CAPABILITY …\n\n" + "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ def _family(prefix: str, unit_legend: str = "{{name}}") -> tuple[Query, ...]:
 BOARD = Board(
     "trainer",
     "Memloop: trainer",
-    "Figures of verl's log, served by `python -m trainer.exporter`. Each is of the newest step.",
+    "Figures of verl's log, served by `python -m trainer.metrics_exporter`. Each is of the newest step.",
     (
         Row(
             "Progress",

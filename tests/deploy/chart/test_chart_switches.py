@@ -75,7 +75,7 @@ def test_monitors_name_jobs_as_every_deployment_does(chart: Rendered) -> None:
 def test_a_runs_figures_are_served_where_its_pods_share_a_volume(chart: Rendered) -> None:
     objects = chart.objects(values_of("ray-trainer"))
     ray, exporter = objects.pod("demo-trainer-memagent-7b-head")["spec"]["containers"]
-    assert exporter["command"][:4] == ["python", "-m", "trainer.exporter", "/runs/memagent-7b.jsonl"]
+    assert exporter["command"][:4] == ["python", "-m", "trainer.metrics_exporter", "/runs/memagent-7b.jsonl"]
     assert {"name": "VERL_FILE_LOGGER_PATH", "value": "/runs/memagent-7b.jsonl"} in ray["env"]
     [end] = objects.named("PodMonitor", "demo-trainer")["spec"]["podMetricsEndpoints"]
     assert end["port"] in [port["name"] for port in exporter["ports"]]

@@ -70,7 +70,7 @@ def trainer_exporter(root: Path, folder: Path) -> Iterator[int]:
     """The exporter over the log of a real run; gives its port."""
     port = free_port()
     log = root / "tests/trainer/golden/verl_steps.jsonl"
-    command = [root / ".venv/bin/python", "-m", "trainer.exporter", log, "--port", str(port)]
+    command = [root / ".venv/bin/python", "-m", "trainer.metrics_exporter", log, "--port", str(port)]
     with _process(command, folder / "exporter.log", dict(os.environ), cwd=root):
         _until_answers(f"http://127.0.0.1:{port}/metrics", folder / "exporter.log")
         yield port

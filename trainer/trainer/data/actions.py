@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 from collections import Counter
 from contextlib import aclosing
 from itertools import islice
@@ -32,9 +33,10 @@ from trainer.data.ruler import TASKS, as_reading_rows, as_ruler_rows, ruler_item
 from trainer.data.schemas import CONVERSATION, READING, WRITING
 from trainer.data.synthesis import Size
 from trainer.data.teacher import PaidReply, Teacher
+from trainer.data.tiny_rows import Hardness, tiny_rows
 from trainer.data.world import world_turns
 from trainer.decisions import told_by
-from trainer.tiny.prose import Part
+from trainer.tiny.prose import Part, book
 
 Facts = dict[str, object]
 
@@ -92,6 +94,19 @@ def world(options: argparse.Namespace) -> Facts:
         shown = Progress().over(rows, total=count, what=split)
         made[split] = write_parquet(shown, options.out / f"{split}.parquet", CONVERSATION)
     write_conversations_card(options.out, "Tiny world, turns", made, told(options), license_="cc0-1.0")
+    return {"rows": made}
+
+
+def tiny_world_rows(options: argparse.Namespace) -> Facts:
+    """Tasks of the tiny world, to train on and held out over other prose."""
+    profile, rng = load_profile("tiny"), random.Random(options.seed)
+    hardness = Hardness(options.chunks, options.distractors, options.near_misses)
+    schema = WRITING if options.loop == "memreader" else READING
+    wanted: tuple[tuple[Part, int], ...] = (("train", options.rows), ("held_out", options.held_out))
+    made: dict[str, int] = {}
+    for part, count in wanted:
+        rows = tiny_rows(rng, options.loop, profile, book(part), hardness)
+        made[part] = write_parquet(islice(rows, count), options.out / f"{options.loop}-{part}.parquet", schema)
     return {"rows": made}
 
 

@@ -17,6 +17,7 @@ from trainer.data.measured import Stopwatch
 from trainer.data.rows import AgentName
 from trainer.data.ruler import TASKS
 from trainer.objectives.answer_reward import AnswerScore
+from trainer.tiny.documents import NEAR_MISSES, TRAINED_CHUNKS
 
 Add: TypeAlias = Callable[..., object]
 Act: TypeAlias = Callable[[argparse.Namespace], actions.Facts]
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     _filter(command("filter", actions.filter_questions, "drop questions that models answer without documents"))
     _encyclopedia(command("encyclopedia", actions.encyclopedia, "made-up questions in HotpotQA's shape"))
     _world(command("world", actions.world, "right turns of every role in the tiny world, to imitate"))
+    _tiny_rows(command("tiny-rows", actions.tiny_world_rows, "the tiny world's tasks for reinforcement learning"))
     _ruler(command("ruler", actions.ruler, "RULER's tasks from our own prose, to evaluate and to train on"))
     _memreader(command("memreader", actions.memreader, "memory decisions of a teacher on a user's dialogues"))
     _from_traces(command("from-traces", actions.from_traces, "production traces as rows to imitate and as tasks"))
@@ -90,6 +92,17 @@ def _world(add: Add) -> None:
     add("--dev", type=_positive, default=256, help="to hold out, over prose that the others never show")
     add("--seed", type=int, default=0)
     add("--out", type=Path, required=True, help="folder of the Parquet files and the card")
+
+
+def _tiny_rows(add: Add) -> None:
+    add("--loop", choices=get_args(AgentName), required=True)
+    add("--out", type=Path, required=True, help="folder of LOOP-train.parquet and LOOP-held_out.parquet")
+    add("--rows", type=int, default=2048, help="to train on")
+    add("--held-out", type=int, default=128)
+    add("--chunks", type=int, default=TRAINED_CHUNKS, help="of each document")
+    add("--distractors", type=float, help="per chunk; else a few, by the loop")
+    add("--near-misses", type=float, default=NEAR_MISSES, help="share of distractors that nearly fit")
+    add("--seed", type=int, default=0)
 
 
 def _ruler(add: Add) -> None:

@@ -1,4 +1,4 @@
-"""Serves a training run's figures to Prometheus: ``python -m trainer.exporter FILE [--port 7805]``.
+"""Serves a training run's figures to Prometheus: ``python -m trainer.metrics_exporter FILE [--port 7805]``.
 
 FILE is what verl's own ``file`` logger writes, a JSON line for each step (``trainer.logger=[console,file]``,
 ``VERL_FILE_LOGGER_PATH=FILE``). Every figure is a sample of ``trainer_value`` under verl's name for it, as it was in
@@ -89,7 +89,9 @@ def _number(value: object) -> float:
 
 def main() -> None:
     """Serve until it is ended."""
-    parser = argparse.ArgumentParser(prog="python -m trainer.exporter", description="A run's figures for Prometheus.")
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer.metrics_exporter", description="A run's figures for Prometheus."
+    )
     parser.add_argument("file", type=Path, help="what verl's file logger writes")
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--host", default="127.0.0.1")

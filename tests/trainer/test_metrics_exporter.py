@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from trainer.exporter import RunLog
+from trainer.metrics_exporter import RunLog
 
 STEPS = (Path(__file__).parent / "golden/verl_steps.jsonl").read_text().splitlines(keepends=True)
 

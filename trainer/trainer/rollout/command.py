@@ -1,0 +1,152 @@
+"""``python -m trainer train | export | estimate``: runs a recipe, exports its checkpoint, estimates its cost.
+
+Hydra and verl are imported when a recipe is read: every ``--help``, and an export without a recipe, work anywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from memloop.profiles import Profile, ProfileError, load_profile
+from memloop.wire.checkpoint import TrainedBy
+from trainer.estimate.hardware import GpuName
+from trainer.estimate.hours import hours_of
+from trainer.estimate.memory import memory_of
+from trainer.estimate.report import TABLE_HEAD, table_row, told
+from trainer.rollout.export import export_checkpoint
+from trainer.rollout.export_record import ExportError
+
+if TYPE_CHECKING:
+    from trainer.rollout.recipe import Composed
+
+
+def train(arguments: Sequence[str] | None = None) -> None:
+    """Run a recipe, or have verl check it. Exits with 2 and the reason when the recipe cannot be run."""
+    chosen = _train_parser().parse_args(arguments)
+    from trainer.rollout.recipe import RecipeError, load_recipe
+    from trainer.rollout.train import check
+    from trainer.rollout.train import train as run
+
+    try:
+        recipe = load_recipe(chosen.recipe, chosen.overrides)
+        check(recipe)
+    except (RecipeError, AssertionError, ValueError) as error:
+        print(f"{chosen.recipe}: {error}", file=sys.stderr)
+        sys.exit(2)
+    if not chosen.check:
+        run(recipe)
+
+
+def _train_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m trainer train", description="Run a recipe on verl.")
+    parser.add_argument("--recipe", type=Path, required=True, help="a file of trainer/recipes")
+    parser.add_argument("--check", action="store_true", help="compose the configuration, have verl check it, and stop")
+    parser.add_argument("overrides", nargs="*", help="KEY=VALUE of verl's configuration, or memloop.KEY=VALUE")
+    return parser
+
+
+def export(arguments: Sequence[str] | None = None) -> None:
+    """Export a checkpoint as Hugging Face files (bfloat16), and print its record as one line of JSON.
+
+    Exits with 2 and the reason when the checkpoint cannot be exported.
+    """
+    chosen = _export_parser().parse_args(arguments)
+    try:
+        profile, recipe = load_profile(chosen.profile), chosen.recipe
+        by = trained_by(recipe, chosen.overrides, chosen.checkpoint, profile) if recipe else None
+        record = export_checkpoint(chosen.checkpoint, chosen.base, chosen.out, profile, trained_by=by)
+    except (ExportError, ProfileError, ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    print(record.model_dump_json())
+
+
+def trained_by(recipe: Path, overrides: Sequence[str], checkpoint: Path, profile: Profile) -> TrainedBy:
+    """What the recipe did. Raises RecipeError, and ExportError when the checkpoint or the profile is not its own."""
+    from trainer.rollout.recipe import load_recipe
+
+    composed = load_recipe(recipe, overrides)
+    config, settings = composed.config, composed.settings
+    where = Path(config.trainer.default_local_dir)
+    if where.resolve() != checkpoint.resolve().parent:
+        raise ExportError(f"{recipe} writes to {where}, not where {checkpoint} is: give the overrides of the run too")
+    if settings.profile_hash != profile.content_hash:
+        raise ExportError(f"{recipe} trains with the profile {settings.loaded().ref}, not with {profile.ref}")
+    files = config.data.train_files
+    writes = config.actor_rollout_ref.rollout.agent.default_agent_loop == "memreader"
+    return TrainedBy(
+        recipe=recipe.name,
+        objective=settings.objective,
+        reward=settings.decisions if writes else settings.reward,
+        data=(files,) if isinstance(files, str) else tuple(map(str, files)),
+    )
+
+
+def _export_parser() -> argparse.ArgumentParser:
+    about = "Export a checkpoint of a run as Hugging Face files (bfloat16) that inference serves."
+    parser = argparse.ArgumentParser(prog="python -m trainer export", description=about)
+    parser.add_argument("--checkpoint", type=Path, required=True, help="a folder global_step_N")
+    parser.add_argument("--base", type=Path, required=True, help="the checkpoint that training started from")
+    parser.add_argument("--profile", required=True, help="the profile that the run used")
+    parser.add_argument("--out", type=Path, required=True, help="a folder that does not exist")
+    parser.add_argument("--recipe", type=Path, help="the run's recipe, for export.json and the model card")
+    parser.add_argument("overrides", nargs="*", help="the run's own KEY=VALUE of the recipe")
+    return parser
+
+
+def estimate(arguments: Sequence[str] | None = None) -> None:
+    """Estimate GPU memory and hours of recipes.
+
+    Exits with 1 when a recipe does not fit its GPUs, with 2 and the reason when it cannot be estimated.
+    """
+    chosen = _estimate_parser().parse_args(arguments)
+    overrides = [*chosen.overrides, *([f"estimate.gpu={chosen.gpu}"] if chosen.gpu else [])]
+    try:
+        recipes = _recipes(chosen.recipe, overrides)
+        if chosen.table:
+            print(TABLE_HEAD)
+        fitting = [_tell(file, recipe, table=chosen.table) for file, recipe in recipes]
+    except ValueError as error:
+        print(f"{error}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(0 if all(fitting) else 1)
+
+
+def _recipes(named: Path, overrides: Sequence[str]) -> list[tuple[Path, Composed]]:
+    """Those for GPUs. Raises RecipeError, and ValueError when there is none."""
+    from trainer.rollout.recipe import load_recipe
+
+    files = sorted(named.glob("*.yaml")) if named.is_dir() else [named]
+    loaded = [(file, load_recipe(file, overrides)) for file in files]
+    on_gpus = [(file, recipe) for file, recipe in loaded if recipe.config.trainer.device != "cpu"]
+    if not on_gpus:
+        raise ValueError(f"{named}: nothing trains on a GPU there")
+    return on_gpus
+
+
+def _tell(file: Path, recipe: Composed, *, table: bool) -> bool:
+    """Print one; whether it fits."""
+    from trainer.rollout.sizes import run_of
+
+    run, assumed = run_of(recipe), recipe.assumptions
+    memory = memory_of(run, assumed)
+    hours = hours_of(run, memory, assumed) if memory.cached_rows else None
+    if table and hours:
+        print(table_row(file.stem, memory, hours, assumed))
+    else:
+        print("\n".join(told(file.stem, memory, hours, assumed)))
+    return memory.fits
+
+
+def _estimate_parser() -> argparse.ArgumentParser:
+    about = "Estimate GPU memory and hours of a recipe on paper. Needs no accelerator."
+    parser = argparse.ArgumentParser(prog="python -m trainer estimate", description=about)
+    parser.add_argument("--recipe", type=Path, required=True, help="a file of trainer/recipes, or a folder of them")
+    parser.add_argument("--gpu", choices=get_args(GpuName), help="another GPU than the recipe names")
+    parser.add_argument("--table", action="store_true", help="one row of a Markdown table for each")
+    parser.add_argument("overrides", nargs="*", help="KEY=VALUE of verl's configuration, memloop.KEY or estimate.KEY")
+    return parser
