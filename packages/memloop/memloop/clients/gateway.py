@@ -7,7 +7,6 @@ from contextlib import aclosing
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeVar, cast
-from urllib.parse import quote
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -325,5 +324,8 @@ def _body(model: BaseModel) -> Json:
     return cast(Json, model.model_dump(mode="json", exclude_none=True))
 
 
-def _segment(text: str) -> str:
-    return quote(text, safe="")
+def _segment(id_: str) -> str:
+    """The id as one part of a path, which the URL then escapes. Raises NotFound when it could not be one."""
+    if "/" in id_ or id_ in {"", ".", ".."}:
+        raise NotFound(f"there is nothing with the id {id_!r}")
+    return id_
