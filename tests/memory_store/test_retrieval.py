@@ -1,4 +1,4 @@
-"""The tricks of retrieval one by one, as pure functions, and together through a search."""
+"""The boosts of retrieval one by one, as pure functions, and together through a search."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import MemoryDraft
-from memory_store.retrieval.boosts import neighbours_of, raise_neighbours, raise_newest, wanted_neighbours
-from memory_store.retrieval.candidates import Candidate, fuse, ordered
+from memory_store.retrieval.boosts import boost_neighbours, neighbours_of, wanted_neighbours
+from memory_store.retrieval.candidates import Candidate, fuse
 from memory_store.retrieval.diversity import diversified
-from memory_store.retrieval.parts import parts_of
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing
-from memory_store.retrieval.time_windows import Window, speakers_named, windows
+from memory_store.retrieval.time_windows import Window, windows
 from memory_store.retrieval.tuning import PLAIN
 from memory_store.vectors.port import Ranked
-from tests.memory_store.api import StoreApi, day
+from tests.memory_store.api import StoreApi
 
 ASKED_AT = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
@@ -81,18 +80,10 @@ def test_any_question_can_be_read_for_times(question: str) -> None:
     assert all(window.start < window.end for window in windows(question, asked_at=ASKED_AT))
 
 
-def test_a_speaker_is_named_by_a_word_of_the_question() -> None:
-    turns = [candidate("e:0", by="Anna Lee"), candidate("e:1", by="Boris"), candidate("e:2", by="user")]
-
-    assert speakers_named("What did ANNA buy?", turns) == {"anna lee"}
-    assert speakers_named("What did I buy?", turns) == {"user"}
-    assert speakers_named("What was bought?", turns) == frozenset()
-
-
 def test_the_turn_beside_a_good_one_gets_a_part_of_its_score() -> None:
     turns = [candidate("e:4", score=1.0, by="a"), candidate("e:5", by="b"), candidate("f:5", by="b")]
 
-    raise_neighbours(turns, 0.5)
+    boost_neighbours(turns, 0.5)
 
     assert [one.score for one in turns] == [1.0, 0.5, 0.0]
 
@@ -104,28 +95,11 @@ def test_neighbours_are_of_the_same_write_and_not_before_its_first_turn() -> Non
     assert wanted_neighbours([candidate("e:0", score=1.0, by="a"), candidate("e:1", by="a")]) == ("e:2",)
 
 
-def test_the_newest_is_raised_only_where_the_question_asks_for_now() -> None:
-    both = [candidate("old", score=0.5, said_at=day(1)), candidate("new", score=0.4, said_at=day(2))]
-
-    raise_newest(both, "where did she live?", 0.5)
-    assert [one.id for one in ordered(both)] == ["old", "new"]
-    raise_newest(both, "where does she live now?", 0.5)
-    assert [one.id for one in ordered(both)] == ["new", "old"]
-
-
 def test_a_copy_of_a_better_hit_gives_way_to_something_else() -> None:
     hits = [candidate("a", text="red boat", score=1.0), candidate("b", text="red boat", score=0.9)]
     hits.append(candidate("c", text="blue kite", score=0.8))
 
     assert [one.id for one in diversified(hits, 0.2)] == ["a", "c", "b"]
-
-
-def test_a_question_about_two_things_has_two_parts() -> None:
-    assert parts_of("Where is Anna and what does Boris drive?") == (
-        "Where is Anna",
-        "what does Boris drive",
-    )
-    assert parts_of("Who likes salt and pepper?") == ()
 
 
 class Backwards:

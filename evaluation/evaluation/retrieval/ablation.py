@@ -1,4 +1,4 @@
-"""Recall@k from evidence ids, with no language model: the store's own search over raw turns, trick by trick."""
+"""Recall@k from evidence ids, with no language model: the store's own search over raw turns, boost by boost."""
 
 import statistics
 import tempfile
@@ -25,22 +25,17 @@ from trainer.data.dialogues.dialogue import Turn
 
 TUNED_ON = tuple(range(6))
 REPORTED_ON = tuple(range(200, 210))
-"""Looked at only once the defaults were set; 100 to 109 decided which tricks are on."""
+"""Used only once the defaults were set; 100 to 109 decided which boosts are on."""
 K = 10
 _TENANT = "recall"
 _DIMENSION = 384
 
 FULL = Tuning()
-_TRICKS: Mapping[str, Mapping[str, float]] = {
+_BOOSTS: Mapping[str, Mapping[str, float]] = {
     "weights": {"dense_weight": FULL.dense_weight},
     "neighbours": {"neighbours": FULL.neighbours},
     "date": {"date": FULL.date},
     "diversity": {"diversity": FULL.diversity},
-}
-_OFF_BY_DEFAULT: Mapping[str, Mapping[str, float]] = {
-    "speaker": {"speaker": 0.35},
-    "recency": {"recency": 0.8},
-    "parts": {"parts": 0.2},
 }
 
 
@@ -53,11 +48,9 @@ def variants() -> dict[str, Tuning]:
         "rrf, constant 60": replace(PLAIN, rank_constant=60.0),
         "full": FULL,
     }
-    for name, fields in _TRICKS.items():
+    for name, fields in _BOOSTS.items():
         rows[f"rrf + {name}"] = replace(PLAIN, **fields)
         rows[f"full - {name}"] = replace(FULL, **{field: getattr(PLAIN, field) for field in fields})
-    for name, fields in _OFF_BY_DEFAULT.items():
-        rows[f"full + {name}"] = replace(FULL, **fields)
     return rows
 
 

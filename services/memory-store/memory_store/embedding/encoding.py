@@ -27,10 +27,6 @@ class TextEncoding:
         """A query's dense and sparse vector."""
         return (await self._embedder.embed([text]))[0], self._bm25.query(text)
 
-    def words(self, text: str) -> SparseVector:
-        """A query's sparse vector alone."""
-        return self._bm25.query(text)
-
     def marked_words(self, text: str) -> frozenset[str]:
         """The numbers and negations of a text: where they differ, similar sentences say different things."""
         terms = self._bm25.terms(text)

@@ -1,4 +1,4 @@
-"""Search: two rankings of one namespace, fused, then raised by what the question says of speakers, times and turns."""
+"""Search: two rankings of one namespace, fused, then boosted by the times that the question names and by neighbours."""
 
 from memory_store.retrieval.search import Retrieval
 from memory_store.retrieval.tuning import Tuning

@@ -43,12 +43,6 @@ class Candidate:
         return self.payload["memory_type"] == "RawTurn"
 
     @property
-    def tags(self) -> frozenset[str]:
-        """The tags, folded; a raw turn's first one is its speaker's role or name."""
-        tags = self.payload.get("tags")
-        return frozenset(str(tag).casefold() for tag in tags) if isinstance(tags, list) else frozenset()
-
-    @property
     def said_at(self) -> datetime:
         """Event time."""
         moment = datetime.fromisoformat(str(self.payload["valid_from"]))

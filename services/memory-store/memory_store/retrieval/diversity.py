@@ -1,11 +1,12 @@
 """Maximal marginal relevance (Carbonell and Goldstein 1998) over the words of the candidates."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from memory_store.retrieval.candidates import Candidate, ordered
-from memory_store.retrieval.time_windows import words_of
 
 _LOOKED_AT = 40
+_WORD = re.compile(r"[^\W_]+")
 
 
 def diversified(candidates: Sequence[Candidate], weight: float) -> Iterator[Candidate]:
@@ -15,7 +16,7 @@ def diversified(candidates: Sequence[Candidate], weight: float) -> Iterator[Cand
     """
     left = ordered(candidates)
     head, tail = left[:_LOOKED_AT], left[_LOOKED_AT:]
-    words = {one.id: frozenset(words_of(one.text)) for one in head}
+    words = {one.id: _words(one.text) for one in head}
     likeness = dict.fromkeys(words, 0.0)
     scores = {one.id: one.score for one in head}
     worth = scores.copy()
@@ -31,6 +32,10 @@ def diversified(candidates: Sequence[Candidate], weight: float) -> Iterator[Cand
                 likeness[one.id] = alike
                 worth[one.id] = scores[one.id] - weight * alike
     yield from tail
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(match.group().casefold() for match in _WORD.finditer(text))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> float:

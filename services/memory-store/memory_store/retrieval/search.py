@@ -1,4 +1,4 @@
-"""Search: dense and BM25 rankings in one round trip, fused; the best read, raised by cues, packed into a budget."""
+"""Search: dense and BM25 rankings in one round trip, fused; the best read, boosted, packed into a budget."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,13 @@ from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.view import View
 from memory_store.metrics import Metrics
-from memory_store.retrieval.boosts import (
-    raise_dates,
-    raise_neighbours,
-    raise_newest,
-    raise_speakers,
-    wanted_neighbours,
-)
+from memory_store.retrieval.boosts import boost_dates, boost_neighbours, wanted_neighbours
 from memory_store.retrieval.candidates import Candidate, fuse, ordered
 from memory_store.retrieval.diversity import diversified
-from memory_store.retrieval.parts import parts_of
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.tuning import Tuning
 from memory_store.vectors.filters import Condition, Equals, Ids, OneOf, all_of, parse_filters, utc
-from memory_store.vectors.port import Ranked, SparseVector, VectorStore
+from memory_store.vectors.port import SparseVector, VectorStore
 
 _MIN_DEPTH = 50
 _DEPTH_PER_HIT = 4
@@ -41,7 +34,7 @@ class _Query:
 
 
 class Retrieval:
-    """``POST /v1/items/search``. ``reranker`` judges the best candidates anew, where a model is configured."""
+    """``POST /v1/items/search``. ``reranker`` reorders the best candidates, where a model is configured."""
 
     def __init__(
         self,
@@ -64,15 +57,15 @@ class Retrieval:
     async def search(self, request: StoreSearch) -> SearchResult:
         """The best memories first.
 
-        ``score`` is what both rankings and the question's cues give an item: 1.0 is first in both rankings;
+        ``score`` sums both rankings' shares and the boosts: 1.0 is first in both rankings;
         ``threshold`` applies to it. ``max_tokens`` is spent best first, by a conservative estimate; a memory that
         does not fit is left out. Raises ``Unprocessable`` for a filter that cannot be understood.
         """
         with self._stage("total"):
             query = await self._query(request)
             with self._stage("vectors"):
-                candidates = await self._candidates(request.query, query)
-            self._raise(candidates, request)
+                candidates = await self._candidates(query)
+            self._boost(candidates, request)
             best = self._in_order(candidates)
             if self._reranker is not None:
                 with self._stage("rerank"):
@@ -89,16 +82,11 @@ class Retrieval:
         where = all_of([namespace, view.condition(self._clock()), user_filter])
         return _Query(where, corpus=namespace, depth=depth, dense=dense, sparse=sparse)
 
-    async def _candidates(self, question: str, query: _Query) -> list[Candidate]:
-        """The best that the rankings find, and the raw turns beside the best of it."""
-        parts = parts_of(question) if self._tuning.parts else ()
-        words = [vector for vector in (query.sparse, *map(self._encoding.words, parts)) if vector]
-        dense, *by_words = await self._vectors.rank(
-            [query.dense, *words], where=query.where, corpus=query.corpus, limit=query.depth
-        )
-        sparse = by_words.pop(0) if query.sparse else ()
-        candidates = fuse(dense, sparse, self._tuning)
-        _add_parts(candidates, by_words, self._tuning.parts)
+    async def _candidates(self, query: _Query) -> list[Candidate]:
+        """Returns the best that the rankings find, and the raw turns beside the best of it."""
+        queries = [query.dense, query.sparse] if query.sparse else [query.dense]
+        rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=query.depth)
+        candidates = fuse(rankings[0], rankings[1] if query.sparse else (), self._tuning)
         return await self._with_neighbours(await self._read(ordered(candidates)[: query.depth], query), query)
 
     async def _read(self, candidates: Sequence[Candidate], query: _Query) -> list[Candidate]:
@@ -121,17 +109,12 @@ class Retrieval:
         known = {one.id for one in candidates}
         return candidates + [Candidate(one.id, one.payload) for one in page.found if one.id not in known]
 
-    def _raise(self, candidates: Sequence[Candidate], request: StoreSearch) -> None:
-        """Neighbours last: what a turn gained by a cue, its neighbour gets a part of."""
-        tuning, question = self._tuning, request.query
-        if tuning.speaker:
-            raise_speakers(candidates, question, tuning.speaker)
-        if tuning.date:
-            raise_dates(candidates, question, tuning.date, asked_at=self._asked_at(request))
-        if tuning.recency:
-            raise_newest(candidates, question, tuning.recency)
-        if tuning.neighbours:
-            raise_neighbours(candidates, tuning.neighbours)
+    def _boost(self, candidates: Sequence[Candidate], request: StoreSearch) -> None:
+        """Neighbours last: a turn's neighbour gets a part of the date's boost too."""
+        if self._tuning.date:
+            boost_dates(candidates, request.query, self._tuning.date, asked_at=self._asked_at(request))
+        if self._tuning.neighbours:
+            boost_neighbours(candidates, self._tuning.neighbours)
 
     def _asked_at(self, request: StoreSearch) -> datetime:
         return utc(request.as_of) if request.as_of else self._clock()
@@ -155,16 +138,6 @@ class Retrieval:
                 left -= cost
             chosen.append(_hit(one, explain=options.explain))
         return chosen
-
-
-def _add_parts(candidates: Sequence[Candidate], rankings: Sequence[Sequence[Ranked]], weight: float) -> None:
-    """Each part's best gain by their rank; what no whole ranking brought stays out."""
-    for ranking in rankings:
-        places = {found.id: place for place, found in enumerate(ranking)}
-        for one in candidates:
-            if one.id in places:
-                gained = weight / (2 + places[one.id])
-                one.shares["parts"] = max(one.shares.get("parts", 0.0), gained)
 
 
 def _hit(one: Candidate, *, explain: bool) -> SearchHit:

@@ -1,19 +1,11 @@
-"""What a question says about who spoke and when, read without a model. Cues raise what fits; they hide nothing."""
+"""The times that a question names, read without a model."""
 
 import calendar
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from memory_store.retrieval.candidates import Candidate
-
-_WORD = re.compile(r"[^\W_]+")
-_SECOND_PERSON = frozenset(("you", "your", "yours"))
-_FIRST_PERSON = frozenset(("i", "me", "my", "mine", "we", "our"))
-_NOW = frozenset(
-    ["now", "currently", "current", "nowadays", "today", "latest", "newest", "recently", "still", "anymore"]
-)
 _COUNTED = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _NUMBERS = {word: number for number, word in enumerate(_COUNTED, 1)} | {"a": 1, "an": 1, "couple": 2}
 _MONTHS = {
@@ -43,29 +35,8 @@ class Window:
         return self.start <= moment < self.end
 
 
-def words_of(text: str) -> list[str]:
-    """Folded words."""
-    return [match.group().casefold() for match in _WORD.finditer(text)]
-
-
-def speakers_named(question: str, candidates: Sequence[Candidate]) -> frozenset[str]:
-    """Speakers of the candidates whom the question names; ``I`` is the user, ``you`` the assistant."""
-    known = {tag for one in candidates if one.is_raw for tag in one.tags}
-    said = set(words_of(question))
-    named = {speaker for speaker in known if speaker.split()[0] in said} - {"user", "assistant"}
-    if named:
-        return frozenset(named)
-    roles = {"assistant"} if said & _SECOND_PERSON else {"user"} if said & _FIRST_PERSON else set[str]()
-    return frozenset(roles & known)
-
-
-def asks_for_now(question: str) -> bool:
-    """Whether the question wants what holds now."""
-    return bool(_NOW.intersection(words_of(question)))
-
-
 def windows(question: str, *, asked_at: datetime) -> list[Window]:
-    """The times that the question names, as seen from when it is asked; a month without a year is the last such."""
+    """Returns the times that the question names, as seen at ``asked_at``; a month without a year is the last such."""
     text = question.casefold()
     found = [window for rule in _RULES for window in rule(text, asked_at)]
     return [window for window in found if window.start <= asked_at]
