@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import cast
 
 from benchmarks.memory.corpus import Rows, fact, user_of
-from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace
+from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace, StoreAdd
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
 from memory_store.embedding.sparse import Bm25
-from memory_store.items.batch import Context, Statement
 from memory_store.items.documents import Record, now, to_payload
 from memory_store.items.identity import version_id
+from memory_store.items.statements import WritePolicy, statements_of
 from memory_store.vectors.port import Point
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
@@ -31,8 +31,8 @@ async def load(folder: Path, rows: Rows, *, tenant: str) -> None:
 def _point(number: int, rows: Rows, *, tenant: str, words: Bm25) -> Point:
     moment, text = now(), fact(number)
     namespace = Namespace(tenant=tenant, user_id=user_of(number))
-    context = Context(namespace=namespace, stated_at=moment, written_at=moment)
-    statement = Statement.of(MemoryDraft(key=text, value=text), context, None)
+    add = StoreAdd(namespace=namespace, drafts=(MemoryDraft(key=text, value=text),))
+    [statement] = statements_of(add, written_at=moment, policy=WritePolicy())
     item = MemoryItem(
         id=version_id(statement.chain, statement.value_hash, 1),
         memory=text,

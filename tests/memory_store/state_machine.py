@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace, StoreAdd
 from memory_store.items.documents import Record
-from memory_store.items.writing import every_record
+from memory_store.items.lookup import every_record
 from memory_store.settings import Settings
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.qdrant_edge import QdrantEdge

@@ -14,8 +14,10 @@ from memory_store.embedding.embedder import BatchingEmbedder, Encoder, Vector
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import within
-from memory_store.items.namespace_locks import Lanes
-from memory_store.items.writing import WritePolicy, Writer, every_record
+from memory_store.items.lookup import every_record
+from memory_store.items.namespace_locks import NamespaceLocks
+from memory_store.items.statements import WritePolicy
+from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.redis.fencing import Fence
 from memory_store.redis.link import connect
@@ -53,7 +55,7 @@ async def writing(settings: Settings, vectors: VectorStore, encoder: Encoder) ->
     await embedder.start()
     link = connect(settings.redis_url)
     encoding = TextEncoding(embedder, Bm25())
-    yield Writer(vectors, encoding, lanes=Lanes(), fence=Fence(link), policy=WritePolicy(), metrics=metrics)
+    yield Writer(vectors, encoding, locks=NamespaceLocks(), fence=Fence(link), policy=WritePolicy(), metrics=metrics)
     await link.aclose()
     await embedder.close()
 

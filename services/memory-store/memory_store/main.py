@@ -24,11 +24,12 @@ from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import Clock, now
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
-from memory_store.items.namespace_locks import Lanes
+from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.recovery import Recovery
 from memory_store.items.routes import ItemServices, item_routes
+from memory_store.items.statements import WritePolicy
 from memory_store.items.transfer import Transfer
-from memory_store.items.writing import WritePolicy, Writer
+from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.redis.fencing import Fence
 from memory_store.redis.link import RedisLink, connect
@@ -134,7 +135,7 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
         gate=gate,
         buffers=buffers,
         items=_item_services(
-            settings, adapters, encoding, locks=Lanes(gate), buffers=buffers, metrics=metrics, clock=clock
+            settings, adapters, encoding, locks=NamespaceLocks(gate), buffers=buffers, metrics=metrics, clock=clock
         ),
         retrieval=Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker),
         upkeep=upkeep,
@@ -145,7 +146,7 @@ def _item_services(
     settings: Settings,
     adapters: Adapters,
     encoding: TextEncoding,
-    locks: Lanes,
+    locks: NamespaceLocks,
     *,
     buffers: Buffers,
     metrics: Metrics,
@@ -159,13 +160,13 @@ def _item_services(
     fence = Fence(adapters.redis)
     deleted_life = timedelta(days=settings.deleted_days)
     return ItemServices(
-        writer=Writer(vectors, encoding, lanes=locks, fence=fence, policy=policy, metrics=metrics, clock=clock),
+        writer=Writer(vectors, encoding, locks=locks, fence=fence, policy=policy, metrics=metrics, clock=clock),
         items=Items(
-            vectors, encoding, lanes=locks, buffers=buffers, deleted_life=deleted_life, metrics=metrics, clock=clock
+            vectors, encoding, locks=locks, buffers=buffers, deleted_life=deleted_life, metrics=metrics, clock=clock
         ),
-        recovery=Recovery(vectors, encoding, lanes=locks, clock=clock),
+        recovery=Recovery(vectors, encoding, locks=locks, clock=clock),
         listings=Listings(vectors, clock=clock),
-        transfer=Transfer(vectors, encoding, lanes=locks, clock=clock),
+        transfer=Transfer(vectors, encoding, locks=locks, clock=clock),
     )
 
 

@@ -13,7 +13,7 @@ from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
 from memloop_service.redis_link import LuaScript
 from memory_store.redis.fencing import KEEP_MS, STALE, refuse_stale
-from memory_store.redis.key_names import Keys, Partition, digest
+from memory_store.redis.key_names import KeyNames, Partition, digest
 from memory_store.redis.link import RedisLink, translated
 
 _MAX_LISTED = 1000
@@ -72,7 +72,7 @@ class Buffers:
 
     def __init__(self, link: RedisLink, *, max_turns: int) -> None:
         self._link = link
-        self._keys = Keys(link)
+        self._keys = KeyNames(link)
         self._texts = cast("_Texts", cast("object", link))
         self._put_script = LuaScript(link, _PUT)
         self._drop_script = LuaScript(link, _DROP)
@@ -83,7 +83,7 @@ class Buffers:
         if len(buffer.turns) > self._max_turns:
             raise TooLarge(f"a buffer holds at most {self._max_turns} turns", param="turns", code="buffer_too_long")
         moment = datetime.now(UTC)
-        stored = buffer.model_copy(update={"updated_at": moment})
+        stored = Buffer(namespace=buffer.namespace, turns=buffer.turns, reason=buffer.reason, updated_at=moment)
         space = buffer.namespace
         place = (moment.timestamp(), _field(space), stored.model_dump_json())
         with translated():

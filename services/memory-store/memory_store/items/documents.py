@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict, Unpack
 
 from pydantic import JsonValue
 
-from memloop.wire.memory import ItemVersion, MemoryItem, Namespace, Scope
+from memloop.wire.memory import ItemVersion, MemoryItem, Namespace, Scope, Status
 from memory_store.items.conflicts import Version
 from memory_store.items.explanations import Cause, Decision, decisions_from, with_one_more
 from memory_store.items.identity import normalised_key
@@ -17,6 +17,23 @@ from memory_store.vectors.port import Payload
 
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 _INTERNAL = frozenset({"tenant", "chain", "confirmed_at", "writes", "flags", "decisions", "ended_before"})
+
+
+class ItemChanges(TypedDict, total=False):
+    """The fields of an item that the store changes."""
+
+    id: str
+    memory: str
+    metadata: dict[str, JsonValue]
+    tags: tuple[str, ...]
+    version: int
+    status: Status
+    supersedes: str | None
+    valid_from: datetime
+    valid_to: datetime | None
+    updated_at: datetime
+    expires_at: datetime | None
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +72,10 @@ class Record:
         if item.memory.strip().startswith(item.key):
             return item.memory
         return f"{item.key}: {item.memory}"
+
+    def with_item(self, **changes: Unpack[ItemChanges]) -> "Record":
+        """Returns the record with other fields of its item."""
+        return replace(self, item=self.item.model_copy(update=changes))
 
     def as_version(self) -> Version:
         """The record on the timeline of its fact."""

@@ -1,32 +1,22 @@
 """Stored memories one by one and by namespace: read, edit, delete, history, list, erase, expire."""
 
-import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from memloop.wire.errors import Conflict, DependencyError, NotFound, PreconditionFailed, Unprocessable
 from memloop.wire.memory import Erased, History, ItemPage, ItemPatch, MemoryItem, Namespace
 from memory_store.buffers.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.documents import Clock, Record, from_payload, now, of_tenant, to_payload, within
+from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, of_tenant, to_payload, within
 from memory_store.items.identity import content_hash, snapshot_id
-from memory_store.items.namespace_locks import Lanes
+from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
+from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import points_of
 from memory_store.items.view import View
-from memory_store.items.writing import every_record
 from memory_store.metrics import Metrics
-from memory_store.vectors.filters import Equals, Ids, TimeRange, all_of, utc
+from memory_store.vectors.filters import TimeRange, all_of, utc
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.port import Point, VectorStore
-
-
-@dataclass(frozen=True, slots=True)
-class Owned:
-    """An item's id and the tenant that asks for it."""
-
-    tenant: str
-    item_id: str
 
 
 class Items:
@@ -40,7 +30,7 @@ class Items:
         vectors: VectorStore,
         encoding: TextEncoding,
         *,
-        lanes: Lanes,
+        locks: NamespaceLocks,
         buffers: Buffers,
         deleted_life: timedelta,
         metrics: Metrics,
@@ -48,7 +38,7 @@ class Items:
     ) -> None:
         self._vectors = vectors
         self._encoding = encoding
-        self._lanes = lanes
+        self._locks = locks
         self._buffers = buffers
         self._deleted_life = deleted_life
         self._metrics = metrics
@@ -66,7 +56,7 @@ class Items:
         """
         check_metadata(patch.metadata or {})
         namespace = (await self._visible(owned)).namespace
-        async with self._lanes.hold(namespace.lane()):
+        async with self._locks.hold(namespace.lane()):
             record = await self._visible(owned)
             _check_version(record, if_version)
             if record.item.status != "activated":
@@ -83,18 +73,17 @@ class Items:
     async def delete(self, owned: Owned, *, if_version: int | None) -> None:
         """Take one version out of every view but history. Raises ``NotFound`` and ``PreconditionFailed``."""
         namespace = (await self._visible(owned)).namespace
-        async with self._lanes.hold(namespace.lane()):
+        async with self._locks.hold(namespace.lane()):
             record = await self._visible(owned)
             _check_version(record, if_version)
             moment = self._clock()
-            fields = {
-                "status": "deleted",
-                "valid_to": record.item.valid_to or max(moment, record.item.valid_from),
-                "updated_at": moment,
-                "expires_at": moment + self._deleted_life,
-            }
-            deleted = replace(record, item=record.item.model_copy(update=fields), ended_before=record.item.expires_at)
-            await self._rewrite(deleted.decided("deleted", moment))
+            deleted = record.with_item(
+                status="deleted",
+                valid_to=record.item.valid_to or max(moment, record.item.valid_from),
+                updated_at=moment,
+                expires_at=moment + self._deleted_life,
+            )
+            await self._rewrite(replace(deleted, ended_before=record.item.expires_at).decided("deleted", moment))
 
     async def history(self, owned: Owned) -> History:
         """All versions of the item's fact in event time, oldest first; deleted ones until they are removed."""
@@ -104,7 +93,7 @@ class Items:
 
     async def page(self, namespace: Namespace, *, view: View, limit: int, cursor: str | None) -> ItemPage:
         """A page in the order of ids, which writes do not disturb. Raises ``Unprocessable`` for a strange cursor."""
-        if cursor is not None and not _is_uuid(cursor):
+        if cursor is not None and not is_uuid(cursor):
             raise Unprocessable("this cursor is not one that a page gave", param="cursor", code="invalid_cursor")
         where = all_of([within(namespace), view.condition(self._clock())])
         page = await self._vectors.scroll(where=where, limit=limit, start_id=cursor)
@@ -114,7 +103,7 @@ class Items:
     async def erase(self, namespace: Namespace) -> Erased:
         """Remove everything of the namespace, then look whether anything is left."""
         where = within(namespace)
-        async with self._lanes.hold(namespace.lane()):
+        async with self._locks.hold(namespace.lane()):
             count = await self._vectors.count(where=where)
             await self._vectors.delete(where=where)
             left = await self._vectors.count(where=where)
@@ -146,50 +135,28 @@ class Items:
             await self._vectors.upsert([Point(old.id, old.dense, old.sparse, to_payload(record))])
 
 
-async def stored(vectors: VectorStore, owned: Owned) -> Record:
-    """The item's record, deleted and expired ones too. Raises ``NotFound``, also for another tenant's."""
-    if _is_uuid(owned.item_id):
-        where = all_of([of_tenant(owned.tenant), Ids((owned.item_id,))])
-        page = await vectors.scroll(where=where, limit=1)
-        if page.found:
-            return from_payload(page.found[0].id, page.found[0].payload)
-    raise NotFound("there is no such memory", param="id")
-
-
-async def fact_of(vectors: VectorStore, record: Record) -> list[Record]:
-    """All versions of the record's fact, deleted and expired ones too, in no order."""
-    return await every_record(vectors, all_of([of_tenant(record.tenant), Equals("chain", record.chain)]))
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        uuid.UUID(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _check_version(record: Record, if_version: int | None) -> None:
     if if_version is not None and if_version != record.item.version:
         raise PreconditionFailed(f"the memory is at version {record.item.version}, not {if_version}")
 
 
-def _patched_fields(patch: ItemPatch) -> dict[str, object]:
-    """The fields that the patch names; only ``expires_at`` can be set to nothing."""
-    fields: dict[str, object] = {}
-    for name in patch.model_fields_set:
-        value: object = getattr(patch, name)
-        if value is not None or name == "expires_at":
-            fields[name] = value
+def _patched_fields(patch: ItemPatch) -> ItemChanges:
+    """Returns the fields that the patch names; only ``expires_at`` can be set to nothing."""
+    fields: ItemChanges = {}
     if patch.memory is not None:
+        fields["memory"] = patch.memory
         fields["hash"] = content_hash(patch.memory)
-    if patch.expires_at is not None:
-        fields["expires_at"] = utc(patch.expires_at)
+    if patch.metadata is not None:
+        fields["metadata"] = patch.metadata
+    if patch.tags is not None:
+        fields["tags"] = patch.tags
+    if "expires_at" in patch.model_fields_set:
+        fields["expires_at"] = utc(patch.expires_at) if patch.expires_at else None
     return fields
 
 
-def _edited(record: Record, fields: Mapping[str, object], *, number: int, moment: datetime) -> tuple[Record, Record]:
-    """The former state under an id of its own, and the item with its new fields.
+def _edited(record: Record, fields: ItemChanges, *, number: int, moment: datetime) -> tuple[Record, Record]:
+    """Returns the former state under an id of its own, and the item with its new fields.
 
     A new text holds from the edit on. Other fields are no statement about time: the former state then ends
     where it began, so that no ``as_of`` finds it.
@@ -197,8 +164,10 @@ def _edited(record: Record, fields: Mapping[str, object], *, number: int, moment
     item = record.item
     since = max(moment, item.valid_from) if "memory" in fields else item.valid_from
     snapshot = snapshot_id(item.id, item.version)
-    past = {"id": snapshot, "status": "archived", "valid_to": since, "updated_at": moment}
-    present = {**fields, "version": number, "supersedes": snapshot, "valid_from": since, "updated_at": moment}
-    before = replace(record, item=item.model_copy(update=past), writes=())
-    after = replace(record, item=item.model_copy(update=present), confirmed_at=max(since, record.confirmed_at))
+    before = record.with_item(id=snapshot, status="archived", valid_to=since, updated_at=moment)
+    after = record.with_item(**fields).with_item(
+        version=number, supersedes=snapshot, valid_from=since, updated_at=moment
+    )
+    before = replace(before, writes=())
+    after = replace(after, confirmed_at=max(since, record.confirmed_at))
     return before.decided("overtaken", moment, other=item.id), after.decided("edited", moment, other=snapshot)

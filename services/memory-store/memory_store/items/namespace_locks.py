@@ -1,4 +1,4 @@
-"""One write at a time per lane inside this process."""
+"""One write at a time per namespace inside this process."""
 
 import asyncio
 import contextlib
@@ -9,30 +9,37 @@ from memory_store.vectors.gate import Gate
 
 
 @dataclass(slots=True)
-class _Lane:
+class _Lock:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
 
 
-class Lanes:
-    """Locks by name; a lane that nobody uses is forgotten. While the gate is closed, nobody gets a lane."""
+class NamespaceLocks:
+    """Locks by lane; a lock without users is dropped. While the gate is closed, no lock is granted."""
 
     def __init__(self, gate: Gate | None = None) -> None:
-        self._lanes: dict[str, _Lane] = {}
+        self._locks: dict[str, _Lock] = {}
         self._gate = gate or Gate()
 
     def __len__(self) -> int:
-        return len(self._lanes)
+        return len(self._locks)
 
     @contextlib.asynccontextmanager
-    async def hold(self, name: str) -> AsyncGenerator[None]:
-        """Wait for the lane and keep it for the block."""
-        lane = self._lanes.setdefault(name, _Lane())
-        lane.users += 1
+    async def hold(self, *names: str) -> AsyncGenerator[None]:
+        """Waits for the lanes and keeps them for the block."""
+        async with contextlib.AsyncExitStack() as stack:
+            for name in sorted(set(names)):
+                await stack.enter_async_context(self._hold(name))
+            yield
+
+    @contextlib.asynccontextmanager
+    async def _hold(self, name: str) -> AsyncGenerator[None]:
+        held = self._locks.setdefault(name, _Lock())
+        held.users += 1
         try:
-            async with lane.lock, self._gate.shared():
+            async with held.lock, self._gate.shared():
                 yield
         finally:
-            lane.users -= 1
-            if lane.users == 0:
-                del self._lanes[name]
+            held.users -= 1
+            if held.users == 0:
+                del self._locks[name]

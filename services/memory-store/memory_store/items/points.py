@@ -18,17 +18,17 @@ async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[P
 
 
 async def commit(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> None:
-    """New and changed points in one operation, so that a crash leaves all of the batches or nothing."""
+    """Stores new and changed points in one operation, so that a crash leaves all of the batches or nothing."""
     await upsert(await embedded(batches, vectors, encoding), vectors)
 
 
 async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> list[Point]:
-    """The batches' new and changed points; one that is stored keeps its vectors."""
+    """Returns the batches' new and changed points; a stored point keeps its vectors."""
     points: list[Point] = []
     unembedded: list[Record] = []
     for batch in batches:
         new, stored = batch.changed()
-        where = exactly_in(batch.context.namespace)
+        where = exactly_in(batch.namespace)
         kept = await vectors.get([record.item.id for record in stored], where=where)
         changed = {record.item.id: record for record in stored}
         points += [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
@@ -37,6 +37,6 @@ async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: Tex
 
 
 async def upsert(points: Sequence[Point], vectors: VectorStore) -> None:
-    """Store them in one operation."""
+    """Stores the points in one operation."""
     if points:
         await vectors.upsert(points)

@@ -3,23 +3,24 @@
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryItem
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.batch import Batch, Context
+from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Placement, Resolution, resolve
 from memory_store.items.documents import Clock, Record, now
-from memory_store.items.items import Owned, fact_of, stored
-from memory_store.items.namespace_locks import Lanes
+from memory_store.items.lookup import Owned, fact_of, stored
+from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import commit
-from memory_store.items.writing import versions_of
 from memory_store.vectors.port import VectorStore
 
 
 class Recovery:
     """``POST /v1/items/{id}/recover``."""
 
-    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, lanes: Lanes, clock: Clock = now) -> None:
+    def __init__(
+        self, vectors: VectorStore, encoding: TextEncoding, *, locks: NamespaceLocks, clock: Clock = now
+    ) -> None:
         self._vectors = vectors
         self._encoding = encoding
-        self._lanes = lanes
+        self._locks = locks
         self._clock = clock
 
     async def recover(self, owned: Owned) -> MemoryItem:
@@ -30,25 +31,23 @@ class Recovery:
         confirmed and answered. Raises ``NotFound``: unknown, of another tenant, expired, or removed for good.
         """
         namespace = (await stored(self._vectors, owned)).namespace
-        async with self._lanes.hold(namespace.lane()):
+        async with self._locks.hold(namespace.lane()):
             record = await stored(self._vectors, owned)
             if record.item.status != "deleted":
                 return _unless_over(record, self._clock)
             _unless_gone(record, self._clock)
-            batch = Batch(self._context(record), await fact_of(self._vectors, record))
-            restored = batch.restore(record, self._resolution(record, batch))
+            fact = await fact_of(self._vectors, record)
+            batch = Batch(record.namespace, fact, written_at=self._clock())
+            restored = batch.restore(record, _resolution(record, batch))
             await commit([batch], self._vectors, self._encoding)
             return restored.item
 
-    def _context(self, record: Record) -> Context:
-        return Context(namespace=record.namespace, stated_at=record.item.valid_from, written_at=self._clock())
 
-    def _resolution(self, record: Record, batch: Batch) -> Resolution:
-        stated_at = record.item.valid_from
-        if record.item.memory_type == "RawTurn":
-            return Resolution("inserted", "raw turn", placed=Placement(stated_at))
-        versions = versions_of(batch.fact(record.chain), batch.context.written_at)
-        return resolve(record.item.hash, stated_at, versions)
+def _resolution(record: Record, batch: Batch) -> Resolution:
+    stated_at = record.item.valid_from
+    if record.item.memory_type == "RawTurn":
+        return Resolution("inserted", "raw turn", placed=Placement(stated_at))
+    return resolve(record.item.hash, stated_at, batch.records.versions(record.chain))
 
 
 def _unless_over(record: Record, clock: Clock) -> MemoryItem:

@@ -25,8 +25,9 @@ from memloop.wire.memory import (
 )
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memloop_service.direct_route import DirectRoute
-from memory_store.items.items import Items, Owned
+from memory_store.items.items import Items
 from memory_store.items.listing import Listings
+from memory_store.items.lookup import Owned
 from memory_store.items.recovery import Recovery
 from memory_store.items.transfer import Transfer
 from memory_store.items.view import View

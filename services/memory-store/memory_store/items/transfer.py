@@ -10,14 +10,13 @@ from memloop.wire.errors import MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.batch import Batch, Context
-from memory_store.items.conflicts import mend
+from memory_store.items.batch import Batch
 from memory_store.items.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
 from memory_store.items.identity import chain_id, content_hash, imported_id, is_item_id
-from memory_store.items.namespace_locks import Lanes
+from memory_store.items.lookup import every_record
+from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import commit
 from memory_store.items.view import View
-from memory_store.items.writing import every_record, versions_of
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.port import VectorStore
@@ -36,10 +35,12 @@ class _Read:
 class Transfer:
     """``POST /v1/items/export`` and ``/v1/items/import``."""
 
-    def __init__(self, vectors: VectorStore, encoding: TextEncoding, *, lanes: Lanes, clock: Clock = now) -> None:
+    def __init__(
+        self, vectors: VectorStore, encoding: TextEncoding, *, locks: NamespaceLocks, clock: Clock = now
+    ) -> None:
         self._vectors = vectors
         self._encoding = encoding
-        self._lanes = lanes
+        self._locks = locks
         self._clock = clock
 
     async def export(self, request: StoreExport) -> ExportPage:
@@ -72,16 +73,16 @@ class Transfer:
         return Imported(imported=imported, unchanged=unchanged, failed=len(errors), errors=tuple(errors))
 
     async def _into(self, namespace: Namespace, lines: Sequence[_Read]) -> int:
-        async with self._lanes.hold(namespace.lane()):
+        async with self._locks.hold(namespace.lane()):
             ids = await self._ids(namespace, lines)
             records = {ids[one.line.item.id]: _record(namespace, one.line, ids) for one in lines}
             known = await self._known(namespace, list(records.values()))
-            batch = Batch(Context(namespace=namespace, stated_at=self._clock(), written_at=self._clock()), known)
-            fresh = [record for item_id, record in records.items() if not batch.knows(item_id)]
+            batch = Batch(namespace, known, written_at=self._clock())
+            fresh = [record for item_id, record in records.items() if item_id not in batch.records]
             for record in fresh:
                 batch.add(record)
             for chain in {record.chain for record in fresh if record.item.memory_type != "RawTurn"}:
-                batch.mend(mend(versions_of(batch.fact(chain), batch.context.written_at)))
+                batch.mend(chain)
             await commit([batch], self._vectors, self._encoding)
             return len(fresh)
 
@@ -137,11 +138,10 @@ def _check(item: MemoryItem) -> None:
 def _record(namespace: Namespace, line: MemoryLine, ids: Mapping[str, str]) -> Record:
     item = line.item
     item_id = ids[item.id]
-    fields = {
-        "id": item_id,
-        "supersedes": ids[item.supersedes] if item.supersedes else None,
-        "status": "archived" if item.valid_to else "activated",
-        "hash": content_hash(item.memory),
-    }
     chain = item_id if item.memory_type == "RawTurn" else chain_id(namespace, item.memory_type, item.key)
-    return Record(namespace.tenant, item.model_copy(update=fields), chain, confirmed_at=line.confirmed_at)
+    return Record(namespace.tenant, item, chain, confirmed_at=line.confirmed_at).with_item(
+        id=item_id,
+        supersedes=ids[item.supersedes] if item.supersedes else None,
+        status="archived" if item.valid_to else "activated",
+        hash=content_hash(item.memory),
+    )

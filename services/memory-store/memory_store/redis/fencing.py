@@ -2,7 +2,7 @@
 
 from memloop.wire.errors import Conflict
 from memloop_service.redis_link import LuaScript
-from memory_store.redis.key_names import Keys
+from memory_store.redis.key_names import KeyNames
 from memory_store.redis.link import RedisLink, translated
 
 KEEP_MS = 7 * 24 * 3600 * 1000
@@ -29,7 +29,7 @@ class Fence:
     """
 
     def __init__(self, link: RedisLink) -> None:
-        self._keys = Keys(link)
+        self._keys = KeyNames(link)
         self._admit = LuaScript(link, _ADMIT)
 
     async def admit(self, lane: str, token: int) -> None:

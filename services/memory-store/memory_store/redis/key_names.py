@@ -33,22 +33,22 @@ class Partition:
         return f"memloop:{{{self.tag}}}:buffers-by-time"
 
     def fence(self, lane: str) -> str:
-        """Where the lane's newest token is."""
+        """The key of the lane's newest token."""
         return f"memloop:{{{self.tag}}}:lane-fence:{digest(lane)}"
 
 
-class Keys:
+class KeyNames:
     """The partitions of one Redis: one of a single server, twelve of a cluster."""
 
     def __init__(self, link: RedisLink) -> None:
         self.partitions: Sequence[Partition] = tuple(Partition(tag) for tag in tags_of(link))
 
     def of_user(self, tenant: str, user_id: str) -> Partition:
-        """Where what is a user's lies."""
+        """Returns the partition that holds a user's keys."""
         return self.of_lane(Namespace(tenant=tenant, user_id=user_id).lane())
 
     def of_lane(self, lane: str) -> Partition:
-        """Where what is a lane's lies."""
+        """Returns the partition that holds a lane's keys."""
         return self.partitions[place_of(lane) % len(self.partitions)]
 
 

@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 
 from memory_store.vectors.filters import AllOf, Ids
 from memory_store.vectors.gate import Gate
-from memory_store.vectors.live import LiveCollection, every_id
+from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.paging import every_id, pages
 from memory_store.vectors.port import Collection, Point
 from memory_store.vectors.schema import CollectionSpec
 
@@ -66,16 +67,11 @@ class Copy:
                 return before
 
     async def _copy_all(self, target: Collection, changed: dict[str, None]) -> None:
-        start_id: str | None = None
-        while True:
-            page = await self._live.scroll(where=_EVERYTHING, limit=_BATCH, start_id=start_id)
+        async for page in pages(self._live, _EVERYTHING, size=_BATCH):
             await self._bring(target, [found.id for found in page.found])
             self._progress.done += len(page.found)
             await self._catch_up(target, changed)
             await asyncio.sleep(0)
-            if page.next_id is None:
-                return
-            start_id = page.next_id
 
     async def _catch_up(self, target: Collection, changed: dict[str, None]) -> None:
         """Bring a batch of what was written since; what is written to these points meanwhile is noted again."""

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from memloop.wire.errors import DependencyError
 from memory_store.vectors.filters import Condition
+from memory_store.vectors.paging import every_id
 from memory_store.vectors.port import Collection, Collections, Found, Page, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec
-
-_PAGE = 256
 
 
 class LiveCollection:
@@ -122,15 +121,3 @@ class LiveCollection:
     def _note(self, ids: Sequence[str]) -> None:
         if self._changed is not None:
             self._changed.update(dict.fromkeys(ids))
-
-
-async def every_id(collection: Collection, where: Condition) -> list[str]:
-    """The ids of all points that the condition allows."""
-    ids: list[str] = []
-    start_id: str | None = None
-    while True:
-        page = await collection.scroll(where=where, limit=_PAGE, start_id=start_id)
-        ids += [found.id for found in page.found]
-        if page.next_id is None:
-            return ids
-        start_id = page.next_id

@@ -1,0 +1,103 @@
+"""What an add states: its drafts, each with the fact it speaks of and the time it speaks of."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from pydantic import JsonValue
+
+from memloop.wire.memory import MemoryDraft, Namespace, Source, StoreAdd
+from memory_store.items.identity import chain_id, content_hash, draft_digest, raw_turn_id
+from memory_store.vectors.filters import utc
+
+
+@dataclass(frozen=True, slots=True)
+class WritePolicy:
+    """``raw_turn_life``: how long a raw turn is kept after it was written.
+
+    ``near_duplicate_similarity``: cosine from which a memory under another key counts as the same statement, None
+    for never. Measured with all-MiniLM-L6-v2: "Tom has 2 cats" and "Tom has 3 cats" are 0.98 alike, "Bob is (not)
+    vegetarian" 0.97, true paraphrases 0.93 to 0.98. No threshold parts them, so the rule is off by default, and with
+    it on numbers and negations must agree as well.
+    """
+
+    raw_turn_life: timedelta = timedelta(days=30)
+    near_duplicate_similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where and when a draft was stated. ``stated_at`` is event time, ``written_at`` ingest time, both UTC."""
+
+    namespace: Namespace
+    stated_at: datetime
+    written_at: datetime
+    sources: tuple[Source, ...] = ()
+    metadata: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    expires_at: datetime | None = None
+    said_at: datetime | None = None
+    """The client's own timestamp, None when it gave none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A draft with the fact that it speaks of. ``write`` names it inside its event; None without an event id."""
+
+    draft: MemoryDraft
+    context: Context
+    value_hash: str
+    chain: str
+    write: str | None
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the draft is a turn as it was said."""
+        return self.draft.memory_type == "RawTurn"
+
+
+def statements_of(add: StoreAdd, *, written_at: datetime, policy: WritePolicy) -> list[Statement]:
+    """Returns the statements of an add in the order of its drafts."""
+    writes = _write_names(add.event_id, add.drafts)
+    return [
+        _statement(draft, _context(add, draft, written_at, policy), write)
+        for draft, write in zip(add.drafts, writes, strict=True)
+    ]
+
+
+def _statement(draft: MemoryDraft, context: Context, write: str | None) -> Statement:
+    """A raw turn is a fact of its own; other drafts with one key speak of one fact."""
+    if draft.memory_type == "RawTurn":
+        chain = raw_turn_id(context.namespace, draft, context.said_at, write or "")
+    else:
+        chain = chain_id(context.namespace, draft.memory_type, draft.key)
+    return Statement(draft, context, content_hash(draft.value), chain, write)
+
+
+def _context(add: StoreAdd, draft: MemoryDraft, written_at: datetime, policy: WritePolicy) -> Context:
+    said_at = utc(add.timestamp) if add.timestamp else None
+    expires_at = utc(add.expires_at) if add.expires_at else None
+    if expires_at is None and draft.memory_type == "RawTurn":
+        expires_at = written_at + policy.raw_turn_life
+    return Context(
+        namespace=add.namespace,
+        stated_at=said_at or written_at,
+        written_at=written_at,
+        sources=add.sources,
+        metadata=add.metadata,
+        expires_at=expires_at,
+        said_at=said_at,
+    )
+
+
+def _write_names(event_id: str | None, drafts: Sequence[MemoryDraft]) -> list[str | None]:
+    """``event:digest:occurrence`` per draft: the same statement twice in one event is two writes."""
+    if event_id is None:
+        return [None] * len(drafts)
+    seen: Counter[str] = Counter()
+    names: list[str | None] = []
+    for draft in drafts:
+        digest = draft_digest(draft)
+        names.append(f"{event_id}:{digest}:{seen[digest]}")
+        seen[digest] += 1
+    return names
