@@ -15,7 +15,7 @@ class _Lock:
 
 
 class NamespaceLocks:
-    """Locks by lane; a lock without users is dropped. While the gate is closed, no lock is granted."""
+    """Locks by lane; a lock without users is dropped. While the gate is closed, no lock is taken."""
 
     def __init__(self, gate: Gate | None = None) -> None:
         self._locks: dict[str, _Lock] = {}
@@ -26,8 +26,12 @@ class NamespaceLocks:
 
     @contextlib.asynccontextmanager
     async def hold(self, *names: str) -> AsyncGenerator[None]:
-        """Waits for the lanes and keeps them for the block."""
+        """Enters the gate once, then waits for the lanes in one order and keeps them for the block.
+
+        Without a name it only keeps the gate open.
+        """
         async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(self._gate.shared())
             for name in sorted(set(names)):
                 await stack.enter_async_context(self._hold(name))
             yield
@@ -37,7 +41,7 @@ class NamespaceLocks:
         held = self._locks.setdefault(name, _Lock())
         held.users += 1
         try:
-            async with held.lock, self._gate.shared():
+            async with held.lock:
                 yield
         finally:
             held.users -= 1
