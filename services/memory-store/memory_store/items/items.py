@@ -115,12 +115,13 @@ class Items:
         return Erased(vectors=count, buffers=buffers)
 
     async def remove_expired(self) -> int:
-        """Remove what has expired, in all namespaces; how many there were."""
+        """Removes expired memories of all namespaces; returns their number. Waits while files are packed."""
         where = TimeRange("expires_at", lte=self._clock())
-        count = await self._vectors.count(where=where)
-        if count:
-            await self._vectors.delete(where=where)
-            self._metrics.expired.inc(count)
+        async with self._locks.hold():
+            count = await self._vectors.count(where=where)
+            if count:
+                await self._vectors.delete(where=where)
+                self._metrics.expired.inc(count)
         return count
 
     async def _visible(self, owned: Owned) -> Record:

@@ -19,16 +19,17 @@ import tarfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import qdrant_edge as edge
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from memloop.wire.errors import DependencyError
 from memory_store.vectors.edge_filters import to_filter
+from memory_store.vectors.edge_points import from_edge, payload_of, to_edge, to_query
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import NO_WORDS, Collection, Found, Page, Payload, Point, Query, Ranked, SparseVector
+from memory_store.vectors.port import Collection, Found, Page, Point, Query, Ranked, SparseVector
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
 
 _log = logging.getLogger(__name__)
@@ -101,9 +102,8 @@ class EdgeCollections:
 
     async def archive(self, collection: Collection) -> Path:
         """Flush the shard, then pack its folder and the file that names it, beside them; old archives go."""
-        if isinstance(collection, EdgeCollection):
-            collection.flush()
-        return await asyncio.to_thread(self._pack, collection.name)
+        with collection.flushed() if isinstance(collection, EdgeCollection) else contextlib.nullcontext():
+            return await asyncio.to_thread(self._pack, collection.name)
 
     def _pack(self, name: str) -> Path:
         for left in self._folder.glob(f"{_ARCHIVE}*"):
@@ -128,6 +128,7 @@ class EdgeCollection:
         self._flush_s = flush_s
         self._flushing = flushing
         self._dirty = False
+        self._resting = False
         with _translated():
             self._make_indexes(shard)
         self._flusher = asyncio.create_task(self._flush_on_timer(), name="edge-flush")
@@ -154,7 +155,7 @@ class EdgeCollection:
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """One operation in the log, applied at once."""
-        self._update(edge.UpdateOperation.upsert_points([_to_edge(point) for point in points]))
+        self._update(edge.UpdateOperation.upsert_points([to_edge(point) for point in points]))
 
     async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
         """Points by id that the condition allows."""
@@ -168,14 +169,14 @@ class EdgeCollection:
         )
         with _translated():
             records, _ = self._open_shard().scroll(request)
-        return [_from_edge(record) for record in records]
+        return [from_edge(record) for record in records]
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
         """A page in the order of ids."""
         request = edge.ScrollRequest(offset=start_id, limit=limit, filter=to_filter(where), with_payload=True)
         with _translated():
             records, next_id = self._open_shard().scroll(request)
-        found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
+        found = tuple(Found(str(record.id), payload_of(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
@@ -184,7 +185,7 @@ class EdgeCollection:
         request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=True, order_by=order)
         with _translated():
             records, _ = self._open_shard().scroll(request)
-        return [Found(str(record.id), _payload(record.payload)) for record in records]
+        return [Found(str(record.id), payload_of(record.payload)) for record in records]
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Exact counts by value."""
@@ -195,10 +196,10 @@ class EdgeCollection:
 
     async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
         """By cosine."""
-        request = edge.QueryRequest(limit=limit, query=_to_query(dense), filter=to_filter(where), with_payload=True)
+        request = edge.QueryRequest(limit=limit, query=to_query(dense), filter=to_filter(where), with_payload=True)
         with _translated():
             points = self._open_shard().query(request)
-        return [Found(str(point.id), _payload(point.payload), point.score) for point in points]
+        return [Found(str(point.id), payload_of(point.payload), point.score) for point in points]
 
     async def rank(
         self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
@@ -208,7 +209,7 @@ class EdgeCollection:
         requests = [
             edge.QueryRequest(
                 limit=limit,
-                query=_to_query(query),
+                query=to_query(query),
                 filter=seen,
                 params=counted if isinstance(query, SparseVector) else None,
                 with_payload=False,
@@ -252,9 +253,21 @@ class EdgeCollection:
                 self._shard.flush()
             self._dirty = False
 
+    @contextlib.contextmanager
+    def flushed(self) -> Generator[None]:
+        """Flushes, and keeps the timer from flushing during the block: the files stay as they are on the disk."""
+        self.flush()
+        self._resting = True
+        try:
+            yield
+        finally:
+            self._resting = False
+
     async def _flush_on_timer(self) -> None:
         while True:
             await asyncio.sleep(self._flush_s)
+            if self._resting:
+                continue
             try:
                 self.flush()
             except Exception:  # noqa: BLE001 - Edge raises bare Exception; the next turn tries again
@@ -323,39 +336,3 @@ def _index(kind: IndexKind) -> edge.KeywordIndexParams | edge.DatetimeIndexParam
     if kind == "datetime":
         return edge.DatetimeIndexParams()
     return edge.KeywordIndexParams(is_tenant=kind == "tenant")
-
-
-def _to_edge(point: Point) -> edge.Point:
-    vectors: dict[str, edge.NamedVector] = {DENSE: list(point.dense)}
-    if point.sparse:
-        vectors[SPARSE] = _sparse_to_edge(point.sparse)
-    return edge.Point(point.id, vectors, dict(point.payload))
-
-
-def _sparse_to_edge(vector: SparseVector) -> edge.SparseVector:
-    return edge.SparseVector(list(vector.indices), list(vector.values))
-
-
-def _from_edge(record: edge.Record) -> Point:
-    vectors = cast("dict[str, edge.NamedVector]", record.vector)
-    sparse = vectors.get(SPARSE)
-    return Point(
-        id=str(record.id),
-        dense=tuple(cast("list[float]", vectors[DENSE])),
-        sparse=_sparse_from_edge(sparse) if isinstance(sparse, edge.SparseVector) else NO_WORDS,
-        payload=_payload(record.payload),
-    )
-
-
-def _sparse_from_edge(vector: edge.SparseVector) -> SparseVector:
-    return SparseVector(tuple(vector.indices), tuple(vector.values))
-
-
-def _payload(payload: "edge.Payload | None") -> Payload:
-    return cast("dict[str, JsonValue]", payload or {})
-
-
-def _to_query(query: Query) -> edge.Query:
-    if isinstance(query, SparseVector):
-        return edge.Query.Nearest(_sparse_to_edge(query), using=SPARSE)
-    return edge.Query.Nearest(list(query), using=DENSE)
