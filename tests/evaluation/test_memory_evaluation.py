@@ -82,9 +82,7 @@ async def test_a_session_that_is_sent_again_is_written_once(redis_url: str, tmp_
     async with whole(redis_url, tmp_path, examined(talk), hang_at=1) as it:
         search = Search(top_k=50)
         retries = RetryPolicy(pause_s=0.1)
-        async with GatewayMemory(
-            it.gateway.url, api_key=ALICE_KEY, run="r", search=search, retries=retries
-        ) as memory:
+        async with GatewayMemory(it.gateway.url, api_key=ALICE_KEY, run="r", search=search, retries=retries) as memory:
             cut_off = asyncio.create_task(memory.ingest("ours", talk, talk.sessions[0]))
             await it.engine.hanging.wait()
             cut_off.cancel()

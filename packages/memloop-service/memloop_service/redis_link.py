@@ -7,7 +7,9 @@ one tag, and so as few commands as if there were none (docs/decisions/0035-slots
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
@@ -20,9 +22,12 @@ from redis.asyncio.connection import Connection, SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from memloop.wire.errors import Unavailable
+
 TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
 """In the order of their slots; each lies near the middle of its twelfth of all slots."""
-UNREACHABLE: Final = (
+RETRY_AFTER_S: Final = 2.0
+_UNREACHABLE: Final = (
     exceptions.ConnectionError,
     exceptions.ReadOnlyError,
     exceptions.OutOfMemoryError,
@@ -32,7 +37,12 @@ UNREACHABLE: Final = (
     exceptions.SlotNotCoveredError,
     OSError,
 )
-"""What the client raises when no server takes the command now; it passes. TimeoutError is a case of its own."""
+"""What the client raises when no server takes the command now; it passes."""
+_REFUSED_FOR_NOW: Final = re.compile(r"(?:^|\s-)(?:OOM|READONLY|MISCONF|NOREPLICAS) ")
+"""How the server refuses a write that it may take later: it is full, a replica, or cannot save.
+
+Redis 6.2 reports what a script ran into as a plain error whose text has the command's own error inside.
+"""
 _SCHEMES: Final = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
 _PORT: Final = 6379
 _OF_ONE_NODE: Final = {"host", "port", "db", "connection_class"}
@@ -184,10 +194,37 @@ def place_of(name: str) -> int:
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[0]
 
 
-def is_passing(error: BaseException) -> bool:
-    """Whether the failure is that of a cluster as a whole, no node of which can be asked."""
+@contextmanager
+def redis_errors() -> Generator[None]:
+    """Raise Unavailable (503) for every failure of Redis that passes; any other one is a fault of ours, and stays.
+
+    Passing are: no connection, no answer in time, a server that takes no writes now (it is full, a replica, or cannot
+    save), one that is loading its data, and a cluster that is choosing a new primary.
+    """
+    try:
+        yield
+    except exceptions.TimeoutError as error:
+        raise Unavailable("Redis did not answer in time.", retry_after_s=RETRY_AFTER_S) from error
+    except _UNREACHABLE as error:
+        raise _unavailable() from error
+    except exceptions.ResponseError as error:
+        if not _REFUSED_FOR_NOW.search(str(error)):
+            raise
+        raise _unavailable() from error
+    except exceptions.RedisClusterException as error:
+        if not _is_whole_cluster(error):
+            raise
+        raise Unavailable("No node of the Redis Cluster can be reached.", retry_after_s=RETRY_AFTER_S) from error
+
+
+def _unavailable() -> Unavailable:
+    return Unavailable("Redis cannot be reached, or takes no writes now.", retry_after_s=RETRY_AFTER_S)
+
+
+def _is_whole_cluster(error: exceptions.RedisClusterException) -> bool:
+    """Whether no node of the cluster can be asked; else the command itself is wrong."""
     text = str(error)
-    return isinstance(error, exceptions.RedisClusterException) and "key slot" not in text and "dispatch" not in text
+    return "key slot" not in text and "dispatch" not in text
 
 
 def _cluster(url: str, scheme: str) -> tuple[list[ClusterNode], dict[str, Any]]:

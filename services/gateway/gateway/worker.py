@@ -35,13 +35,13 @@ from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions
 from gateway.redis.connection import redis_of, redis_state
 from gateway.redis.key_names import Keys
-from gateway.redis.lua import redis_errors
 from gateway.settings import WorkerSettings
 from gateway.traces.keeper import Served, open_traces
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
 from memloop_service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
+from memloop_service.redis_link import redis_errors
 
 _LOG = logging.getLogger(__name__)
 _GAUGE_EVERY_S = 5.0

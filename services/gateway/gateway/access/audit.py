@@ -17,9 +17,10 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from gateway.redis import key_names as keys
-from gateway.redis.lua import entry_list, redis_errors
+from gateway.redis.lua import entry_list
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop.wire.errors import DependencyError
+from memloop_service.redis_link import redis_errors
 
 ENTRIES_KEPT: Final = 10_000
 """Of each stream, at least."""
@@ -68,7 +69,7 @@ class Denial:
 
 
 class AuditLog:
-    """The durable log. Methods raise Unavailable and Timeout when Redis is gone."""
+    """The durable log. Methods raise Unavailable when Redis is gone."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis

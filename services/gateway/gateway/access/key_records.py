@@ -13,11 +13,12 @@ from redis.asyncio import Redis
 
 from gateway.access.audit import ENTRIES_KEPT
 from gateway.redis import key_names as keys
-from gateway.redis.lua import Script, entries, entry_list, redis_errors, text
+from gateway.redis.lua import Script, entries, entry_list, text
 from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound
 from memloop.wire.keys import ApiKey, Scope
+from memloop_service.redis_link import redis_errors
 
 KEYS_OF_A_TENANT: Final = 1000
 _SECRET_BYTES: Final = 32
@@ -89,7 +90,7 @@ def digest_of(secret: str) -> str:
 
 
 class KeyRecords:
-    """The records. Methods raise Unavailable and Timeout when Redis is gone."""
+    """The records. Methods raise Unavailable when Redis is gone."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis

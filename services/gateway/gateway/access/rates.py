@@ -116,7 +116,7 @@ class Standing:
 
 
 class Rates:
-    """The windows in Redis. Methods raise Unavailable and Timeout when it is gone."""
+    """The windows in Redis. Methods raise Unavailable when it is gone."""
 
     def __init__(self, redis: Redis, limits: RateLimits) -> None:
         self.limits = limits

@@ -14,9 +14,10 @@ from redis.asyncio import Redis
 
 from gateway.files.storage import Storage
 from gateway.redis.key_names import Keys, Partition
-from gateway.redis.lua import Script, redis_errors, text
+from gateway.redis.lua import Script, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import TooLarge
+from memloop_service.redis_link import redis_errors
 
 _UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0
 _FIRST_LOOK_S: Final = 600.0

@@ -10,10 +10,11 @@ from redis.asyncio import Redis
 from gateway.files.blobs import Blob, Blobs
 from gateway.queue.lanes import LaneQueue, Submission
 from gateway.redis.key_names import FILES_EXPIRING
-from gateway.redis.lua import redis_errors, text
+from gateway.redis.lua import text
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
+from memloop_service.redis_link import redis_errors
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5
@@ -36,7 +37,7 @@ class StoredFile(Wire):
 
 
 class FileRecords:
-    """Files, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
+    """Files, each seen by its own tenant only. Methods raise Unavailable when Redis is gone."""
 
     def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, *, tenant_files: int) -> None:
         self._redis = redis

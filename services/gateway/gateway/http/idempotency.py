@@ -27,9 +27,10 @@ from redis.asyncio import Redis
 
 from gateway.http.event_stream import EventStream
 from gateway.redis import key_names as keys
-from gateway.redis.lua import RETRY_AFTER_S, Script, redis_errors, text
+from gateway.redis.lua import Script, text
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
+from memloop_service.redis_link import RETRY_AFTER_S, redis_errors
 
 KEY_HEADER: Final = "idempotency-key"
 REPLAYED_HEADER: Final = "idempotent-replayed"
@@ -156,7 +157,7 @@ class Idempotency:
         return answer
 
     async def forget(self, tenant: str, subject: str) -> int:
-        """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable, Timeout."""
+        """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable."""
         of_subject = _subject_key(tenant, subject)
         with redis_errors():
             found = await self._redis.zrange(of_subject, 0, -1)  # pyright: ignore[reportUnknownMemberType]

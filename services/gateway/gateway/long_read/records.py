@@ -18,11 +18,12 @@ from gateway.files.blobs import Blob
 from gateway.long_read import scripts
 from gateway.queue.lanes import Entry, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.queue.tickets import DEFAULT_TIER
-from gateway.redis.lua import Script, entries, entry_list, redis_errors, text
+from gateway.redis.lua import Script, entries, entry_list, text
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotFound
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
+from memloop_service.redis_link import redis_errors
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")
@@ -73,7 +74,7 @@ class StoredRead:
 
 
 class ReadRecords:
-    """Reads, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
+    """Reads, each seen by its own tenant only. Methods raise Unavailable when Redis is gone."""
 
     def __init__(self, redis: Redis, queue: LaneQueue, webhooks: LaneQueue) -> None:
         self._redis = redis

@@ -18,8 +18,9 @@ from starlette.types import Message, Receive, Send
 from gateway.http.lenient_json import object_in, parsed_object
 from gateway.mcp.surface import Mcp
 from gateway.redis.key_names import mcp_call
-from gateway.redis.lua import redis_errors, text
+from gateway.redis.lua import text
 from memloop.wire.errors import DependencyError, NotFound
+from memloop_service.redis_link import redis_errors
 
 SESSION_HEADER: Final = "mcp-session-id"
 _KEEP_S: Final = 24 * 60 * 60

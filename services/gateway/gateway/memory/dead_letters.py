@@ -19,9 +19,10 @@ from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob, queued_event
 from gateway.queue.lanes import LaneQueue
 from gateway.redis.connection import redis_of
 from gateway.redis.key_names import Partition
-from gateway.redis.lua import entry_list, redis_errors, text
+from gateway.redis.lua import entry_list, text
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
+from memloop_service.redis_link import redis_errors
 
 _PAGE = 100
 
@@ -37,7 +38,7 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """All dead letters. Methods raise Unavailable and Timeout when Redis is gone."""
+    """All dead letters. Methods raise Unavailable when Redis is gone."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis

@@ -10,9 +10,10 @@ from redis.asyncio import Redis
 
 from gateway.access.principal import OtherTenants
 from gateway.queue.lanes import LaneQueue
-from gateway.redis.lua import redis_errors, text
+from gateway.redis.lua import text
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryEvent, Namespace
+from memloop_service.redis_link import redis_errors
 
 _TERMINAL = ("completed", "failed")
 _NONE = "There is no event {!r}."
@@ -45,7 +46,7 @@ _FIELDS = ("tenant", "agent_id", "run_id", "record", "status", "failures", "erro
 
 
 class MemoryEvents:
-    """Event records, each seen by its own tenant only. Methods raise Unavailable and Timeout when Redis is gone."""
+    """Event records, each seen by its own tenant only. Methods raise Unavailable when Redis is gone."""
 
     def __init__(self, redis: Redis, queue: LaneQueue) -> None:
         self._redis = redis

@@ -74,7 +74,7 @@ class MemoryQueue:
         """Queue a write in the namespace's lane; its event id, once it is durable.
 
         ``infer`` has MemReader decide what to keep; False keeps the texts verbatim. No turns: decide over the
-        buffered ones. A given ``event_id`` makes a second call harmless. Raises Unavailable, Timeout.
+        buffered ones. A given ``event_id`` makes a second call harmless. Raises Unavailable.
         """
         job = MemoryJob(
             event_id=event_id or new_event_id(namespace),
@@ -91,7 +91,7 @@ class MemoryQueue:
         return job.event_id
 
     async def enqueue(self, job: MemoryJob) -> None:
-        """Queue a write; it is durable then. Harmless when it is queued already. Raises Unavailable, Timeout."""
+        """Queue a write; it is durable then. Harmless when it is queued already. Raises Unavailable."""
         await self.lanes.submit(self._submission(job, queued_event(job)))
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:

@@ -26,7 +26,7 @@ from gateway.queue.handling import Hold, JobResult
 from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.lanes import JobGone, Lease
 from gateway.redis.key_names import Keys
-from gateway.redis.lua import redis_errors, text
+from gateway.redis.lua import text
 from gateway.traces.capture import HeardIndex, HeardModel
 from gateway.traces.keeper import Served, TraceKeeper
 from memloop.clients.store import NamespaceIndex, StoreClient
@@ -45,6 +45,7 @@ from memloop.wire.memory import (
     Usage,
     Written,
 )
+from memloop_service.redis_link import redis_errors
 
 _FOR_EVER = 0
 

@@ -8,9 +8,10 @@ from redis.asyncio import Redis
 
 from gateway.queue.lanes import JobGone
 from gateway.redis.key_names import Keys
-from gateway.redis.lua import Script, redis_errors, text
+from gateway.redis.lua import Script, text
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
+from memloop_service.redis_link import redis_errors
 
 _KEEP = """
 -- KEYS: job, journal; ARGV: field, value. The first value of a field stays; answers it

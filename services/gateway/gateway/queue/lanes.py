@@ -28,8 +28,9 @@ from redis.asyncio import Redis
 from gateway.queue import scripts as lane_scripts
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets
 from gateway.redis.key_names import Keys, Partition
-from gateway.redis.lua import Script, redis_errors, text
+from gateway.redis.lua import Script, text
 from memloop.wire.correlation import Origin
+from memloop_service.redis_link import redis_errors
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """How long the record of a finished job can be asked for, if nothing else is configured."""
@@ -102,7 +103,7 @@ class Depth:
 
 
 class LaneQueue:
-    """One queue of lanes. Every method raises Unavailable or Timeout when Redis is gone."""
+    """One queue of lanes. Every method raises Unavailable when Redis is gone."""
 
     def __init__(
         self, redis: Redis, name: str, *, keep_ms: int = KEEP_MS, tiers: Sequence[str] = (DEFAULT_TIER,)

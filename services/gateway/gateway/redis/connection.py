@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 from redis.asyncio import Redis
 
-from gateway.redis.lua import redis_errors
 from gateway.settings import GatewaySettings
-from memloop_service.redis_link import connect, servers
+from memloop_service.redis_link import connect, redis_errors, servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ def redis_of(settings: GatewaySettings) -> Redis:
 
 
 async def redis_state(redis: Redis) -> RedisState:
-    """One ``INFO``; of a cluster's primaries the fullest, durable if all are. Raises Unavailable, Timeout."""
+    """One ``INFO``; of a cluster's primaries the fullest, durable if all are. Raises Unavailable."""
     with redis_errors():
         states = [_state(await server("INFO")) for server in await servers(redis, primaries=True)]
     fullest = max(states, key=lambda state: state.used_bytes / max(1, state.limit_bytes))

@@ -1,36 +1,13 @@
 """Lua scripts as typed calls: text in, text and numbers out, a lost Redis as Unavailable."""
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
-from redis import exceptions
 from redis.asyncio import Redis
 
-from memloop.wire.errors import Timeout, Unavailable
-from memloop_service.redis_link import UNREACHABLE, LuaScript, is_passing
+from memloop_service.redis_link import LuaScript, redis_errors
 
-RETRY_AFTER_S = 2.0
 Reply: TypeAlias = "int | str | list[Reply] | None"
-
-
-@contextmanager
-def redis_errors() -> Generator[None]:
-    """Translate the client's failures: no connection is Unavailable, no answer in time is Timeout.
-
-    A server that refuses for a while (loading its data, out of memory, a replica) counts as Unavailable too, and so
-    does a cluster that is choosing a new primary.
-    """
-    try:
-        yield
-    except exceptions.TimeoutError as error:
-        raise Timeout("Redis did not answer in time.", retry_after_s=RETRY_AFTER_S) from error
-    except UNREACHABLE as error:
-        raise Unavailable("Redis cannot be reached, or takes no writes now.", retry_after_s=RETRY_AFTER_S) from error
-    except exceptions.RedisClusterException as error:
-        if not is_passing(error):
-            raise
-        raise Unavailable("No node of the Redis Cluster can be reached.", retry_after_s=RETRY_AFTER_S) from error
 
 
 def text(value: object) -> str:
@@ -79,7 +56,7 @@ class Script:
         self._run = LuaScript(redis, source)
 
     async def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> Reply:
-        """The script's reply. Raises Unavailable, Timeout."""
+        """The script's reply. Raises Unavailable."""
         with redis_errors():
             reply = await self._run(keys=keys, args=args)
         return plain(reply)

@@ -11,9 +11,10 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from gateway.redis.key_names import trace_body, trace_switch, traces_of, traces_of_user
-from gateway.redis.lua import Script, redis_errors, text
+from gateway.redis.lua import Script, text
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import TraceSettings
+from memloop_service.redis_link import redis_errors
 
 _NOBODY: Final = ""
 
@@ -44,7 +45,7 @@ return told
 
 
 class TraceRecords:
-    """Every tenant's traces. Methods raise Unavailable and Timeout when Redis is gone."""
+    """Every tenant's traces. Methods raise Unavailable when Redis is gone."""
 
     def __init__(self, redis: Redis, *, keep_s: float, most: int) -> None:
         self._redis = redis

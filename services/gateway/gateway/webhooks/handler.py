@@ -10,12 +10,13 @@ from gateway.metrics import Metrics
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.lanes import JobGone, Lease
 from gateway.redis.key_names import Keys
-from gateway.redis.lua import redis_errors, text
+from gateway.redis.lua import text
 from gateway.webhooks.addresses import AddressRefused
 from gateway.webhooks.deliveries import Delivery
 from gateway.webhooks.resolving import CheckedResolver, Lookup, system_lookup
 from gateway.webhooks.rules import WebhookRules
 from memloop.wire.errors import MemloopError, Unavailable
+from memloop_service.redis_link import redis_errors
 
 _LOG = logging.getLogger(__name__)
 _GONE = 410

