@@ -8,8 +8,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from memloop_service.open_telemetry import OpenTelemetry
-from memloop_service.tracing import use_tracer
+from memloop_service.tracing import use_provider
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,9 @@ def collected_spans() -> Generator[Spans]:
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    use_tracer(OpenTelemetry(provider))
+    use_provider(provider)
     try:
         yield Spans(exporter)
     finally:
-        use_tracer(None)
+        use_provider(None)
         provider.shutdown()

@@ -12,7 +12,7 @@ from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from gateway.worker import working
 from memloop_service import start_tracing
-from memloop_service.tracing import tracer, use_tracer
+from memloop_service.tracing import is_tracing, use_provider
 from tests.fakes.real_store import real_store
 from tests.fakes.spans import Spans, collected_spans
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, Says
@@ -170,7 +170,7 @@ async def test_spans_go_out_by_otlp_over_http(settings: GatewaySettings, monkeyp
             async with running_gateway(settings) as gateway:
                 await gateway.chat(SECRET)
         finally:
-            use_tracer(None)
+            use_provider(None)
     resource = exported.resource_spans[0]
     names = {span.name for scope in resource.scope_spans for span in scope.spans}
     service = {pair.key: pair.value.string_value for pair in resource.resource.attributes}["service.name"]
@@ -181,4 +181,4 @@ async def test_spans_go_out_by_otlp_over_http(settings: GatewaySettings, monkeyp
 def test_nothing_is_started_without_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     start_tracing("gateway")
-    assert tracer() is None
+    assert not is_tracing()

@@ -18,8 +18,7 @@ from memloop_service.errors import handle
 from memloop_service.health import Check, health_routes
 from memloop_service.metrics import introduce, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
-from memloop_service.spans import Tracer
-from memloop_service.tracing import tracer
+from memloop_service.tracing import flush_spans, is_tracing, traced
 
 Lifespan: TypeAlias = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -50,12 +49,11 @@ def create_app(
     """
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
-    spans = tracer()
     drain = Drain()
     app = FastAPI(
         title=title,
         openapi_url=None,
-        lifespan=_watched(lifespan, registry, checks, spans),
+        lifespan=_watched(lifespan, registry, checks),
         redirect_slashes=False,
         responses={"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}},
     )
@@ -69,8 +67,8 @@ def create_app(
         larger_bodies=larger_bodies or {},
         adopts_ids=adopts_ids,
     )
-    if spans is not None:
-        app.add_middleware(spans.around)
+    if is_tracing():
+        app.add_middleware(traced)
     for router in (*routers, health_routes(checks, drain), metrics_route(registry)):  # searched in this order
         app.include_router(router)
     app.openapi_url = "/openapi.json"
@@ -78,9 +76,7 @@ def create_app(
     return app
 
 
-def _watched(
-    lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[str, Check], spans: Tracer | None
-) -> Lifespan:
+def _watched(lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[str, Check]) -> Lifespan:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncGenerator[None]:
         try:
@@ -91,7 +87,7 @@ def _watched(
             ):
                 yield
         finally:
-            if spans is not None:
-                await asyncio.to_thread(spans.flush)
+            if is_tracing():
+                await asyncio.to_thread(flush_spans)
 
     return run

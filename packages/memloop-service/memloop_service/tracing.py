@@ -1,92 +1,167 @@
-"""Spans, where a process exports them; everywhere else nothing, for the price of one comparison.
+"""Spans by OpenTelemetry's API: exported where the process is told to, no-ops everywhere else.
 
-``memloop_service.open_telemetry`` makes the spans; it is imported only when
-``OTEL_EXPORTER_OTLP_ENDPOINT`` is set. Source of the names: OpenTelemetry semantic conventions, "Generative AI".
+No attribute holds a user's text or id, and neither does an error: a failed span has the exception's type, not its
+words. Source of the names: OpenTelemetry semantic conventions, "Generative AI".
 """
 
 import os
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from types import MappingProxyType
-from typing import Final
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, cast
 
-from memloop_service.spans import Attributes, Kind, OpenSpan, Span, Tracer
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    NoOpTracer,
+    Span,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    TracerProvider,
+    set_span_in_context,
+    use_span,
+)
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import Attributes
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memloop.wire import correlation
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-
-_NO_ATTRIBUTES: Final[Attributes] = MappingProxyType({})
-_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-class _NoSpan:
-    """Nothing is traced."""
-
-    def note(self, attributes: Attributes) -> None:
-        """Nothing."""
-
-    def outgoing(self) -> AbstractContextManager[None]:
-        """Nothing."""
-        return _NOTHING
-
-    def __enter__(self) -> "_NoSpan":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
+_UNTRACED: Final = frozenset({"/livez", "/readyz", "/metrics"})
+_HEADERS: Final = TraceContextTextMapPropagator()
+_OFF: Final = NoOpTracer()
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
-_NOTHING: Final = nullcontext()
-NO_SPAN: Final = _NoSpan()
-"""What everything is without tracing."""
+@dataclass
+class _Tracing:
+    """A process's tracing."""
+
+    tracer: Tracer
+    flush: Callable[[], object] | None
 
 
-class _Switch:
-    """The process's tracer. One for all, as there is one environment: spans are asked for deep in library code."""
-
-    tracer: Tracer | None = None
+_PROCESS: Final = _Tracing(_OFF, None)
+"""One for the process, as its environment is: spans are made deep in library code."""
 
 
 def start_tracing(service: str) -> None:
-    """Export spans by OTLP over HTTP if the standard environment says where to; ``service`` names the process."""
+    """Export spans by OTLP over HTTP if the standard environment names an endpoint; ``service`` names the process."""
     if any(os.environ.get(name) for name in _ENDPOINTS):
-        from memloop_service.open_telemetry import exporting_tracer
+        from memloop_service.span_export import exporting_provider
 
-        use_tracer(exporting_tracer(service))
-
-
-def use_tracer(tracer: Tracer | None) -> None:
-    """Make spans with it from now on; None makes none."""
-    _Switch.tracer = tracer
+        provider = exporting_provider(service)
+        use_provider(provider, flush=provider.force_flush)
 
 
-def tracer() -> Tracer | None:
-    """The process's tracer, if it traces."""
-    return _Switch.tracer
+def use_provider(provider: TracerProvider | None, *, flush: Callable[[], object] | None = None) -> None:
+    """Make spans with the provider from now on; with None they are no-ops. ``flush`` exports what waits, and blocks."""
+    _PROCESS.tracer = _OFF if provider is None else provider.get_tracer("memloop")
+    _PROCESS.flush = flush
 
 
+def is_tracing() -> bool:
+    """Whether spans are recorded."""
+    return _PROCESS.tracer is not _OFF
+
+
+def flush_spans() -> None:
+    """Export the spans that wait. Blocks."""
+    if _PROCESS.flush is not None:
+        _PROCESS.flush()
+
+
+@contextmanager
 def span(
     name: str,
-    attributes: Attributes = _NO_ATTRIBUTES,
+    attributes: Attributes = None,
     *,
-    kind: Kind = "internal",
+    kind: SpanKind = SpanKind.INTERNAL,
     parent: Mapping[str, str] = _NO_HEADERS,
-) -> AbstractContextManager[Span]:
-    """A span around what runs inside one coroutine: never around a ``yield`` of an async generator."""
-    if _Switch.tracer is None:
-        return NO_SPAN
-    return _Switch.tracer.span(name, kind, attributes, parent)
+) -> Generator[Span]:
+    """A span around the code inside; calls and spans made there become part of it.
+
+    ``parent``: the trace headers of a span elsewhere; without them the current span. Never around a ``yield`` of an
+    async generator.
+    """
+    with open_span(name, attributes, kind=kind, parent=parent) as opened, current(opened):
+        yield opened
 
 
-def open_span(name: str, attributes: Attributes = _NO_ATTRIBUTES, *, kind: Kind = "internal") -> OpenSpan:
-    """A span that may end in another task than it began in."""
-    if _Switch.tracer is None:
-        return NO_SPAN
-    return _Switch.tracer.open_span(name, kind, attributes)
+@contextmanager
+def open_span(
+    name: str,
+    attributes: Attributes = None,
+    *,
+    kind: SpanKind = SpanKind.INTERNAL,
+    parent: Mapping[str, str] = _NO_HEADERS,
+) -> Generator[Span]:
+    """A span that may end in another task than it began in. Only code inside ``current`` becomes part of it."""
+    opened = _PROCESS.tracer.start_span(name, context=_context(parent), kind=kind, attributes=attributes)
+    try:
+        yield opened
+    except BaseException as error:
+        opened.set_status(StatusCode.ERROR)
+        opened.set_attribute("error.type", type(error).__name__)
+        raise
+    finally:
+        opened.end()
+
+
+@contextmanager
+def current(opened: Span) -> Generator[None]:
+    """Calls and spans made inside become part of the span."""
+    if not opened.get_span_context().is_valid:
+        yield
+        return
+    headers: dict[str, str] = {}
+    _HEADERS.inject(headers, set_span_in_context(opened))
+    with use_span(opened, record_exception=False, set_status_on_exception=False), correlation.traced_as(headers):
+        yield
 
 
 def past_span(name: str, attributes: Attributes, *, seconds: float) -> None:
-    """A span that ends now and has taken so long."""
-    if _Switch.tracer is not None:
-        now = time.time_ns()
-        _Switch.tracer.past_span(name, attributes, began_ns=now - int(seconds * 1e9), ended_ns=now)
+    """A span below the current one that ends now and has taken so long."""
+    now = time.time_ns()
+    _PROCESS.tracer.start_span(name, attributes=attributes, start_time=now - int(seconds * 1e9)).end(now)
+
+
+def traced(app: ASGIApp) -> ASGIApp:
+    """The app with a span around each request but those for health and metrics."""
+
+    async def around(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _UNTRACED:
+            await app(scope, receive, send)
+            return
+        method = cast(str, scope["method"])
+        asked = {"http.request.method": method}
+        with span(method, asked, kind=SpanKind.SERVER, parent=Headers(scope=scope)) as opened:
+
+            async def noted(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    _note_answer(opened, scope, cast(int, message["status"]))
+                await send(message)
+
+            await app(scope, receive, noted)
+
+    return around
+
+
+def _note_answer(opened: Span, scope: Scope, status: int) -> None:
+    """The answer's status, and the route, which is found by then."""
+    opened.set_attribute("http.response.status_code", status)
+    opened.set_attribute("memloop.request_id", correlation.request_id.get())
+    route = cast("str | None", getattr(scope.get("route"), "path", None))
+    if route is not None:
+        opened.set_attribute("http.route", route)
+        opened.update_name(f"{scope['method']} {route}")
+    if status >= 500:
+        opened.set_status(StatusCode.ERROR)
+
+
+def _context(parent: Mapping[str, str]) -> Context | None:
+    """The span that the headers name, wherever it is; None (the current span) when they name none."""
+    return _HEADERS.extract(parent) if parent.get("traceparent") else None

@@ -57,7 +57,7 @@ async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryO
         with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
             async with asyncio.timeout(chat.recall_timeout_s):
                 result = await chat.memory.store.search(search)
-            work.note({"memloop.memories": len(result.results)})
+            work.set_attribute("memloop.memories", len(result.results))
     finally:
         chat.memory.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
     return tuple(

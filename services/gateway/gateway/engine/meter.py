@@ -4,14 +4,14 @@ import time
 from contextlib import AbstractContextManager
 from typing import Final
 
+from opentelemetry.trace import INVALID_SPAN, Span
+
 from gateway.access.allowance import Allowance
 from gateway.engine.spans import note_usage
 from gateway.http.lenient_json import object_in
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
 from memloop.wire.errors import MemloopError
-from memloop_service.spans import Span
-from memloop_service.tracing import NO_SPAN
 
 _INPUT: Final = ("prompt_tokens", "input_tokens")
 _OUTPUT: Final = ("completion_tokens", "output_tokens")
@@ -42,7 +42,7 @@ class Meter:
         self.operation: Final = operation
         self.model: object = None
         """What the client asks for."""
-        self.call: Span = NO_SPAN
+        self.call: Span = INVALID_SPAN
         """The engine's part in the trace."""
         self._started = time.perf_counter()
         self._ours = _Stopwatch()
@@ -76,7 +76,7 @@ class Meter:
             self._metrics.count_tokens("input", self.operation, asked)
         if replied is not None:
             self._metrics.count_tokens("output", self.operation, replied)
-        if self.call is not NO_SPAN:
+        if self.call.is_recording():
             note_usage(self.call, input_tokens=asked, output_tokens=replied)
 
     def broken(self) -> None:

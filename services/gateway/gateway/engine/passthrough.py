@@ -17,6 +17,7 @@ from gateway.http.event_stream import EventStream, Outlet, Source
 from gateway.http.sse import EventCutter, error_event
 from memloop.clients import RawResponse
 from memloop.wire.errors import DependencyError
+from memloop_service.tracing import current
 
 Relay: TypeAlias = Callable[[RawResponse, Outlet], Awaitable[None]]
 """Sends the engine's events to the client."""
@@ -89,7 +90,7 @@ class EngineCall:
 
     async def _opened(self, opened: ExitStack, body: bytes, path: str) -> RawResponse:
         call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._meter.model))
-        with call.outgoing():
+        with current(call):
             upstream = await self._backend.engines.send(body, path=path)
         opened.callback(upstream.close)
         return upstream

@@ -8,35 +8,36 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final
 
+from opentelemetry.trace import Span, SpanKind
+
 from gateway.metrics import Metrics
 from memloop.ports import ChatModel, Completion, Prompt
 from memloop.wire.errors import DependencyError
-from memloop_service.spans import Attributes, OpenSpan, Span, Value
-from memloop_service.tracing import NO_SPAN, open_span, span, tracer
+from memloop_service.tracing import open_span, span
 
 _OPERATIONS: Final = {"completions": "text_completion", "responses": "chat"}
 _MODEL_CHARS: Final = 128
 
 
-def open_call(operation: str, model: object) -> OpenSpan:
+def open_call(operation: str, model: object) -> AbstractContextManager[Span]:
     """The span of a client's call, which may end in another task than it began in. ``operation`` as metrics name it."""
-    return NO_SPAN if tracer() is None else open_span(*_named(operation, model), kind="client")
+    return open_span(*_named(operation, model), kind=SpanKind.CLIENT)
 
 
 def loop_call(model: str) -> AbstractContextManager[Span]:
     """The span of a loop's call."""
-    return NO_SPAN if tracer() is None else span(*_named("chat", model), kind="client")
+    return span(*_named("chat", model), kind=SpanKind.CLIENT)
 
 
 def note_usage(call: Span, *, input_tokens: int | None, output_tokens: int | None) -> None:
     """The tokens, as the engine counted them."""
     counts = {"gen_ai.usage.input_tokens": input_tokens, "gen_ai.usage.output_tokens": output_tokens}
-    call.note({name: count for name, count in counts.items() if count is not None})
+    call.set_attributes({name: count for name, count in counts.items() if count is not None})
 
 
 def note_finish(call: Span, reasons: Sequence[str]) -> None:
     """Why the engine stopped."""
-    call.note({"gen_ai.response.finish_reasons": reasons})
+    call.set_attribute("gen_ai.response.finish_reasons", reasons)
 
 
 class WatchedModel:
@@ -64,10 +65,10 @@ class WatchedModel:
         return completion
 
 
-def _named(operation: str, model: object) -> tuple[str, Attributes]:
+def _named(operation: str, model: object) -> tuple[str, dict[str, str]]:
     name = _OPERATIONS.get(operation, operation)
     asked = str(model)[:_MODEL_CHARS]
-    attributes: dict[str, Value] = {
+    attributes = {
         "gen_ai.operation.name": name,
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": asked,

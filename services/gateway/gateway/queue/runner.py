@@ -23,6 +23,8 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from opentelemetry.trace import Span, SpanKind
+
 from gateway.queue.handling import Handler, JobResult, LeaseHold
 from gateway.queue.intake import Intake, IntakeOptions
 from gateway.queue.lanes import Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease
@@ -37,7 +39,6 @@ from memloop.wire.errors import (
     RateLimited,
     Unauthenticated,
 )
-from memloop_service.spans import Span
 from memloop_service.tracing import span
 
 _LOG = logging.getLogger(__name__)
@@ -111,7 +112,7 @@ class Runner:
         request_id.set(lease.origin.request_id)
         parent = {"traceparent": lease.origin.traceparent}
         attributes = {"memloop.job": lease.job_id, "memloop.start": lease.starts}
-        return span(f"job {self._queue.name}", attributes, kind="consumer", parent=parent)
+        return span(f"job {self._queue.name}", attributes, kind=SpanKind.CONSUMER, parent=parent)
 
     async def _settle(self, lease: Lease) -> None:
         """Run the job and record how it ended: finished, put back, retried later, or a dead letter."""
