@@ -195,3 +195,13 @@ async def test_results_of_another_model_are_not_mixed(tmp_path: Path) -> None:
         await _evaluated(arguments)
         with pytest.raises(DataError, match="judge_model differ"):
             await _evaluated([*arguments, "--judge-model", "other"])
+
+
+async def test_without_a_gateway_the_run_starts_a_stack_of_its_own(tmp_path: Path) -> None:
+    _data(tmp_path, "locomo")
+    async with engine_server(examined(_made())) as engine:
+        found = await _evaluated(_arguments(tmp_path, engine.url, "--rows", "ours", "--top-k", "50"))
+    row = found["rows"]["ours"]
+    assert (row["failed"], row["failed_sessions"], row["accuracy"]["count"]) == (0, 0, len(_made().questions))
+    assert row["accuracy"]["share"] >= 0.5, "the engine answers from the notes alone, which the real embedder finds"
+    assert (tmp_path / "out" / "stack" / "logs" / "gateway.log").is_file()

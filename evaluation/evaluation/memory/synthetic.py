@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from evaluation.retrieval import conversations as dialogues
+from evaluation.retrieval import conversations as made_up
 from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Point, Question, Session, Turn
 from trainer.data.dialogues.formats import Format, write
 
-_LOCOMO_CATEGORIES: Mapping[dialogues.Kind, str] = {"temporal": "temporal", "multi": "multi-hop"}
+_LOCOMO_CATEGORIES: Mapping[made_up.Kind, str] = {"temporal": "temporal", "multi": "multi-hop"}
 
 
 def write_synthetic(path: Path, format_: Format, *, seed: int = 0, sessions: int | None = None) -> None:
@@ -18,7 +18,7 @@ def write_synthetic(path: Path, format_: Format, *, seed: int = 0, sessions: int
 
 def synthetic(format_: Format, *, seed: int = 0, sessions: int | None = None) -> Conversation:
     """The conversation as the format's own loader would give it, but that LongMemEval makes one of each question."""
-    made = dialogues.conversation(seed)
+    made = made_up.conversation(seed)
     spoken = made.sessions[:sessions]
     names = {turn.id: _id(place, at, format_) for place, turns in enumerate(spoken) for at, turn in enumerate(turns)}
     asked = [question for question in made.questions if all(each in names for each in question.evidence)]
@@ -33,7 +33,7 @@ def synthetic(format_: Format, *, seed: int = 0, sessions: int | None = None) ->
             evidence=()
             if format_ == "halumem"
             else tuple(each for turn, each in names.items() if turn in question.evidence),
-            asked_at=dialogues.ASKED_AT if format_ == "longmemeval" else None,
+            asked_at=made_up.ASKED_AT if format_ == "longmemeval" else None,
         )
         for question in asked
     )
@@ -51,9 +51,9 @@ def _id(place: int, at: int, format_: Format) -> str:
 
 def _session(
     place: int,
-    turns: tuple[dialogues.Turn, ...],
-    made: dialogues.Conversation,
-    asked: list[dialogues.Question],
+    turns: tuple[Turn, ...],
+    made: made_up.Conversation,
+    asked: list[made_up.Question],
     format_: Format,
     names: Mapping[str, str],
 ) -> Session:
@@ -66,15 +66,15 @@ def _session(
     return Session(name, turns[0].said_at, said, _points(turns, asked) if format_ == "halumem" else ())
 
 
-def _role(turn: dialogues.Turn, made: dialogues.Conversation) -> str:
+def _role(turn: Turn, made: made_up.Conversation) -> str:
     return "user" if turn.speaker == made.speakers[0] else ASSISTANT
 
 
-def _words(turn: dialogues.Turn, format_: Format) -> str:
+def _words(turn: Turn, format_: Format) -> str:
     return turn.text if format_ == "locomo" else f"{turn.speaker} says: {turn.text}"
 
 
-def _points(turns: tuple[dialogues.Turn, ...], asked: list[dialogues.Question]) -> tuple[Point, ...]:
+def _points(turns: tuple[Turn, ...], asked: list[made_up.Question]) -> tuple[Point, ...]:
     """What was said in answer to a question; what a question about a change rests on replaces something."""
     kinds = {turn_id: question.kind for question in asked for turn_id in question.evidence}
     told = [turn for turn in turns if turn.id in kinds]
