@@ -14,6 +14,8 @@ from memloop.scoring.strict import strict_score
         (r"\boxed{Lima}", ["Rome", "Lima"], 1.0),
         (r"\boxed{\text{New York}}", ["New  York"], 1.0),
         (r"\boxed{50\%}", ["50"], 1.0),
+        (r"\boxed{50%}", ["50"], 0.0),
+        (r"\boxed{50%}", ["50%"], 1.0),
         (r"$\fbox{x}$", ["x"], 1.0),
         (r"\boxed{the Lima}", ["Lima"], 0.0),
         (r"\boxed{Lima.}", ["Lima"], 0.0),

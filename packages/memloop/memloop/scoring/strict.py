@@ -1,6 +1,6 @@
 r"""The strict score, used as a reward: the last ``\boxed`` near the reply's end must equal a gold answer.
 
-LaTeX dressing and white space do not count; case, articles and punctuation do. Source: MemAgent (arXiv 2507.02259),
+LaTeX dressing and white space do not count; case, articles, punctuation and a bare ``%`` do. Source: MemAgent (arXiv 2507.02259),
 its reward, with the normal form of the hendrycks_math scorer.
 """
 
@@ -11,7 +11,7 @@ from memloop.scoring.boxed import last_boxed
 
 TAIL_CHARS = 300
 
-_DRESSING = re.compile(r"\\left|\\right|\\!|\\,|\\;|\\\$|\$|\\ |\^\\circ|\^\{\\circ\}|\\%|%|\n")
+_DRESSING = re.compile(r"\\left|\\right|\\!|\\,|\\;|\\\$|\$|\\ |\^\\circ|\^\{\\circ\}|\\%|\n")
 _WRAPPED = re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mbox)\{([^{}]*)\}")
 
 
