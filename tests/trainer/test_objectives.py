@@ -54,8 +54,8 @@ def test_a_rollout_of_many_turns_counts_once_in_the_mean_of_its_group() -> None:
 
 def test_plain_grpo_divides_by_the_groups_deviation() -> None:
     advantages = grpo_advantages(batch(LONG_AND_SHORT), normalise_by_std=True)
-    # the deviation of (1, 0) is 0.5
-    close(advantages[:, 0], [1.0, 1.0, 1.0, -1.0, 0.0])
+    # the sample's deviation of (1, 0): sqrt((0.25 + 0.25) / 1) = 0.707107
+    close(advantages[:, 0], [0.707106, 0.707106, 0.707106, -0.707106, 0.0])
 
 
 def test_rows_may_come_in_any_order() -> None:
@@ -70,6 +70,14 @@ def test_the_amortised_variant_shares_an_advantage_among_the_turns() -> None:
     final = torch.tensor([False, False, True, True, True])
     advantages = amortised_advantages(rollouts, final=final, train_final=True)
     close(advantages[:, 0], [0.5 / 3, 0.5 / 3, 0.5 / 3, -0.5, 0.0])
+
+
+def test_the_amortised_variant_can_divide_by_the_groups_deviation() -> None:
+    rollouts = batch(LONG_AND_SHORT)
+    final = torch.tensor([False, False, True, True, True])
+    advantages = amortised_advantages(rollouts, final=final, train_final=True, normalise_by_std=True)
+    # ±0.5 / 0.707107, shared among three turns and among one
+    close(advantages[:, 0], [0.235702, 0.235702, 0.235702, -0.707106, 0.0])
 
 
 def test_the_amortised_variant_can_leave_the_answers_turn_out() -> None:
@@ -155,8 +163,14 @@ def test_all_correct_prefers_fewer_reads_and_all_wrong_more() -> None:
     rewards = torch.tensor([1.0, 1.0, 0.0, 0.0])
     groups = torch.tensor([0, 0, 1, 1])
     nodes = torch.tensor([1, 3, 1, 3])
-    # z of (−1, −3) is (1, −1); z of (1, 3) is (−1, 1)
-    close(outcome_advantages(rewards, groups, nodes), [1.0, -1.0, -1.0, 1.0])
+    # of (−1, −3): off the mean ±1, the sample's deviation sqrt(2 / 1) = 1.414214; of (1, 3) likewise
+    close(outcome_advantages(rewards, groups, nodes), [0.707107, -0.707107, -0.707107, 0.707107])
+
+
+def test_the_deviation_is_that_of_a_sample_as_published() -> None:
+    found = outcome_advantages(torch.ones(4), torch.zeros(4, dtype=torch.long), torch.tensor([1, 2, 2, 3]))
+    # off the mean of (−1, −2, −2, −3): (1, 0, 0, −1); sqrt(2 / 3) = 0.816497, where all of the group gives sqrt(2 / 4)
+    close(found, [1.224744, 0.0, 0.0, -1.224744])
 
 
 def test_a_mixed_group_shares_one_among_the_right_and_minus_one_among_the_wrong() -> None:

@@ -103,3 +103,10 @@ def test_rea_grpo_takes_nodes_and_steps_from_the_rows() -> None:
     )
     advantages = advantages_of(rows(*facts), LoopSettings(objective="rea-grpo"))[:, 0]
     assert torch.allclose(advantages, torch.tensor([0.95 + 0.05 * 0.5, 0.95, -0.95 - 0.05 * 0.5]))
+
+
+def test_a_recipe_may_divide_the_amortised_advantage_by_the_groups_deviation() -> None:
+    off = advantages_of(rows(), LoopSettings(objective="amortised"))
+    on = advantages_of(rows(), LoopSettings(objective="amortised", normalise_by_std=True))
+    assert off.abs().sum() > 0
+    assert not torch.equal(on, off)

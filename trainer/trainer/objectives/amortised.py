@@ -10,17 +10,22 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from trainer.objectives.groups import centred
+from trainer.objectives.groups import centred, z_scores
 from trainer.objectives.rollouts import Rollouts
 
 
-def amortised_advantages(rollouts: Rollouts, *, final: Tensor, train_final: bool) -> Tensor:
+def amortised_advantages(
+    rollouts: Rollouts, *, final: Tensor, train_final: bool, normalise_by_std: bool = False
+) -> Tensor:
     """Advantages (rows, tokens). ``final`` (rows,) is True for the answer's turn of each rollout.
+
+    ``normalise_by_std`` divides by the deviation of the group's rewards too, as slime's own GRPO does.
 
     Where the final turn is not trained its advantages are 0; take its tokens out of the loss mask too
     (:func:`amortised_mask`), else they count in the token mean.
     """
-    each = centred(rollouts.rewards, rollouts.groups) / rollouts.turns
+    of_group = z_scores if normalise_by_std else centred
+    each = of_group(rollouts.rewards, rollouts.groups) / rollouts.turns
     return rollouts.over_tokens(each) * amortised_mask(rollouts.mask, final=final, train_final=train_final)
 
 

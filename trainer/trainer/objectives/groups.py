@@ -17,15 +17,22 @@ def centred(values: Tensor, groups: Tensor) -> Tensor:
 
 
 def z_scores(values: Tensor, groups: Tensor) -> Tensor:
-    """``(x_i − mean) / (std + ε)`` within each group, std over the group as a whole (not of a sample). Both (n,)."""
+    """``(x_i − mean) / (std + ε)`` within each group, std that of a sample (n − 1). Both (n,); a lone member is 0."""
     off = centred(values, groups)
-    return off / (_mean(off.square(), groups).sqrt() + EPSILON)
+    total, count = _totals(off.square(), groups)
+    return off / ((total / (count - 1).clamp(min=1)).sqrt() + EPSILON)
 
 
 def _mean(values: Tensor, groups: Tensor) -> Tensor:
     """The mean of each value's group, (n,)."""
+    total, count = _totals(values, groups)
+    return total / count
+
+
+def _totals(values: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
+    """The sum and the size of each value's group, both (n,)."""
     total = torch.zeros(int(groups.max()) + 1 if len(groups) else 0, dtype=values.dtype)
     count = torch.zeros_like(total)
     total.index_add_(0, groups, values)
     count.index_add_(0, groups, torch.ones_like(values))
-    return (total / count.clamp(min=1))[groups]
+    return total[groups], count[groups]

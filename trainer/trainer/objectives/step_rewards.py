@@ -4,8 +4,8 @@
     judge             s = −1 for a sub-question that was asked before, else 0
     answer            none: the outcome's reward covers it
 
-Recall is :func:`memloop.scoring.memory.word_recall`. :func:`memloop.scoring.questions.was_asked` compares queries, as
-it does in the served loop.
+Recall is :func:`memloop.scoring.memory.word_recall`; :func:`memloop.scoring.questions.was_asked` compares queries, as
+in the served loop.
 """
 
 from __future__ import annotations

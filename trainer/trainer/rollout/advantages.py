@@ -74,7 +74,12 @@ def advantages_of(rows: Rows, settings: LoopSettings) -> Tensor:
         case "grpo":
             return grpo_advantages(rollouts, normalise_by_std=settings.normalise_by_std)
         case "amortised":
-            return amortised_advantages(rollouts, final=rows.final, train_final=settings.train_final)
+            return amortised_advantages(
+                rollouts,
+                final=rows.final,
+                train_final=settings.train_final,
+                normalise_by_std=settings.normalise_by_std,
+            )
         case "rea-grpo":
             return rea_grpo_advantages(
                 rollouts,

@@ -17,7 +17,8 @@ class LoopSettings(BaseModel):
     its content's, filled in where a recipe does not say it, so that no process trains on other prompts. ``updates`` is
     the number of optimizer steps for each batch of rollouts, however many turns these have. ``objective`` is one of
     :mod:`trainer.objectives`; ``reward`` judges answers, ``decisions`` the memory writer's: as right or wrong, or in
-    parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo, ``train_final`` for amortised.
+    parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo and
+    amortised, ``train_final`` for amortised.
 
     Replies that are too long (:mod:`trainer.objectives.dapo`): ``overlong_share`` of a reply's limit is where a penalty
     grows, 0 for none; ``drop_truncated`` leaves the tokens of replies that were cut out of the loss.
