@@ -1,7 +1,7 @@
 r"""The strict score, used as a reward: the last ``\boxed`` near the reply's end must equal a gold answer.
 
-LaTeX dressing and white space do not count; case, articles, punctuation and a bare ``%`` do. Source: MemAgent (arXiv 2507.02259),
-its reward, with the normal form of the hendrycks_math scorer.
+LaTeX dressing and white space do not count; case, articles, punctuation and a bare ``%`` do. Source: MemAgent
+(arXiv 2507.02259), its reward, with the normal form of the hendrycks_math scorer.
 """
 
 import re
