@@ -107,6 +107,24 @@ def test_a_users_folder_changes_one_template_and_keeps_the_rest(tmp_path: Path) 
     assert mine.ref.startswith("mine@7:")
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n", " \n"], ids=["none", "one", "two", "crlf", "blank"])
+def test_a_template_is_rendered_byte_for_byte(tmp_path: Path, end: str) -> None:
+    manifest = (
+        'name = "mine"\nversion = "1"\nextends = "default"\n[prompts.memory]\nsystem = "rules.txt"\ntemplate = "t.txt"'
+    )
+    (tmp_path / "manifest.toml").write_text(manifest)
+    (tmp_path / "rules.txt").write_bytes(f"Rules.{end}".encode())
+    (tmp_path / "t.txt").write_bytes(f"A\r\n{{conversation}}{end}".encode())
+    system, user = load_profile(tmp_path).render("memory", conversation="hi")
+    assert (system.text(), user.text()) == (f"Rules.{end}", f"A\r\nhi{end}")
+
+
+@pytest.mark.parametrize("name", ["default", "extractor", "section-first", "tiny"])
+def test_a_built_in_prompt_ends_without_a_newline(name: str) -> None:
+    for spec in load_profile(name).prompts.values():
+        assert spec.template == spec.template.rstrip()
+
+
 @pytest.mark.parametrize(
     ("files", "problem"),
     [

@@ -1,5 +1,7 @@
 """Loads a profile: a built-in one by name, or a folder or an archive with a manifest and the templates it names.
 
+A template is rendered byte for byte as its file holds it, line ends and a last newline included.
+
 A manifest may say ``extends = "default"``: what it leaves out, templates included, comes from there.
 """
 
@@ -159,7 +161,7 @@ def _folder(name_or_path: str | Path) -> Path:
 
 
 def _read_folder(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if path.suffix in KINDS}
+    return {path.name: path.read_bytes().decode("utf-8") for path in sorted(folder.iterdir()) if path.suffix in KINDS}
 
 
 def _is_built_in(name: str) -> bool:
@@ -186,14 +188,14 @@ def _prompt(name: PromptName, spec: _PromptFile, files: Files) -> PromptSpec:
         raise ProfileError(f"{_MANIFEST}: the slots of {name} are {sorted(_SLOTS[name])}, not {sorted(spec.slots)}")
     if spec.parser not in _PARSERS[name]:
         raise ProfileError(f"{_MANIFEST}: the parser of {name} is one of {sorted(_PARSERS[name])}, not {spec.parser!r}")
-    template = _file(files, spec.template).rstrip("\n")
+    template = _file(files, spec.template)
     missing = [slot for slot in spec.slots if f"{{{slot}}}" not in template]
     if missing:
         raise ProfileError(f"{spec.template}: the template of {name} has no slot {missing}")
     return PromptSpec(
         template=template,
         slots=spec.slots,
-        system=_file(files, spec.system).rstrip("\n") if spec.system else None,
+        system=_file(files, spec.system) if spec.system else None,
         tools=_tools(files, spec.tools) if spec.tools and spec.parser == "tool_call" else (),
         sampling=Sampling(max_tokens=spec.max_tokens, temperature=spec.temperature, top_p=spec.top_p),
         thinking=spec.thinking,
