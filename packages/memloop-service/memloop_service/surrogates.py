@@ -5,16 +5,22 @@ in an answer, a store, a log. Source: RFC 8259, section 8.2.
 """
 
 import re
+from typing import Final
 
-_ESCAPE = re.compile(
-    rb"\\(?:(?P<pair>u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    rb"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
+_HIGH: Final = rb"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW: Final = rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_LONE: Final = re.compile(
+    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!%b)|(?<!%b\\u[dD])[c-fC-F][0-9a-fA-F]{2})" % (_LOW, _HIGH)
 )
+_HIDDEN: Final = b"\0\0"
 
 
 def without_lone_surrogates(body: bytes) -> bytes:
-    """The JSON text with each lone surrogate replaced; any other byte stays, valid JSON or not."""
-    if b"\\ud" not in body and b"\\uD" not in body:
+    """The JSON text with each lone surrogate replaced; any other byte stays.
+
+    Escaped backslashes are hidden meanwhile, so that every backslash left begins an escape. A body with a NUL byte is
+    returned as it is: no JSON text has one.
+    """
+    if (b"\\ud" not in body and b"\\uD" not in body) or b"\0" in body:
         return body
-    return _ESCAPE.sub(lambda escape: rb"\ufffd" if escape["lone"] else escape[0], body)
+    return _LONE.sub(rb"\\ufffd", body.replace(rb"\\", _HIDDEN)).replace(_HIDDEN, rb"\\")

@@ -1,0 +1,56 @@
+"""A body full of escapes is made well-formed in linear time, without a call of Python for each."""
+
+import cProfile
+import time
+from statistics import median
+
+import pytest
+
+from memloop_service.surrogates import without_lone_surrogates
+
+_BYTES = 1 << 19
+_REPEATS = 15
+UNITS = [rb"\ud800", rb"a\ud800", rb"\ud83d\ude00", rb"\u00e9", rb"\"", rb"\\", b"abcdef"]
+
+
+def body(unit: bytes, size: int) -> bytes:
+    return b'"%b\\ud800"' % (unit * (size // len(unit)))
+
+
+def cpu_s(sent: bytes) -> float:
+    began = time.process_time()
+    without_lone_surrogates(sent)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_a_body_of_twice_the_length_costs_about_twice_the_time(unit: bytes) -> None:
+    short, long = body(unit, _BYTES), body(unit, 2 * _BYTES)
+    ratios = [cpu_s(long) / cpu_s(short) for _ in range(_REPEATS)]
+    assert median(ratios) <= 2.6
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_an_escape_costs_no_call_of_python(unit: bytes) -> None:
+    sent = body(unit, _BYTES)
+    with cProfile.Profile() as profile:
+        without_lone_surrogates(sent)
+    calls = sum(entry.callcount for entry in profile.getstats())
+    assert 1 <= calls < 20
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (rb"\\ud83d\ude00", rb"\\ud83d\ufffd"),
+        (rb"\\\ud83d\ude00", rb"\\\ud83d\ude00"),
+        (rb"\ud83d\\ude00", rb"\ufffd\\ude00"),
+        (rb"\ud83d\ud83d\ude00\ude00", rb"\ufffd\ud83d\ude00\ufffd"),
+        (rb"\ud83d\uDE00\uDE00", rb"\ud83d\uDE00\ufffd"),
+        (rb"\ud83d\u00e9", rb"\ufffd\u00e9"),
+        (b"\\ud83d\0", b"\\ud83d\0"),
+        (rb"\ud83", rb"\ud83"),
+    ],
+)
+def test_only_a_surrogate_that_stands_alone_is_replaced(sent: bytes, kept: bytes) -> None:
+    assert without_lone_surrogates(sent) == kept
