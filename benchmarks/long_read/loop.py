@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.mock_engine import REPLY, mock_engine
-from memloop.clients.engine import Dialect, EngineClient, request_body
+from memloop.clients.engine import EngineClient, request_body
 from memloop.loops.memagent import read_document
 from memloop.ports import Chunk, Completion, HeldChunks, Prompt
 from memloop.profiles import load_profile
@@ -41,7 +41,7 @@ class _Recorder:
         self.bodies: list[bytes] = []
 
     async def complete(self, prompt: Prompt) -> Completion:
-        self.bodies.append(orjson.dumps(request_body(prompt, model="mock", dialect=Dialect())))
+        self.bodies.append(orjson.dumps(request_body(prompt, model="mock")))
         return Completion(REPLY)
 
 

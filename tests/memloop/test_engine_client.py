@@ -6,8 +6,8 @@ import orjson
 import pytest
 from aiohttp import web
 
-from memloop.clients import Dialect, EngineClient, Timeouts
-from memloop.clients.engine import auth_headers, read_completion, with_api_version
+from memloop.clients import DialectName, EngineClient, Timeouts
+from memloop.clients.engine import read_completion
 from memloop.ports import Prompt, Sampling
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
@@ -28,14 +28,12 @@ def answer(content: str | None = "hello", **message: object) -> Json:
 
 @asynccontextmanager
 async def engine(
-    handler: Handler, *, dialect: Dialect | None = None, key: str | None = None, timeouts: Timeouts | None = None
+    handler: Handler, *, dialect: DialectName = "vllm", key: str | None = None, timeouts: Timeouts | None = None
 ) -> AsyncGenerator[EngineClient]:
     routes = [web.post("/v1/chat/completions", handler), web.get("/v1/models", handler)]
     async with (
         serving(routes) as url,
-        EngineClient(
-            f"{url}/v1", model="m", api_key=key, dialect=dialect or Dialect(), timeouts=timeouts or Timeouts()
-        ) as client,
+        EngineClient(f"{url}/v1", model="m", api_key=key, dialect=dialect, timeouts=timeouts or Timeouts()) as client,
     ):
         yield client
 
@@ -99,7 +97,7 @@ async def test_a_strict_endpoint_gets_nothing_beyond_openais_fields() -> None:
     recording = Recording()
     turn = ChatMessage.model_validate({"role": "assistant", "content": "x", "reasoning_content": "why"})
     prompt = Prompt((turn,), Sampling(max_tokens=7))
-    async with engine(recording.handle, dialect=Dialect(False, "max_completion_tokens")) as client:
+    async with engine(recording.handle, dialect="openai") as client:
         await client.complete(prompt)
     assert recording.bodies[0]["messages"] == [{"role": "assistant", "content": "x"}]
     assert recording.bodies[0]["max_completion_tokens"] == 7
@@ -264,28 +262,6 @@ async def test_the_readiness_check_reads_the_models() -> None:
             await client.check()
 
 
-AZURE = "https://x.openai.azure.com/openai"
-
-
-def test_azure_gets_the_key_in_its_own_header() -> None:
-    assert auth_headers(f"{AZURE}/v1/", "k") == {"api-key": "k"}
-    assert auth_headers("http://localhost:8000/v1", "k") == {"Authorization": "Bearer k"}
-    assert auth_headers("http://localhost:8000/v1", None) == {}
-
-
-@pytest.mark.parametrize(
-    ("base", "url"),
-    [
-        (f"{AZURE}/v1/", f"{AZURE}/v1/"),
-        (f"{AZURE}/deployments/d", f"{AZURE}/deployments/d?api-version=2024-10-21"),
-        (f"{AZURE}/deployments/d?api-version=7", f"{AZURE}/deployments/d?api-version=7"),
-        ("http://localhost/deployments/v1", "http://localhost/deployments/v1"),
-    ],
-)
-def test_an_azure_deployment_gets_an_api_version(base: str, url: str) -> None:
-    assert with_api_version(base) == url
-
-
 async def test_the_query_of_the_base_url_is_on_every_request() -> None:
     asked: list[str] = []
 
@@ -295,7 +271,7 @@ async def test_the_query_of_the_base_url_is_on_every_request() -> None:
 
     async with (
         serving([web.post("/v1/chat/completions", handle)]) as url,
-        EngineClient(f"{url}/v1/?api-version=7", model="m") as client,
+        EngineClient(f"{url}/v1/?api-version=7", model="m", dialect="vllm") as client,
     ):
         await client.complete(PROMPT)
     assert asked == ["/v1/chat/completions?api-version=7"]

@@ -12,11 +12,9 @@ from typing import Any, cast
 
 from transformers import PreTrainedTokenizerBase
 
-from memloop.clients.engine import Dialect, request_body
+from memloop.clients.engine import request_body
 from memloop.ports import Prompt
 from memloop.wire.chat import Json
-
-_DIALECT = Dialect()
 
 
 class ChatTemplate:
@@ -43,7 +41,7 @@ class ChatTemplate:
 
 def sent_messages(prompt: Prompt) -> list[Json]:
     """The messages as an engine receives them over HTTP."""
-    return cast(list[Json], request_body(prompt, model="", dialect=_DIALECT)["messages"])
+    return cast(list[Json], request_body(prompt, model="")["messages"])
 
 
 def template_messages(prompt: Prompt) -> list[Json]:

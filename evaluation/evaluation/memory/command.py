@@ -22,6 +22,7 @@ from evaluation.memory.run import IN_MEMORY, Judged, Kept, judge_all, recall_all
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
 from evaluation.memory.scores import Prices, point_score, recall_score, row_score
 from evaluation.memory.stack import Place, embedding_threads, own_stack
+from memloop.clients.dialects import DIALECT_NAMES
 from memloop.wire.errors import MemloopError
 from memloop_cli.errors import CliError
 from memloop_service import new_registry
@@ -130,7 +131,7 @@ def _judged(options: argparse.Namespace) -> Judged | None:
 
 
 def _address(options: argparse.Namespace, url: str, model: str, variable: str | None) -> Address:
-    return Address(url, model, os.environ.get(variable) if variable else None, options.timeout_s, options.plain)
+    return Address(url, model, os.environ.get(variable) if variable else None, options.timeout_s, options.dialect)
 
 
 def _retries(options: argparse.Namespace) -> RetryPolicy:
@@ -227,7 +228,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--attempts", type=_positive, default=4, help="of a call before it counts as failed")
     add("--pause-s", type=float, default=1.0, help="after the first failed attempt; doubles")
     add("--timeout-s", type=float, default=600.0, help="of one call")
-    add("--plain", action="store_true", help="leave chat_template_kwargs out, which not every endpoint takes")
+    add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
     add("--price-in", type=float, help="dollars for a million input tokens")
     add("--price-out", type=float, help="dollars for a million output tokens")
     return parser.parse_args(arguments)

@@ -4,7 +4,8 @@ import time
 from dataclasses import dataclass
 
 from evaluation.memory.records import Tokens
-from memloop.clients.engine import Dialect, EngineClient, read_completion, request_body
+from memloop.clients.dialects import DialectName
+from memloop.clients.engine import EngineClient
 from memloop.clients.http import Timeouts
 from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage
@@ -13,13 +14,13 @@ from trainer.data.retry_policy import RetryPolicy
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model is. ``plain`` leaves out what not every OpenAI-compatible endpoint takes."""
+    """Where a model is, and the dialect of its endpoint."""
 
     url: str
     model: str
     api_key: str | None = None
     timeout_s: float = 600.0
-    plain: bool = False
+    dialect: DialectName = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +37,23 @@ class Endpoint:
 
     def __init__(self, address: Address, *, retries: RetryPolicy) -> None:
         self._address = address
-        self._dialect = Dialect(template_kwargs=not address.plain)
         self._retries = retries
         self._client = EngineClient(
             address.url,
             model=address.model,
             api_key=address.api_key,
             timeouts=Timeouts(read_s=address.timeout_s, total_s=address.timeout_s),
+            dialect=address.dialect,
         )
 
     async def ask(self, system: str, user: str, *, seed: int, max_tokens: int) -> Reply:
         """The model's reply. Raises MemloopError when it fails again and again."""
         messages = (ChatMessage(role="system", content=system), ChatMessage(role="user", content=user))
         prompt = Prompt(messages, Sampling(max_tokens=max_tokens))
-        body = {**request_body(prompt, model=self._address.model, dialect=self._dialect), "seed": seed}
 
         async def once() -> Reply:
             began = time.perf_counter()
-            completion = read_completion(await self._client.post_json("chat/completions", body))
+            completion = await self._client.ask(prompt, model=self._address.model, seed=seed)
             usage = Tokens(completion.usage.input_tokens, completion.usage.output_tokens)
             text = completion.content.rpartition("</think>")[2].strip()
             return Reply(text, usage, time.perf_counter() - began)

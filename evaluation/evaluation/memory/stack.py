@@ -45,7 +45,7 @@ def _environment(model: Address, profile: str | None, key: str) -> dict[str, str
         "MEMLOOP_ENGINE_URL": model.url,
         "MEMLOOP_MODEL": model.model,
         "MEMLOOP_ENGINE_API_KEY": model.api_key,
-        "MEMLOOP_ENGINE_TEMPLATE_OPTIONS": "false" if model.plain else None,
+        "MEMLOOP_ENGINE_DIALECT": model.dialect,
         "MEMLOOP_PROFILE": profile,
         "MEMLOOP_API_KEYS": f"{_TENANT}:{hashlib.sha256(key.encode()).hexdigest()}",
     }

@@ -18,6 +18,7 @@ from evaluation.ruler.items import source_of
 from evaluation.ruler.readers import ReaderKind, Setup
 from evaluation.ruler.run import Evaluation, evaluate, to_stderr
 from evaluation.ruler.synthesis import synthesise
+from memloop.clients.dialects import DIALECT_NAMES
 from memloop.profiles import profile_files
 from memloop.profiles.profile import ProfileError
 from memloop.wire.chat import Json
@@ -57,7 +58,7 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
         memory_tokens=options.memory_tokens,
         key_variable=options.api_key_variable,
         timeout_s=options.timeout_s,
-        plain=options.plain,
+        dialect=options.dialect,
     )
     return Evaluation(
         sources=tuple(source_of(given) for given in options.data),
@@ -112,7 +113,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--profile", default="default", help="the loop's prompts: a built-in profile, or a folder")
     add("--tokenizer", type=Path, help="the model's tokenizer.json; without it chunks are cut by an estimate")
     add("--api-key-variable", help="environment variable that holds the endpoints' key")
-    add("--plain", action="store_true", help="leave chat_template_kwargs out, which not every endpoint takes")
+    add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
     add("--seed", type=int, action="append", help="sent to the engine; again to read each item again")
     add("--limit", type=_positive, help="items of each task and size")
     add("--at-once", type=_positive, default=8, help="items at once on each engine")

@@ -10,7 +10,8 @@ from typing import Literal, Protocol, TypeAlias
 from evaluation.ruler.items import Item
 from gateway.long_read.plan import cut, plan_read
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
-from memloop.clients.engine import Dialect, EngineClient, read_completion, request_body
+from memloop.clients.dialects import DialectName
+from memloop.clients.engine import EngineClient
 from memloop.clients.gateway import GatewayClient
 from memloop.clients.http import Timeouts
 from memloop.loops.journal import Journaled
@@ -31,7 +32,7 @@ class Setup:
 
     ``profile_files`` and ``tokenizer_json`` (without one, tokens are estimated) are of the loop; a gateway has its own.
     ``key_variable`` names the environment variable with the endpoint's key; ``timeout_s`` is of one call;
-    ``plain`` sends only what any OpenAI-compatible endpoint knows.
+    ``dialect`` is the endpoint's.
     """
 
     kind: ReaderKind
@@ -45,7 +46,7 @@ class Setup:
     memory_tokens: int | None = None
     key_variable: str | None = None
     timeout_s: float = 900.0
-    plain: bool = False
+    dialect: DialectName = "auto"
 
     def request(self, item: Item) -> LongReadRequest:
         """The item as the gateway's request."""
@@ -93,7 +94,7 @@ def reader_at(url: str, setup: Setup) -> ItemReader:
     if setup.kind == "gateway":
         return GatewayReader(GatewayClient(url, api_key=key, timeouts=timeouts), setup)
     return LoopReader(
-        EngineClient(url, model=setup.model, api_key=key, timeouts=timeouts, dialect=_dialect(setup)), setup
+        EngineClient(url, model=setup.model, api_key=key, timeouts=timeouts, dialect=setup.dialect), setup
     )
 
 
@@ -164,12 +165,7 @@ class _Seeded:
         self._seed = seed
 
     async def complete(self, prompt: Prompt) -> Completion:
-        body = request_body(prompt, model=self._setup.model, dialect=_dialect(self._setup))
-        return read_completion(await self._client.post_json("chat/completions", {**body, "seed": self._seed}))
-
-
-def _dialect(setup: Setup) -> Dialect:
-    return Dialect(template_kwargs=not setup.plain)
+        return await self._client.ask(prompt, model=self._setup.model, seed=self._seed)
 
 
 def splitter_of(setup: Setup) -> Splitter:

@@ -11,6 +11,7 @@ from typing import Final, Self, TypeAlias
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
+from memloop.clients import DialectName
 from memloop_service import ServiceSettings
 
 MIB = 1024 * 1024
@@ -47,8 +48,8 @@ class GatewaySettings(ServiceSettings):
     engine_breaker_failures: int = Field(default=5, ge=1)
     engine_breaker_open_s: float = Field(default=5.0, gt=0)
     """After so many connection failures in a row the engine is left alone for so long."""
-    engine_template_options: bool = True
-    """Whether ``chat_template_kwargs`` may be sent; False for an endpoint that refuses fields it does not know."""
+    engine_dialect: DialectName = "auto"
+    """What the engines accept of a loop's request. ``auto`` recognises them and learns from what they refuse."""
 
     inference_url: str | None = None
     profile: str | None = None

@@ -7,7 +7,8 @@ import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from memloop.clients.engine import Dialect, EngineClient
+from memloop.clients.dialects import DIALECT_NAMES
+from memloop.clients.engine import EngineClient
 from memloop.clients.http import Timeouts
 from memloop.ports import ChatModel
 
@@ -17,7 +18,7 @@ def add_endpoint_options(add: Callable[..., object], *, flag: str, help_: str) -
     add(flag, dest="models", nargs=2, metavar=("URL", "MODEL"), action="append", required=True, help=help_)
     add("--api-key-variable", help="environment variable that holds the endpoints' key")
     add("--timeout-s", type=float, default=300.0, help="of one call")
-    add("--plain", action="store_true", help="leave chat_template_kwargs out, which not every endpoint takes")
+    add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
 
 
 @asynccontextmanager
@@ -32,7 +33,7 @@ async def models_of(options: argparse.Namespace) -> AsyncGenerator[list[tuple[st
                 model=model,
                 api_key=key,
                 timeouts=Timeouts(read_s=options.timeout_s, total_s=options.timeout_s),
-                dialect=Dialect(template_kwargs=not options.plain),
+                dialect=options.dialect,
             )
             made.append((model, await opened.enter_async_context(client)))
         yield made

@@ -1,6 +1,7 @@
 """HTTP clients of the processes: engine, memory store, inference launcher, gateway. None of them retries."""
 
-from memloop.clients.engine import Dialect, EngineBusy, EngineClient
+from memloop.clients.dialects import Dialect, DialectName
+from memloop.clients.engine import EngineBusy, EngineClient
 from memloop.clients.gateway import GatewayClient
 from memloop.clients.http import RawResponse, Timeouts
 from memloop.clients.inference import InferenceClient, ServedModel
@@ -8,6 +9,7 @@ from memloop.clients.store import NamespaceIndex, StoreClient
 
 __all__ = [
     "Dialect",
+    "DialectName",
     "EngineBusy",
     "EngineClient",
     "GatewayClient",

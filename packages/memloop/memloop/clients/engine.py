@@ -1,15 +1,17 @@
-"""The engine: any endpoint that speaks OpenAI's chat completions (vLLM, SGLang, OpenAI, Azure OpenAI)."""
+"""The engine: any endpoint that speaks a dialect of OpenAI's chat completions (:mod:`memloop.clients.dialects`)."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Self, cast
+from typing import cast
 
 import orjson
 from pydantic import JsonValue, ValidationError
 from yarl import URL
 
+from memloop.clients.dialects import ANY, THINKING_SWITCH, Dialect, DialectName, endpoint_at
 from memloop.clients.http import Http, HttpClient, RawResponse, Timeouts, parse_json, retry_after
+from memloop.clients.learning import Learned
+from memloop.clients.refusals import Fault
 from memloop.ports import Completion, Prompt
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import ChatMessage, FunctionCall, Json, ToolCall
@@ -18,25 +20,8 @@ from memloop.wire.memory import Usage
 
 _BROKEN_OFF = frozenset({"abort", "error"})
 """Finish reasons of a reply that is not the model's: half a memory would overwrite a whole one."""
-_AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
-_AZURE_API_VERSION = "2024-10-21"
 _MESSAGE_CHARS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What an endpoint accepts beyond, or other than, the common ground.
-
-    ``template_kwargs``: the top-level field ``chat_template_kwargs``, and ``reasoning_content`` in earlier turns.
-    ``limit_field``: ``max_tokens``, or ``max_completion_tokens`` for OpenAI's reasoning models.
-    """
-
-    template_kwargs: bool = True
-    limit_field: str = "max_tokens"
-
-
 _TIMEOUTS = Timeouts()
-_DIALECT = Dialect()
 
 
 class EngineBusy(Unavailable):
@@ -46,8 +31,8 @@ class EngineBusy(Unavailable):
 class EngineClient(HttpClient):
     """A ChatModel behind HTTP, and the raw calls that a gateway passes through.
 
-    ``base_url`` ends where ``/chat/completions`` begins. An Azure OpenAI base URL, of a deployment or of its v1 API,
-    gets Azure's ``api-key`` header and, for a deployment, an ``api-version``.
+    ``base_url`` ends where ``/chat/completions`` begins. ``dialect`` names the kind of endpoint; ``auto`` recognises it
+    by host, by a probe before the first chat, and by its refusals. Raw calls pass through as they are.
     """
 
     def __init__(
@@ -57,19 +42,15 @@ class EngineClient(HttpClient):
         model: str,
         api_key: str | None = None,
         timeouts: Timeouts = _TIMEOUTS,
-        dialect: Dialect = _DIALECT,
+        dialect: DialectName = "auto",
     ) -> None:
-        super().__init__(
-            Http(
-                with_api_version(base_url),
-                peer="engine",
-                error_of=engine_error,
-                headers=auth_headers(base_url, api_key),
-                timeouts=timeouts,
-            )
-        )
+        known = endpoint_at(base_url, dialect)
+        kind = known or ANY
+        headers = kind.headers(api_key)
+        super().__init__(_http(kind.base_url(base_url), headers, timeouts))
+        self._beside = _http(_root(base_url), headers, timeouts)
         self._model = model
-        self._dialect = dialect
+        self._learned = Learned(known, below=self.get_json, beside=self._get_beside)
 
     def of_model(self, model: str) -> "ServedChatModel":
         """The same endpoint under another model id."""
@@ -79,10 +60,18 @@ class EngineClient(HttpClient):
         """The default model's reply to a prompt. Raises EngineError, Unavailable or Timeout."""
         return await self.ask(prompt, model=self._model)
 
-    async def ask(self, prompt: Prompt, *, model: str) -> Completion:
+    async def ask(self, prompt: Prompt, *, model: str, seed: int | None = None) -> Completion:
         """A model's reply to a prompt. Raises as ``complete`` does."""
-        body = request_body(prompt, model=model, dialect=self._dialect)
-        return read_completion(await self.post_json("chat/completions", body))
+        body = request_body(prompt, model=model)
+        return read_completion(await self.chat(body if seed is None else {**body, "seed": seed}))
+
+    async def chat(self, body: Json) -> Json:
+        """The answer to a canonical request, sent in the endpoint's dialect. Raises as ``complete`` does."""
+        return await self._learned.send(body, self._post_chat)
+
+    async def dialect(self, model: str) -> Dialect:
+        """The dialect of a model, as far as it is known; asks the endpoint for it before the first chat."""
+        return await self._learned.dialect(model)
 
     def stream_raw(
         self, body: bytes | Json, *, path: str = "chat/completions"
@@ -107,6 +96,17 @@ class EngineClient(HttpClient):
         """Raise unless the engine answers: a readiness check."""
         await self.get_json("models")
 
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._beside.close()
+        await super().close()
+
+    async def _post_chat(self, body: Json) -> Json:
+        return await self.post_json("chat/completions", body)
+
+    async def _get_beside(self, path: str) -> Json:
+        return _object(await self._beside.json("GET", path))
+
 
 class ServedChatModel:
     """A ChatModel: an engine, bound to one of its models."""
@@ -120,19 +120,18 @@ class ServedChatModel:
         return await self._engine.ask(prompt, model=self._model)
 
 
-def request_body(prompt: Prompt, *, model: str, dialect: Dialect) -> Json:
-    """The prompt as OpenAI's request."""
+def request_body(prompt: Prompt, *, model: str) -> Json:
+    """The prompt as the canonical request, which a dialect then fits to an endpoint."""
     body: Json = {
         "model": model,
-        "messages": [_message(message, dialect) for message in prompt.messages],
+        "messages": [_message(message) for message in prompt.messages],
         "temperature": prompt.sampling.temperature,
         "top_p": prompt.sampling.top_p,
-        dialect.limit_field: prompt.sampling.max_tokens,
+        "max_tokens": prompt.sampling.max_tokens,
     }
     if prompt.tools:
         body |= {"tools": list(prompt.tools), "tool_choice": prompt.tool_choice}
-    if dialect.template_kwargs:
-        body["chat_template_kwargs"] = {"enable_thinking": prompt.thinking}
+    body[THINKING_SWITCH] = {"enable_thinking": prompt.thinking}
     return body
 
 
@@ -156,7 +155,7 @@ def read_completion(body: Json) -> Completion:
 
 def engine_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
     """What the engine's refusal means to us."""
-    fault = _Fault.of(raw)
+    fault = Fault.of(raw)
     message = f"the engine answered {status}: {fault.message[:_MESSAGE_CHARS]}"
     wait_s = retry_after(headers)
     if status == 503:
@@ -172,13 +171,18 @@ class _Function(OpenWire):
 
 
 class _Call(OpenWire):
+    """A tool call. ``extra_content`` is Gemini's signature, which must come back with the call."""
+
     id: str | None = None
     function: _Function
+    extra_content: JsonValue = None
 
     def to_wire(self) -> ToolCall:
         given = self.function.arguments
         arguments = given if isinstance(given, str) else orjson.dumps(given or {}).decode()
-        return ToolCall(id=self.id or "", function=FunctionCall(name=self.function.name, arguments=arguments))
+        function = FunctionCall(name=self.function.name, arguments=arguments)
+        call = ToolCall(id=self.id or "", function=function)
+        return call if self.extra_content is None else call.model_copy(update={"extra_content": self.extra_content})
 
 
 class _Message(OpenWire):
@@ -203,34 +207,8 @@ class _Response(OpenWire):
     usage: _Tokens | None = None
 
 
-class _Fault(OpenWire):
-    """The part of an error body that we pass on: OpenAI's envelope, vLLM's older flat form, or any text."""
-
-    message: str
-    param: str | None = None
-    code: str | None = None
-
-    @classmethod
-    def of(cls, raw: bytes) -> Self:
-        text = raw.decode("utf-8", "replace")
-        try:
-            value: object = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            return cls(message=text)
-        fields = cast(dict[str, object], value) if isinstance(value, dict) else {}
-        inner = fields.get("error")
-        fields = cast(dict[str, object], inner) if isinstance(inner, dict) else fields
-        message, param, code = fields.get("message"), fields.get("param"), fields.get("code")
-        return cls(
-            message=message if isinstance(message, str) else text,
-            param=param if isinstance(param, str) else None,
-            code=code if isinstance(code, str) else None,
-        )
-
-
-def _message(message: ChatMessage, dialect: Dialect) -> Json:
-    hidden = None if dialect.template_kwargs else {"reasoning_content"}
-    return cast(Json, message.model_dump(mode="json", exclude_none=True, exclude=hidden))
+def _message(message: ChatMessage) -> Json:
+    return cast(Json, message.model_dump(mode="json", exclude_none=True))
 
 
 def _usage(tokens: _Tokens | None) -> Usage:
@@ -250,20 +228,12 @@ def _object(raw: bytes) -> Json:
     return value
 
 
-def _is_azure(url: URL) -> bool:
-    return (url.host or "").endswith(_AZURE_HOSTS)
+def _http(base_url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Http:
+    return Http(base_url, peer="engine", error_of=engine_error, headers=headers, timeouts=timeouts)
 
 
-def auth_headers(base_url: str, api_key: str | None) -> dict[str, str]:
-    """The key as the endpoint wants it: Azure's own header, or a bearer token."""
-    if api_key is None:
-        return {}
-    return {"api-key": api_key} if _is_azure(URL(base_url)) else {"Authorization": f"Bearer {api_key}"}
-
-
-def with_api_version(base_url: str) -> str:
-    """The base URL; one of an Azure deployment must name an API version."""
-    url = URL(base_url)
-    if not _is_azure(url) or "deployments" not in url.parts or "api-version" in url.query:
-        return base_url
-    return str(url.update_query({"api-version": _AZURE_API_VERSION}))
+def _root(base_url: str) -> str:
+    """Where an engine's own paths begin: beside its ``/v1``."""
+    url = URL(base_url).with_query(None)
+    parts = [part for part in url.parts[1:] if part]
+    return str(url.with_path("/" + "/".join(parts[:-1] if parts[-1:] == ["v1"] else parts)))

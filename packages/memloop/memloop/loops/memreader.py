@@ -75,7 +75,9 @@ class _Attempt:
         self.reasoning = spoken.reasoning
         self.usage = completion.usage
         self.raw = spoken.text or _native_text(completion)
-        self.call_id = (completion.tool_calls[0].id if completion.tool_calls else "") or "call_0"
+        native = completion.tool_calls[0] if completion.tool_calls else None
+        self.call_id = (native.id if native else "") or "call_0"
+        self._native = native or ToolCall(function=FunctionCall(name=""))
         self.tool, self.problem = _checked(self.call)
 
     @property
@@ -100,7 +102,7 @@ class _Attempt:
             {
                 "role": "assistant",
                 "content": "",
-                "tool_calls": (ToolCall(id=self.call_id, function=function),),
+                "tool_calls": (self._native.model_copy(update={"id": self.call_id, "function": function}),),
                 "reasoning_content": self.reasoning or None,
             }
         )

@@ -12,7 +12,7 @@ from gateway.engine.engines import Engines
 from gateway.engine.served import LoopModel, loop_model
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings, secret_of
-from memloop.clients import Dialect, EngineClient, InferenceClient, Timeouts
+from memloop.clients import EngineClient, InferenceClient, Timeouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _engine(settings: GatewaySettings, url: str) -> EngineClient:
             read_s=settings.engine_read_timeout_s,
             total_s=settings.engine_total_timeout_s,
         ),
-        dialect=Dialect(template_kwargs=settings.engine_template_options),
+        dialect=settings.engine_dialect,
     )
 
 

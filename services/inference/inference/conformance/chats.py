@@ -3,6 +3,7 @@
 import json
 
 from inference.conformance.probe import Probe, choice_of, expect, message_of
+from memloop.clients.dialects import THINKING_SWITCH
 from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage, Json
 
@@ -90,10 +91,11 @@ async def a_reply_fits_its_schema(probe: Probe) -> str:
 
 
 async def unknown_fields_do_no_harm(probe: Probe) -> str:
-    """A field that nobody knows is not an error: clients send more than an engine knows."""
+    """An unknown field is not an error, or its dialect leaves out the fields that engines add to OpenAI's."""
     status = await probe.status(probe.body(memloop_unknown_field=1))
-    expect(status == 200, f"it answered {status}")
-    return "200"
+    dialect = await probe.client.dialect(probe.model)
+    expect(status == 200 or THINKING_SWITCH in dialect.leaves_out, f"it answered {status}")
+    return str(status)
 
 
 async def an_unknown_model_is_refused(probe: Probe) -> str:

@@ -6,7 +6,8 @@ import os
 
 from inference.conformance.probe import Probe
 from inference.conformance.suite import Row, run_checks
-from memloop.clients import EngineClient
+from memloop.clients import Dialect, EngineClient
+from memloop.clients.dialects import DIALECT_NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine-url", required=True, help="its OpenAI base URL, which ends in /v1")
     parser.add_argument("--model", required=True)
     parser.add_argument("--api-key-env", default="MEMLOOP_ENGINE_API_KEY", help="the variable that holds its key")
+    parser.add_argument("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
     parser.add_argument("--metrics-url", help="default: /metrics beside /v1; empty for an endpoint that has none")
 
 
@@ -28,14 +30,22 @@ async def _run(arguments: argparse.Namespace) -> int:
     metrics_url = url.removesuffix("/v1") + "/metrics" if told is None else (told or None)
     key = os.environ.get(arguments.api_key_env) or None
     failed = explained = passed = 0
-    async with EngineClient(url, model=arguments.model, api_key=key) as client:
+    async with EngineClient(url, model=arguments.model, api_key=key, dialect=arguments.dialect) as client:
         async for row in run_checks(Probe(client, arguments.model, metrics_url)):
             print(line(row), flush=True)
             failed += row.verdict == "FAILED"
             explained += row.verdict == "explained"
             passed += row.verdict == "passed"
+        print(spoken(await client.dialect(arguments.model)))
     print(f"{passed} passed, {explained} explained, {failed} failed")
     return 1 if failed else 0
+
+
+def spoken(dialect: Dialect) -> str:
+    """The dialect in which the engine was asked, with what its refusals have taught."""
+    left_out = ", ".join(sorted(dialect.leaves_out)) or "nothing"
+    choices = ", ".join(sorted(dialect.tool_choices))
+    return f"dialect {dialect.name}: {dialect.limit_field}; tool_choice {choices}; left out: {left_out}"
 
 
 def line(row: Row) -> str:

@@ -45,26 +45,29 @@ class Probe:
 
     async def chat(self, text: str = "How are you?", **fields: JsonValue) -> Json:
         """A chat of one user message, greedy, without thinking unless the fields say otherwise."""
-        return await self.client.post_json("chat/completions", self.body(text, **fields))
+        return await self.client.chat(self.body(text, **fields))
 
     def body(self, text: str = "How are you?", **fields: JsonValue) -> Json:
-        """The same as a request."""
+        """The same as a canonical request, before the endpoint's dialect fits it."""
         messages: JsonValue = [{"role": "user", "content": text}]
         return {"model": self.model, "messages": messages, "max_tokens": 64, **GREEDY, **NO_THINKING, **fields}
 
     async def status(self, body: bytes | Json) -> int:
-        """Only the status of the answer."""
-        async with self.client.stream_raw(body) as response:
+        """Only the status of the answer. A request is sent in the endpoint's dialect, bytes as they are."""
+        async with self.client.stream_raw(body if isinstance(body, bytes) else await self._fitted(body)) as response:
             return response.status
 
     async def stream(self, text: str = "How are you?", **fields: JsonValue) -> AsyncGenerator[str]:
         """The ``data:`` of a stream's events."""
         body = self.body(text, stream=True, stream_options={"include_usage": True}, **fields)
-        async with self.client.stream_raw(body) as response:
+        async with self.client.stream_raw(await self._fitted(body)) as response:
             expect(response.status == 200, f"the stream answered {response.status}")
             async with aclosing(parse_events(response.chunks())) as events:
                 async for event in events:
                     yield event.data
+
+    async def _fitted(self, body: Json) -> Json:
+        return (await self.client.dialect(self.model)).fit(body)
 
     async def exposition(self) -> str:
         """The engine's metrics as text. Raises Unmet where it has none."""

@@ -1,0 +1,235 @@
+"""What each public chat endpoint accepts, as data: one row per endpoint, each with the document that it follows.
+
+Loops write one canonical request, vLLM's form of OpenAI's chat completions. ``Dialect.fit`` turns it into the form that
+an endpoint accepts. Nothing else in the project depends on which endpoint it is.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+from pydantic import JsonValue
+from yarl import URL
+
+from memloop.wire.chat import Json
+
+DialectName: TypeAlias = Literal[
+    "auto", "openai", "azure", "anthropic", "gemini", "ollama", "llama.cpp", "lmstudio", "openrouter", "vllm", "sglang"
+]
+DIALECT_NAMES: Final[tuple[DialectName, ...]] = get_args(DialectName)
+LimitField: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
+
+EARLIER_THINKING: Final = "reasoning_content"
+"""The field of an earlier assistant message that holds its thinking."""
+THINKING_SWITCH: Final = "chat_template_kwargs"
+LIMIT_FIELDS: Final = frozenset({"max_tokens", "max_completion_tokens"})
+_ENGINE_FIELDS: Final = frozenset({THINKING_SWITCH, EARLIER_THINKING, "top_k", "min_p", "repetition_penalty"})
+"""What vLLM, SGLang and llama.cpp add to OpenAI's request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What one endpoint, or one of its models, accepts.
+
+    ``leaves_out``: fields that it refuses, of the request or (``reasoning_content``) of an earlier message.
+    ``tool_choices``: the values of ``tool_choice`` that it takes; ``named`` stands for an object that names a tool.
+    ``effort``: the ``reasoning_effort`` of a request that wants no thinking; ``tools_effort``: of one with tools.
+    None leaves the field out. ``reasoning_room``: tokens added to the limit for thinking that the endpoint counts but
+    does not return. ``of_reasoning``: the dialect of its reasoning models, which refuse a temperature.
+    """
+
+    name: str
+    limit_field: LimitField = "max_tokens"
+    leaves_out: frozenset[str] = frozenset()
+    tool_choices: frozenset[str] = frozenset({"none", "auto", "required", "named"})
+    effort: str | None = None
+    tools_effort: str | None = None
+    reasoning_room: int = 0
+    of_reasoning: "Dialect | None" = None
+
+    def fit(self, body: Json) -> Json:
+        """The canonical request in this endpoint's form."""
+        fitted: Json = {
+            name: value for name, value in body.items() if name not in self.leaves_out and name not in LIMIT_FIELDS
+        }
+        fitted |= self._limit(body) | self._effort(body)
+        if "tool_choice" in fitted:
+            fitted["tool_choice"] = self._choice(fitted["tool_choice"])
+        if EARLIER_THINKING in self.leaves_out:
+            fitted["messages"] = [_without_thinking(message) for message in _messages(body)]
+        return fitted
+
+    def refusing(self, name: str, *, message: str) -> "Dialect":
+        """The dialect after a refusal that names one of its fields."""
+        if name in LIMIT_FIELDS:
+            other: LimitField = "max_tokens" if self.limit_field == "max_completion_tokens" else "max_completion_tokens"
+            return replace(self, limit_field=other)
+        if name in {"temperature", "top_p"} and self.of_reasoning is not None:
+            return replace(self.of_reasoning, limit_field=self.limit_field)
+        if name == "tool_choice":
+            return replace(self, tool_choices=frozenset({"none", "auto"}))
+        if name == "reasoning_effort" and "'none'" in message and self.tools_effort != "none":
+            return replace(self, tools_effort="none")
+        return replace(self, leaves_out=self.leaves_out | {name})
+
+    def _limit(self, body: Json) -> Json:
+        limit = next((body[name] for name in LIMIT_FIELDS if name in body), None)
+        return {self.limit_field: limit + self.reasoning_room} if isinstance(limit, int) else {}
+
+    def _effort(self, body: Json) -> Json:
+        if "reasoning_effort" in body or "reasoning_effort" in self.leaves_out:
+            return {}
+        effort = self.tools_effort if body.get("tools") else None if _thinks(body) else self.effort
+        return {"reasoning_effort": effort} if effort is not None else {}
+
+    def _choice(self, choice: JsonValue) -> JsonValue:
+        kind = choice if isinstance(choice, str) else "named"
+        if kind in self.tool_choices:
+            return choice
+        return "required" if "required" in self.tool_choices else "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A kind of endpoint: how to recognise it, how to talk to it.
+
+    ``hosts`` are names, or endings that begin with a dot. ``owner`` is ``owned_by`` in its list of models; ``probe`` a
+    path beside the base path, and a field of its answer. ``models`` are patterns of model ids with a dialect of their
+    own. ``api_version`` goes to base URLs that name an Azure deployment.
+    """
+
+    dialect: Dialect
+    hosts: tuple[str, ...] = ()
+    owner: str | None = None
+    probe: tuple[str, str] | None = None
+    models: tuple[tuple[re.Pattern[str], Dialect], ...] = ()
+    key_header: Literal["Authorization", "api-key"] = "Authorization"
+    api_version: str | None = None
+
+    def dialect_of(self, model: str) -> Dialect:
+        """The dialect of one of its models."""
+        return next((dialect for pattern, dialect in self.models if pattern.search(model)), self.dialect)
+
+    def at(self, host: str) -> bool:
+        """Whether the host is this kind for certain."""
+        return any(host == name or (name.startswith(".") and host.endswith(name)) for name in self.hosts)
+
+    def headers(self, api_key: str | None) -> dict[str, str]:
+        """The key as the endpoint wants it."""
+        if api_key is None:
+            return {}
+        return {self.key_header: api_key if self.key_header == "api-key" else f"Bearer {api_key}"}
+
+    def base_url(self, url: str) -> str:
+        """The base URL; one of an Azure deployment must name an API version."""
+        base = URL(url)
+        if self.api_version is None or "deployments" not in base.parts or "api-version" in base.query:
+            return url
+        return str(base.update_query({"api-version": self.api_version}))
+
+
+_OPENAI_REASONING = Dialect(
+    "openai",
+    limit_field="max_completion_tokens",
+    leaves_out=_ENGINE_FIELDS | {"temperature", "top_p", "logprobs", "top_logprobs", "parallel_tool_calls"},
+    effort="low",
+    reasoning_room=4096,
+)
+"""https://platform.openai.com/docs/guides/reasoning and https://learn.microsoft.com/azure/foundry/openai/how-to/reasoning
+("Not supported": temperature, top_p, the penalties, logprobs, max_tokens). ``low`` is the least effort that every
+reasoning model takes; ``max_completion_tokens`` counts hidden reasoning."""
+_OPENAI = Dialect(
+    "openai", limit_field="max_completion_tokens", leaves_out=_ENGINE_FIELDS, of_reasoning=_OPENAI_REASONING
+)
+"""https://platform.openai.com/docs/api-reference/chat/create: ``max_tokens`` is deprecated, unknown fields are 400."""
+_AZURE_REASONING = replace(_OPENAI_REASONING, name="azure")
+_REASONING_IDS: Final = re.compile(r"^(o[1-9]|gpt-5(?!.*-chat))")
+
+ANY: Final = Endpoint(Dialect("any"))
+"""An endpoint that nothing identifies: everything is sent, and refusals are learned from."""
+
+ENDPOINTS: Final[Mapping[str, Endpoint]] = {
+    "openai": Endpoint(
+        _OPENAI,
+        hosts=("api.openai.com", ".api.openai.com"),
+        models=((_REASONING_IDS, _OPENAI_REASONING),),
+    ),
+    # https://learn.microsoft.com/azure/ai-services/openai/reference: the model id is the deployment's name, which
+    # a user chooses; 2024-10-21 is the newest API version of deployments that is generally available.
+    "azure": Endpoint(
+        replace(_OPENAI, name="azure", of_reasoning=_AZURE_REASONING),
+        hosts=(".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"),
+        models=((_REASONING_IDS, _AZURE_REASONING),),
+        key_header="api-key",
+        api_version="2024-10-21",
+    ),
+    # https://docs.anthropic.com/en/api/openai-sdk: logprobs and seed are ignored. The Messages API, which it stands on,
+    # refuses temperature beside top_p from Claude 4.1 on, and fields that it does not have.
+    "anthropic": Endpoint(
+        Dialect("anthropic", leaves_out=_ENGINE_FIELDS | {"top_p", "seed", "logprobs", "top_logprobs"}),
+        hosts=("api.anthropic.com",),
+    ),
+    # https://ai.google.dev/gemini-api/docs/openai: reasoning_effort maps to a thinking budget; 2.5 Pro and 3 cannot
+    # stop thinking. Unknown fields (seed, penalties) are "Cannot find field".
+    "gemini": Endpoint(
+        Dialect(
+            "gemini",
+            leaves_out=_ENGINE_FIELDS | {"seed", "logprobs", "top_logprobs"},
+            effort="low",
+            reasoning_room=4096,
+        ),
+        hosts=("generativelanguage.googleapis.com",),
+    ),
+    # https://openrouter.ai/docs/api/reference/parameters: fields that a provider lacks are dropped there.
+    "openrouter": Endpoint(
+        Dialect("openrouter", leaves_out=frozenset({THINKING_SWITCH, EARLIER_THINKING})), hosts=("openrouter.ai",)
+    ),
+    # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
+    "vllm": Endpoint(Dialect("vllm"), owner="vllm", probe=("version", "version")),
+    # https://docs.sglang.io/basic_usage/openai_api_completions.html and native_api.html
+    "sglang": Endpoint(Dialect("sglang"), owner="sglang", probe=("get_model_info", "model_path")),
+    # https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (tools want --jinja)
+    "llama.cpp": Endpoint(Dialect("llama.cpp"), owner="llamacpp", probe=("props", "default_generation_settings")),
+    # https://docs.ollama.com/api/openai-compatibility: other fields are ignored; "none" stops the thinking.
+    "ollama": Endpoint(
+        Dialect("ollama", leaves_out=_ENGINE_FIELDS, effort="none"),
+        hosts=("ollama.com",),
+        owner="library",
+        probe=("api/version", "version"),
+    ),
+    # https://lmstudio.ai/docs/developer/openai-compat/chat-completions and .../tools: tool_choice is a word.
+    "lmstudio": Endpoint(
+        Dialect(
+            "lmstudio",
+            leaves_out=frozenset({THINKING_SWITCH, EARLIER_THINKING}),
+            tool_choices=frozenset({"none", "auto", "required"}),
+        ),
+        owner="organization_owner",
+    ),
+}
+"""In the order in which probes are tried: SGLang also serves Ollama's paths."""
+
+
+def endpoint_at(url: str, choice: DialectName = "auto") -> Endpoint | None:
+    """The kind of endpoint: the chosen one, or for ``auto`` the one that the host shows; None when it does not."""
+    if choice != "auto":
+        return ENDPOINTS[choice]
+    host = URL(url).host or ""
+    return next((endpoint for endpoint in ENDPOINTS.values() if endpoint.at(host)), None)
+
+
+def _messages(body: Json) -> list[JsonValue]:
+    messages = body.get("messages")
+    return messages if isinstance(messages, list) else []
+
+
+def _without_thinking(message: JsonValue) -> JsonValue:
+    if not isinstance(message, dict):
+        return message
+    return {name: value for name, value in message.items() if name != EARLIER_THINKING}
+
+
+def _thinks(body: Json) -> bool:
+    switch = cast(object, body.get(THINKING_SWITCH))
+    return isinstance(switch, dict) and cast(Json, switch).get("enable_thinking") is True

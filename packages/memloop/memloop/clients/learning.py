@@ -1,0 +1,139 @@
+"""Finds out which dialect an endpoint speaks, and remembers what its refusals teach about each of its models."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias, cast
+
+from memloop.clients.dialects import ANY, ENDPOINTS, Dialect, Endpoint
+from memloop.clients.refusals import refused_fields
+from memloop.wire.chat import Json
+from memloop.wire.errors import EngineError, MemloopError, Timeout, Unavailable
+
+_LOG = logging.getLogger(__name__)
+_PROBE_S: Final = 3.0
+MOST_CHANGES: Final = 6
+"""Changes of the dialect within one call."""
+
+Get: TypeAlias = Callable[[str], Awaitable[Json]]
+"""Reads the JSON object at a path. Raises MemloopError."""
+Post: TypeAlias = Callable[[Json], Awaitable[Json]]
+"""Sends a chat in the endpoint's form. Raises EngineError."""
+
+
+class Learned:
+    """The dialects of one endpoint, by model id.
+
+    ``endpoint`` is None when neither a setting nor the host names it: then the first call probes. A call that is
+    refused for a field changes the dialect of its model and is sent again. Calls that are refused at the same time wait
+    for the one that learns.
+    """
+
+    def __init__(self, endpoint: Endpoint | None, *, below: Get, beside: Get) -> None:
+        """``below`` reads under the base URL, ``beside`` under the server's root."""
+        self._endpoint = endpoint
+        self._below = below
+        self._beside = beside
+        self._models: dict[str, Dialect] = {}
+        self._learning: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._probing = asyncio.Lock()
+
+    async def dialect(self, model: str) -> Dialect:
+        """The model's dialect, as far as it is known."""
+        if model in self._models:
+            return self._models[model]
+        endpoint = self._endpoint or await self._probed()
+        if endpoint is None:
+            return ANY.dialect
+        return self._models.setdefault(model, endpoint.dialect_of(model))
+
+    async def send(self, body: Json, post: Post) -> Json:
+        """The answer to a canonical request. Raises what ``post`` raises, once there is nothing to learn from it."""
+        model = str(body.get("model"))
+        for _ in range(MOST_CHANGES):
+            spoken = await self.dialect(model)
+            try:
+                return await post(spoken.fit(body))
+            except EngineError as refusal:
+                if _changed(spoken, refusal, body) == spoken:
+                    raise
+                async with self._learning[model]:
+                    if self._models.setdefault(model, spoken) == spoken:
+                        return await self._taught(body, post, model, refusal)
+        return await post((await self.dialect(model)).fit(body))
+
+    async def _taught(self, body: Json, post: Post, model: str, refusal: EngineError) -> Json:
+        """Change the dialect until the request is answered, or refused for something else."""
+        first = self._models[model]
+        tried = {first}
+        try:
+            while (changed := _changed(self._models[model], refusal, body)) not in tried and len(tried) <= MOST_CHANGES:
+                tried.add(changed)
+                self._models[model] = changed
+                try:
+                    return await post(changed.fit(body))
+                except EngineError as error:
+                    refusal = error
+            raise refusal
+        finally:
+            _LOG.warning("the engine refuses fields for model %s: %s", model, _changes(first, self._models[model]))
+
+    async def _probed(self) -> Endpoint | None:
+        """The endpoint by its list of models, else by the paths beside it; None while it is gone."""
+        async with self._probing:
+            if self._endpoint is None:
+                try:
+                    async with asyncio.timeout(_PROBE_S):
+                        self._endpoint = await self._recognised()
+                except (MemloopError, TimeoutError):
+                    return None
+                _LOG.info("the engine's dialect is %s", self._endpoint.dialect.name)
+            return self._endpoint
+
+    async def _recognised(self) -> Endpoint:
+        owners = _owners(await _answer(self._below, "models"))
+        for endpoint in ENDPOINTS.values():
+            if endpoint.owner in owners:
+                return endpoint
+        for endpoint in ENDPOINTS.values():
+            if endpoint.probe is not None:
+                path, field = endpoint.probe
+                if field in await _answer(self._beside, path):
+                    return endpoint
+        return ANY
+
+
+async def _answer(get: Get, path: str) -> Json:
+    """The answer; empty when the endpoint has nothing there. Raises Unavailable, Timeout."""
+    try:
+        return await get(path)
+    except (Unavailable, Timeout):
+        raise
+    except MemloopError:
+        return {}
+
+
+def _changed(spoken: Dialect, refusal: EngineError, body: Json) -> Dialect:
+    for name in sorted(refused_fields(refusal, spoken.fit(body))):
+        spoken = spoken.refusing(name, message=refusal.message)
+    return spoken
+
+
+def _changes(before: Dialect, after: Dialect) -> str:
+    """What is sent otherwise from now on, for the log."""
+    changes = {
+        "left out": after.leaves_out - before.leaves_out,
+        "the limit's name": {after.limit_field} - {before.limit_field},
+        "tool_choice": after.tool_choices if after.tool_choices != before.tool_choices else frozenset[str](),
+        "reasoning_effort with tools": {str(after.tools_effort)} - {str(before.tools_effort)},
+    }
+    told = [f"{name} {', '.join(sorted(values))}" for name, values in changes.items() if values]
+    return f"{'; '.join(told) or 'nothing helps'}; MEMLOOP_ENGINE_DIALECT sets the dialect (docs/how-to/endpoints.md)"
+
+
+def _owners(listing: Mapping[str, object]) -> set[str]:
+    rows = listing.get("data")
+    found = cast(list[object], rows) if isinstance(rows, list) else []
+    owners = (cast(Mapping[str, object], row).get("owned_by") for row in found if isinstance(row, dict))
+    return {owner for owner in owners if isinstance(owner, str)}

@@ -1,0 +1,103 @@
+"""What an endpoint's error says: its words in whichever shape, and the fields of ours that it refuses."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Self, cast
+
+import orjson
+
+from memloop.clients.dialects import EARLIER_THINKING, LIMIT_FIELDS, THINKING_SWITCH
+from memloop.wire.chat import Json
+from memloop.wire.errors import EngineError
+
+_EFFORT: Final = "reasoning_effort"
+_WANTS_NONE: Final = "'none'"
+"""OpenAI asks for this effort beside tools, even of requests that name no effort."""
+_STATUSES: Final = frozenset({400, 404, 422})
+_FIELDS: Final = LIMIT_FIELDS | {
+    "temperature",
+    "top_p",
+    "seed",
+    "tool_choice",
+    _EFFORT,
+    THINKING_SWITCH,
+    EARLIER_THINKING,
+}
+"""What may be left out or sent otherwise without changing the prompt."""
+_REFUSES: Final = re.compile(
+    r"unsupported|unrecogni[sz]ed|unknown (name|parameter|field|argument)|deprecated|cannot both|may not be enabled"
+    r"|(not|n't) (be )?(supported|support|permitted|allowed|accepted)|extra (inputs|fields)|invalid tool_choice"
+    r"|no endpoints found that support",
+    re.IGNORECASE,
+)
+"""Words of a refusal of a field. A limit that is too large for the window is none."""
+_ONE_OF_TWO: Final = re.compile(r"cannot both|only one", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The part of an error body that is passed on."""
+
+    message: str
+    param: str | None = None
+    code: str | None = None
+
+    @classmethod
+    def of(cls, raw: bytes) -> Self:
+        """Reads OpenAI's envelope, Gemini's list of it, a flat form, a bare text, FastAPI's ``detail``, or any text."""
+        text = raw.decode("utf-8", "replace")
+        try:
+            value: object = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            return cls(text)
+        fields = _fields(value)
+        inner = fields.get("error")
+        if isinstance(inner, str):
+            return cls(inner)
+        fields = _fields(inner) or fields
+        return cls(" ".join(_words(fields)) or text, _text(fields.get("param")), _text(fields.get("code")))
+
+
+def refused_fields(error: EngineError, sent: Json) -> frozenset[str]:
+    """Fields of the request that the error refuses; none when it is about something else."""
+    message = error.message
+    if error.engine_status not in _STATUSES or not _REFUSES.search(message):
+        return frozenset()
+    sent_fields = [name for name in _FIELDS if _is_sent(name, sent) or (name == _EFFORT and _WANTS_NONE in message)]
+    if error.param in sent_fields:
+        return frozenset({error.param})
+    named = frozenset(name for name in sent_fields if re.search(rf"\b{name}\b", message))
+    if _ONE_OF_TWO.search(message) and named >= {"temperature", "top_p"}:
+        return frozenset({"top_p"})
+    return named
+
+
+def _is_sent(name: str, sent: Json) -> bool:
+    if name != EARLIER_THINKING:
+        return name in sent
+    messages = sent.get("messages")
+    return isinstance(messages, list) and any(isinstance(each, dict) and name in each for each in messages)
+
+
+def _words(fields: Mapping[str, object]) -> Iterator[str]:
+    """The message; OpenRouter's copy of its provider's error; FastAPI's faults with their places."""
+    if message := _text(fields.get("message")):
+        yield message
+    if raw := _text(_fields(fields.get("metadata")).get("raw")):
+        yield Fault.of(raw.encode()).message
+    detail = fields.get("detail")
+    if isinstance(detail, str):
+        yield detail
+    for fault in cast(list[object], detail) if isinstance(detail, list) else ():
+        place = ".".join(map(str, cast(list[object], _fields(fault).get("loc") or ())))
+        yield f"{place}: {_fields(fault).get('msg')}."
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    first = next(iter(cast(list[object], value)), None) if isinstance(value, list) else value
+    return cast(Mapping[str, object], first) if isinstance(first, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
