@@ -52,6 +52,7 @@ AT_REST = (
     "memory_queue_depth",
     "memory_oldest_job_seconds",
     "memory_dead_letters_total",
+    'memory_writes_refused_total{status="400"}',
     "job_dead_letters",
     "memory_recall_failed_total",
     "memory_turns_not_queued_total",

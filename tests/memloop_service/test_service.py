@@ -267,6 +267,27 @@ async def test_readiness_names_every_dependency(
     assert (await get("/livez", app)).status_code == 200
 
 
+async def refused_writes() -> str | None:
+    return "the engine refuses memory writes"
+
+
+async def quiet() -> str | None:
+    return None
+
+
+async def unsure() -> str | None:
+    raise Unavailable("Redis is gone")
+
+
+async def test_a_warning_stands_beside_readiness_and_changes_nothing() -> None:
+    warnings = {"writes": refused_writes, "other": quiet, "third": unsure}
+    ready = await get("/readyz", create_app("test", settings=SETTINGS, warnings=warnings))
+    assert ready.status_code == 200
+    assert ready.json() == {"status": "ok", "dependencies": {}, "warnings": {"writes": await refused_writes()}}
+    without = await get("/readyz", create_app("test", settings=SETTINGS, warnings={"other": quiet}))
+    assert without.json() == {"status": "ok", "dependencies": {}}
+
+
 async def test_metrics_are_the_process_own_and_the_event_loop_is_watched() -> None:
     registry = CollectorRegistry()
     Counter("things", "Things", registry=registry).inc()

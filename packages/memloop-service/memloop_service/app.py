@@ -15,7 +15,7 @@ from memloop_service.chores import alongside
 from memloop_service.drain import Drain
 from memloop_service.edge import Edge
 from memloop_service.errors import handle
-from memloop_service.health import Check, health_routes
+from memloop_service.health import Check, Warn, health_routes
 from memloop_service.metrics import introduce, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
 from memloop_service.tracing import flush_spans, is_tracing, traced
@@ -35,6 +35,7 @@ def create_app(
     settings: ServiceSettings,
     routers: Sequence[APIRouter] = (),
     readiness: Mapping[str, Check] | None = None,
+    warnings: Mapping[str, Warn] | None = None,
     registry: CollectorRegistry | None = None,
     larger_bodies: Mapping[str, int] | None = None,
     lifespan: Lifespan = _nothing,
@@ -42,8 +43,9 @@ def create_app(
 ) -> FastAPI:
     """An app with the process's routers, and all that every process has.
 
-    ``readiness`` names the dependencies that ``/readyz`` checks. ``registry`` holds the process's metrics; without one
-    the app gets its own. ``larger_bodies`` are the body limits, in bytes, of paths that stream what they are sent.
+    ``readiness`` names the dependencies that ``/readyz`` checks, ``warnings`` the sentences that it shows beside them.
+    ``registry`` holds the process's metrics; without one the app gets its own. ``larger_bodies`` are the body limits,
+    in bytes, of paths that stream what they are sent.
     ``lifespan`` opens and closes what the process owns. ``adopts_ids`` is for a process that only other processes of
     ours call. A process that traces has started that before.
     """
@@ -69,7 +71,7 @@ def create_app(
     )
     if is_tracing():
         app.add_middleware(traced)
-    for router in (*routers, health_routes(checks, drain), metrics_route(registry)):  # searched in this order
+    for router in (*routers, health_routes(checks, drain, warnings), metrics_route(registry)):  # searched in this order
         app.include_router(router)
     app.openapi_url = "/openapi.json"
     app.setup()  # the document and its pages: after what is asked for all the time

@@ -13,6 +13,8 @@ from memloop_service.drain import Drain
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is not there."""
+Warn: TypeAlias = Callable[[], Awaitable[str | None]]
+"""Gives a sentence for an operator, or None. A process that warns is ready all the same."""
 
 CHECK_TIMEOUT_S = 3.0
 _OK = "ok"
@@ -23,6 +25,8 @@ class Ready(Wire):
 
     status: str
     dependencies: dict[str, str]
+    warnings: dict[str, str] | None = None
+    """By name; left out where there are none."""
 
 
 class NotReady(ErrorEnvelope):
@@ -32,7 +36,9 @@ class NotReady(ErrorEnvelope):
     dependencies: dict[str, str]
 
 
-def health_routes(readiness: Mapping[str, Check], drain: Drain) -> APIRouter:
+def health_routes(
+    readiness: Mapping[str, Check], drain: Drain, warnings: Mapping[str, Warn] | None = None
+) -> APIRouter:
     """Both routes. The checks run together, each within three seconds; what fails is named, with the reason.
 
     A process that takes leave is not ready, whatever its dependencies say.
@@ -51,7 +57,7 @@ def health_routes(readiness: Mapping[str, Check], drain: Drain) -> APIRouter:
         found = dict(zip(readiness, states, strict=True))
         down = [name for name, state in found.items() if state != _OK]
         if not down:
-            return JSONResponse({"status": _OK, "dependencies": found})
+            return JSONResponse({"status": _OK, "dependencies": found, **await _warnings(warnings or {})})
         return _not_ready("not_ready", f"not ready: {', '.join(down)}", found)
 
     _ = livez, readyz
@@ -67,6 +73,20 @@ def _not_ready(code: str, message: str, dependencies: Mapping[str, str]) -> JSON
     error = Unavailable(message, code=code, retry_after_s=1)
     body = {"status": "unavailable", "dependencies": dependencies, **error.envelope().model_dump(mode="json")}
     return JSONResponse(body, status_code=error.http_status, headers={"Retry-After": "1"})
+
+
+async def _warnings(warnings: Mapping[str, Warn]) -> dict[str, dict[str, str]]:
+    said = await asyncio.gather(*(_warning(warn) for warn in warnings.values()))
+    found = {name: sentence for name, sentence in zip(warnings, said, strict=True) if sentence is not None}
+    return {"warnings": found} if found else {}
+
+
+async def _warning(warn: Warn) -> str | None:
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            return await warn()
+    except (TimeoutError, MemloopError):
+        return None
 
 
 async def _state(check: Check) -> str:

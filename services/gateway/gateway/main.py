@@ -61,6 +61,9 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     async def engine_answers() -> object:
         return await cast(Backend, app.state.backend).engines.check()
 
+    async def refused_writes() -> str | None:
+        return await cast(Memory, app.state.memory).failures.warning()
+
     app = create_app(
         "gateway",
         settings=settings,
@@ -77,6 +80,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
             traces.router,
         ),
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
+        warnings={"memory_writes": refused_writes},
         registry=registry,
         larger_bodies={"/v1/files": settings.max_file_bytes + FORM_BYTES},
         lifespan=lifespan,

@@ -92,6 +92,12 @@ class Metrics:
         self.memory_dead_letters = Counter(
             "memory_dead_letters", "Jobs given up after their last attempt.", registry=registry
         )
+        self.memory_writes_refused = Counter(
+            "memory_writes_refused",
+            "Attempts of memory writes that the engine refused, by its HTTP status.",
+            ("status",),
+            registry=registry,
+        )
         self.longread_chunks = Counter("longread_chunks", "Chunks read.", ("strategy",), registry=registry)
         self.longread_degradations = Counter(
             "longread_degradations", "Replies that fell short: empty, cut, or no verdict.", ("kind",), registry=registry
@@ -191,6 +197,7 @@ class Metrics:
             unknown.set(math.nan)  # until a worker has looked; the API never does
         for series, values in (
             (self.memory_action, get_args(Action)),
+            (self.memory_writes_refused, ("400", "401", "403", "404", "413", "422")),
             (self.memory_tool_parse, ("native", "fallback", "failed")),
             (self.longread_chunks, get_args(Strategy)),
             (self.longread_degradations, NO_DEGRADATIONS.counts),

@@ -108,8 +108,16 @@ def build_app(settings: WorkerSettings) -> FastAPI:
             async with working(work, settings):
                 yield
 
+    async def refused_writes() -> str | None:
+        return await opened.get().memory.failures.warning()
+
     return create_app(
-        "memloop-worker", settings=settings, readiness=_checks(opened), registry=registry, lifespan=lifespan
+        "memloop-worker",
+        settings=settings,
+        readiness=_checks(opened),
+        warnings={"memory_writes": refused_writes},
+        registry=registry,
+        lifespan=lifespan,
     )
 
 

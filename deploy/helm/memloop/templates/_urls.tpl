@@ -74,6 +74,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
       "MEMLOOP_STORE_URL" (printf "http://%s:7801" (include "memloop.name" (dict "root" . "component" "memory-store")))
       "MEMLOOP_ENGINE_URL" (first $engines)
       "MEMLOOP_ENGINE_FALLBACK_URLS" (rest $engines | join ",")
+      "MEMLOOP_ENGINE_DIALECT" .Values.engine.dialect
       "MEMLOOP_MODEL" (include "memloop.loopModel" .)
       "MEMLOOP_STORAGE_URL" $storage
       "MEMLOOP_STARTUP_WAIT_S" (toString .Values.engine.startupWaitSeconds) -}}

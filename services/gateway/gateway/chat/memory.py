@@ -45,11 +45,14 @@ class ChatTurn:
     """What was read because it did not fit."""
     left_out: str | None = None
     """What the key does not allow."""
+    failed: str | None = None
+    """What an earlier write of the user left undone."""
 
     async def answered(self, chat: Chat, reply: str) -> ChatMemory:
         """Queue the write of the newest turn, if there is one; what the answer says about memory."""
         event_id, error = await self._write(chat, reply)
-        problems = [problem for problem in (self.left_out, self.recalled.error, error) if problem is not None]
+        found = (self.left_out, self.recalled.error, self.failed, error)
+        problems = [problem for problem in found if problem is not None]
         spent = self.read.usage if self.read is not None else Usage()
         return ChatMemory(
             retrieved=self.recalled.ids,
@@ -91,15 +94,20 @@ async def begin_turn(
         return None
     place = last_user_index(asked.messages)
     query = asked.messages[place].text() if place is not None else ""
+    recalled, failed = await asyncio.gather(
+        _recalled(chat, namespace, context.question if context is not None else query, options),
+        _failed(chat, namespace, options),
+    )
     return ChatTurn(
         namespace=namespace,
         options=options,
         messages=context.spoken if context is not None else asked.messages,
-        recalled=await _recalled(chat, namespace, context.question if context is not None else query, options),
+        recalled=recalled,
         place=place,
         event_id=event_id,
         read=context.told if context is not None else None,
         left_out=left_out,
+        failed=failed,
     )
 
 
@@ -111,3 +119,10 @@ async def _recalled(chat: Chat, namespace: Namespace | None, query: str, options
     if options.mode == "write":
         return Recall()
     return await recall(chat, namespace, query, options)
+
+
+async def _failed(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> str | None:
+    if namespace is None or options.mode == "off":
+        return None
+    failed = await chat.memory.failures.of_user(namespace)
+    return failed.told() if failed is not None else None

@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from redis.asyncio import Redis
 
 from gateway.http.idempotency import Idempotency
+from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings, secret_of
@@ -22,6 +23,7 @@ class Memory:
 
     store: StoreClient
     queue: MemoryQueue
+    failures: WriteFailures
     traces: TraceKeeper
     idempotency: Idempotency
     metrics: Metrics
@@ -37,6 +39,7 @@ async def open_memory(
         yield Memory(
             store=store,
             queue=MemoryQueue(redis, keep_ms=int(settings.memory_event_keep_s * 1000)),
+            failures=WriteFailures(redis),
             traces=traces,
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             metrics=metrics,

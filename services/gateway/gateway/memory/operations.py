@@ -109,6 +109,7 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
     try:
         late = await queue.events.forget(namespace)  # of a write that ended while the lane was waited for
         await memory.traces.records.forget(namespace)
+        await memory.failures.forget(namespace)
         erased = await memory.store.erase(namespace)
     finally:
         await queue.lanes.leave_lane(lane, token)

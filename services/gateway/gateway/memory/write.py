@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 from redis.asyncio import Redis
 
+from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.rounds import Round, Start, Stored, failed_event, round_of
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
@@ -252,17 +253,20 @@ class MemoryHandler:
     def __init__(self, tools: WriterTools) -> None:
         self._tools = tools
         self._keys = Keys(tools.redis)
+        self._failures = WriteFailures(tools.redis)
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """The write, done. Raises what makes it fail."""
         job = await self._job(lease.job_id)
-        event = await MemoryWrite(job, self._tools, hold, attempt=lease.failures).run()
+        async with self._failures.watching(job, self._tools.metrics):
+            event = await MemoryWrite(job, self._tools, hold, attempt=lease.failures).run()
         return JobResult("completed", event.model_dump_json())
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """The failed event; payload and journal stay, the raw turns are in the store."""
         job = await self._job(lease.job_id)
         event = await failed_event(job, self._tools.redis, attempts=attempts, error=error.message)
+        await self._failures.failed(job, error)
         self._tools.metrics.memory_dead_letters.inc()
         return JobResult("failed", event.model_dump_json(), keep_ms=_FOR_EVER)
 

@@ -25,6 +25,7 @@ _ID = re.compile(r"[a-z]+[_-]([0-9a-f]{2})")
 API_KEYS: Final = "memloop:{api-keys}"
 API_KEYS_USED: Final = "memloop:{api-keys}:used"
 API_KEYS_LOG: Final = "memloop:{api-keys}:log"
+WRITES_REFUSED: Final = "memloop:writes-refused"
 FILES_EXPIRING: Final = "memloop:files:expiring"
 
 
@@ -75,6 +76,10 @@ class Partition:
     def events_of(self, tenant: str, user_id: str) -> str:
         """The sorted set of a user's memory events by time. A tenant's name holds no colon."""
         return f"memloop:{{{self.tag}}}:events:{tenant}:{user_id}"
+
+    def failed_write_of(self, tenant: str, user_id: str) -> str:
+        """The last failed memory write of a user."""
+        return f"memloop:{{{self.tag}}}:failed-write:{tenant}:{user_id}"
 
     def reads_of(self, tenant: str) -> str:
         """The sorted set of those of a tenant's reads that lie here, by time."""

@@ -1,0 +1,133 @@
+"""What a memory write that failed leaves behind: for its user's next chat, for readiness, in the log.
+
+Two small records in Redis, each with an end of its own, none with a user's text: the last failed write of a user, and
+the last refusal of the engine. The next write of that user that succeeds deletes both. A record that cannot be kept or
+read never fails a write or a chat.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Final
+
+from redis.asyncio import Redis
+
+from gateway.memory.jobs import MemoryJob
+from gateway.metrics import Metrics
+from gateway.redis.key_names import WRITES_REFUSED, Keys
+from gateway.redis.lua import text
+from memloop.wire.base import Wire
+from memloop.wire.errors import DependencyError, EngineError, MemloopError
+from memloop.wire.memory import Namespace
+from memloop_service.redis_link import redis_errors
+
+_LOG = logging.getLogger(__name__)
+_KEEP_S: Final = 24 * 3600
+_READ_S: Final = 1.0
+_CODE_CHARS: Final = 64
+_PASSING: Final = frozenset({408, 425, 429})
+_WAYS_OUT: Final = {
+    401: "set MEMLOOP_ENGINE_API_KEY",
+    403: "set MEMLOOP_ENGINE_API_KEY to a key that may use the model",
+    404: "set MEMLOOP_ENGINE_URL and MEMLOOP_MODEL",
+}
+_SEND_OTHERWISE: Final = "set MEMLOOP_ENGINE_DIALECT, or a writer model that calls tools"
+_GUIDE: Final = "docs/how-to/endpoints.md"
+
+
+class FailedWrite(Wire):
+    """The last failed write of a user."""
+
+    event_id: str
+    code: str
+    at: datetime
+
+    def told(self) -> str:
+        """The sentence for the user's next chat."""
+        when = self.at.strftime("%Y-%m-%d %H:%M:%S UTC")
+        return f"An earlier turn is not remembered: its memory write {self.event_id} failed at {when} ({self.code})."
+
+
+class _Refusal(Wire):
+    """The engine's last refusal of a write."""
+
+    status: int
+    code: str
+
+    def told(self) -> str:
+        """The sentence for an operator, with the way out."""
+        way_out = _WAYS_OUT.get(self.status, _SEND_OTHERWISE)
+        return f"the engine refuses memory writes ({self.status} {self.code}): {way_out}; see {_GUIDE}"
+
+
+class WriteFailures:
+    """The records of one Redis."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._keys = Keys(redis)
+
+    @asynccontextmanager
+    async def watching(self, job: MemoryJob, metrics: Metrics) -> AsyncGenerator[None]:
+        """Keep what becomes of one attempt of a write: the engine's refusal at once, a success by deleting both."""
+        try:
+            yield
+        except EngineError as error:
+            if is_refusal(error):
+                metrics.memory_writes_refused.labels(error.engine_status).inc()
+                await self._refused(error)
+                await self.failed(job, error)
+            raise
+        if job.infer:
+            await self._succeeded(job)
+
+    async def failed(self, job: MemoryJob, error: MemloopError) -> None:
+        """Keep the write as its user's last failed one."""
+        record = FailedWrite(event_id=job.event_id, code=_code(error), at=datetime.now(UTC))
+        with suppress(DependencyError), redis_errors():
+            await self._redis.set(self._key(job.namespace), record.model_dump_json(), ex=_KEEP_S)
+
+    async def of_user(self, namespace: Namespace) -> FailedWrite | None:
+        """The user's last failed write, if no later one succeeded; None too while Redis does not answer."""
+        found = None
+        with suppress(DependencyError, TimeoutError), redis_errors():
+            async with asyncio.timeout(_READ_S):
+                found = await self._redis.get(self._key(namespace))
+        return FailedWrite.model_validate_json(text(found)) if found is not None else None
+
+    async def warning(self) -> str | None:
+        """The engine's last refusal with the way out, for readiness."""
+        with redis_errors():
+            found = await self._redis.get(WRITES_REFUSED)
+        return _Refusal.model_validate_json(text(found)).told() if found is not None else None
+
+    async def forget(self, namespace: Namespace) -> None:
+        """Delete the user's record. Raises Unavailable."""
+        with redis_errors():
+            await self._redis.delete(self._key(namespace))
+
+    async def _refused(self, error: EngineError) -> None:
+        refusal = _Refusal(status=error.engine_status, code=_code(error))
+        record = refusal.model_dump_json()
+        with suppress(DependencyError), redis_errors():
+            known = await self._redis.set(WRITES_REFUSED, record, ex=_KEEP_S, get=True)
+            if known is None or text(known) != record:
+                _LOG.error("%s", refusal.told())
+
+    async def _succeeded(self, job: MemoryJob) -> None:
+        with suppress(DependencyError), redis_errors():
+            await asyncio.gather(self._redis.delete(self._key(job.namespace)), self._redis.delete(WRITES_REFUSED))
+
+    def _key(self, namespace: Namespace) -> str:
+        return self._keys.of_name(namespace.lane()).failed_write_of(namespace.tenant, namespace.user_id)
+
+
+def _code(error: MemloopError) -> str:
+    return (error.code or "failed")[:_CODE_CHARS]
+
+
+def is_refusal(error: EngineError) -> bool:
+    """Whether the engine refused the request, and will refuse the next one like it."""
+    return 400 <= error.engine_status < 500 and error.engine_status not in _PASSING
