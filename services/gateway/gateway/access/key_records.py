@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from gateway.access.audit import ENTRIES_KEPT
+from gateway.redis import Script, entries, entry_list, text
 from gateway.redis import key_names as keys
-from gateway.redis.lua import Script, entries, entry_list, text
 from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound
@@ -66,6 +66,14 @@ class KeyRecord(Wire):
             **self.model_dump(include={"id", "tenant", "name", "prefix", "scopes", "created_at", "expires_at"}),
             last_used_at=last_used_at,
             overlap_until=self.old_until if overlaps else None,
+        )
+
+    def rotated(self, secret: str, *, overlap_s: int) -> "KeyRecord":
+        """The key with a new secret; the present one works for ``overlap_s`` seconds more."""
+        old_digest, old_until = (self.digest, int(time.time()) + overlap_s) if overlap_s else (None, None)
+        fields = self.model_dump(exclude={"prefix", "digest", "old_digest", "old_until"})
+        return KeyRecord(
+            **fields, prefix=prefix_of(secret), digest=digest_of(secret), old_digest=old_digest, old_until=old_until
         )
 
 

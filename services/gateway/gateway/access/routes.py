@@ -14,9 +14,7 @@ from gateway.access.access import Access
 from gateway.access.dependencies import AccessDep, PrincipalDep, Room, Tenant, needs
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
 from gateway.access.principal import OtherTenants, Principal, managed
-from gateway.http.bodies import read_ours
-from gateway.http.fragments import body_of
-from gateway.http.idempotency import KEY_HEADER
+from gateway.http import KEY_HEADER, body_of, read_ours
 from memloop.wire.audit import AuditAction, AuditEntry, AuditKind, AuditPage
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, Unprocessable
@@ -77,10 +75,7 @@ async def rotate_key(key_id: str, request: Request, access: AccessDep, principal
     if old.expires_at is not None and old.expires_at <= time.time():
         raise Conflict("The key has expired: make a new one.", code="api_key_expired")
     secret = new_secret()
-    changes = {"prefix": prefix_of(secret), "digest": digest_of(secret), "old_digest": None, "old_until": None}
-    if asked.overlap_s:
-        changes |= {"old_digest": old.digest, "old_until": int(time.time()) + asked.overlap_s}
-    new = old.model_copy(update=changes)
+    new = old.rotated(secret, overlap_s=asked.overlap_s)
     entry = _entry("key.rotated", new, principal, request)
     await access.records.replace(old, new, entry)
     return _made(new, secret, entry, access)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from typing import Required, TypedDict, Unpack
 
 from gateway.long_read.records import terminal_event
 from gateway.metrics import Metrics
@@ -12,13 +13,16 @@ from memloop.loops.so_far import MemorySoFar, degradations_of
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Merged, ReadStep, RereadStarted, SubAnswered
 from memloop.profiles import Profile
 from memloop.wire.long_read import (
+    EventType,
     Evidence,
     IncompleteDetails,
     LongRead,
     LongReadRequest,
+    Progress,
     ReadDegradations,
     ReadEvent,
     ReadOutput,
+    ReadStatus,
     ReadUsage,
     SubQuestion,
 )
@@ -27,6 +31,42 @@ from memloop_service.tracing import past_span
 
 Publish = Callable[[ReadEvent, LongRead], Awaitable[None]]
 """Called with every event and the record as it stands with it, in order."""
+
+
+class _OutputFields(TypedDict, total=False):
+    """The fields of a question's output that change."""
+
+    output_text: str
+    memory: str
+    subquestions: tuple[SubQuestion, ...]
+    evidence: tuple[Evidence, ...]
+
+
+class _RecordFields(_OutputFields, total=False):
+    """The fields of a record that change."""
+
+    status: ReadStatus
+    completed_at: int
+    progress: Progress
+    outputs: tuple[ReadOutput, ...]
+    usage: ReadUsage
+    degradations: ReadDegradations
+    incomplete_details: IncompleteDetails
+
+
+class _EventFields(TypedDict, total=False):
+    """The fields of an event beside its number and time."""
+
+    type: Required[EventType]
+    read: LongRead
+    progress: Progress
+    chunk: int
+    memory: str
+    tokens: int
+    question: str | None
+    question_index: int | None
+    segment: int | None
+    delta: str
 
 
 class ReadAccount:
@@ -163,13 +203,14 @@ class ReadAccount:
         self._usage, self._degradations = self._usage + step.usage, self._degradations + degradations
         self._keep(usage=ReadUsage.of(self._usage), degradations=ReadDegradations(**self._degradations.counts))
 
-    def _tell(self, number: int, **values: object) -> None:
+    def _tell(self, number: int, **values: Unpack[_OutputFields]) -> None:
         """Keep what is known of a question: in ``outputs``, or in the record itself when it is the only one."""
-        self._outputs[number] = self._outputs[number].model_copy(update=values)
+        self._outputs[number] = self._outputs[number].model_copy(update={**values})
         if self._several:
             self._keep(outputs=tuple(self._outputs))
         else:
-            self._keep(**{name: value for name, value in values.items() if name != "output_text"})
+            values.pop("output_text", None)  # a delta until the end
+            self._keep(**values)
 
     def _progress(self, pass_number: int, done: int, total: int) -> None:
         """Of several questions the one that is in the latest pass counts."""
@@ -178,14 +219,14 @@ class ReadAccount:
             update = {"pass_": pass_number, "chunks_done": done, "chunks_total": total}
             self._keep(progress=before.model_copy(update=update))
 
-    def _keep(self, **values: object) -> None:
-        self._record = self._record.model_copy(update=values)
+    def _keep(self, **values: Unpack[_RecordFields]) -> None:
+        self._record = self._record.model_copy(update={**values})
 
-    def _end(self, status: str) -> None:
+    def _end(self, status: ReadStatus) -> None:
         text = "" if self._several else self._outputs[0].output_text
         self._keep(status=status, output_text=text, completed_at=int(time.time()))
 
-    async def _say(self, **values: object) -> None:
+    async def _say(self, **values: Unpack[_EventFields]) -> None:
         event = ReadEvent.model_validate({**values, "sequence_number": self._next, "at": datetime.now(UTC)})
         self._next += 1
         await self._publish(event, self._record)

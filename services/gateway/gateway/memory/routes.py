@@ -4,23 +4,18 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
-from gateway.access.principal import Principal
-from gateway.http.bodies import read_ours
-from gateway.http.fragments import body_of
-from gateway.http.idempotency import Attempt, refuse_key_of_batch, subject_of_user
+from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
+from gateway.http import Attempt, body_of, read_ours, refuse_key_of_batch, subject_of_user
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, write, write_batch
+from gateway.memory.schemas import Accepted, Flushing, FlushRequest, MemoryDeleted, MemoryExport
 from gateway.memory.transfer import exported, imported
-from memloop.wire.base import Wire
 from memloop.wire.memory import (
     BatchResult,
     BufferPage,
     Erased,
     EventPage,
-    EventStatus,
     History,
     ItemPage,
     ItemPatch,
@@ -49,45 +44,6 @@ router = APIRouter(prefix="/v1/memory", tags=["memory"])
 hot = APIRouter(route_class=DirectRoute)
 """What agents ask for all the time."""
 _READ, _WRITE = needs("memory:read"), needs("memory:write")
-
-
-class Accepted(Wire):
-    """A write that is queued."""
-
-    event_id: str
-    status: EventStatus = "queued"
-
-
-class MemoryExport(Wire):
-    """``POST /v1/memory/export``: whose memories, raw turns too, and whether only live versions are wanted."""
-
-    user_id: str = Field(min_length=1, max_length=256)
-    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
-    run_id: str | None = Field(default=None, min_length=1, max_length=256)
-    include_raw: bool = False
-    latest_only: bool = False
-
-
-class FlushRequest(Wire):
-    """``POST /v1/memory/buffers/flush``: which buffers; ids left out match any."""
-
-    user_id: str = Field(min_length=1, max_length=256)
-    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
-    run_id: str | None = Field(default=None, min_length=1, max_length=256)
-
-
-class Flushing(Wire):
-    """One queued write for each buffer."""
-
-    events: tuple[Accepted, ...]
-
-
-class MemoryDeleted(Wire):
-    """``DELETE /v1/memory/{id}``."""
-
-    id: str
-    object: str = "memory"
-    deleted: bool = True
 
 
 @hot.post(
