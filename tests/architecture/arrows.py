@@ -36,10 +36,14 @@ class Package:
         return {(one, other) for one, other in self.arrows if self._folder(one) != self._folder(other)}
 
     @property
+    def between_folders(self) -> set[Arrow]:
+        """The crossing arrows with a folder at both ends."""
+        return {(one, other) for one, other in self.crossing if self._folder(one) and self._folder(other)}
+
+    @property
     def folder_arrows(self) -> set[Arrow]:
         """The arrows between folders, each counted once."""
-        pairs = {(self._folder(one), self._folder(other)) for one, other in self.crossing}
-        return {(one, other) for one, other in pairs if one and other}
+        return {(self._folder(one), self._folder(other)) for one, other in self.between_folders}
 
     @property
     def folder_cycle(self) -> list[str]:
@@ -94,9 +98,12 @@ def main() -> None:
     """Print the figures of each package named on the command line."""
     for folder in sys.argv[1:]:
         package = read_package(Path(folder))
-        print(f"{package.name}: {len(package.modules)} modules, {len(package.arrows)} arrows between modules,")
-        print(f"  {len(package.crossing)} of them cross folders; {len(package.folder_arrows)} arrows between folders,")
-        print(f"  cycle of folders: {' -> '.join(package.folder_cycle) or 'none'}")
+        print(
+            f"{package.name}: {len(package.modules)} modules, {len(package.arrows)} arrows between modules, "
+            f"{len(package.crossing)} cross folders or the root, {len(package.between_folders)} lead from folder to "
+            f"folder; {len(package.folder_arrows)} arrows between folders, "
+            f"cycle of folders: {' -> '.join(package.folder_cycle) or 'none'}"
+        )
 
 
 if __name__ == "__main__":
