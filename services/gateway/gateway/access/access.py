@@ -1,4 +1,4 @@
-"""The slice's parts in one value: keys, limits, room, and the audit of what was decided."""
+"""The slice in one value: keys, limits, room, and the audit of what was decided."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -42,7 +42,7 @@ class Access:
 
 
 def open_access(settings: GatewaySettings, redis: Redis, *, splitter: Splitter, metrics: Metrics) -> Access:
-    """The slice as the settings want it. Raises KeyFileError on bad keys."""
+    """Builds the slice from the settings. Raises KeyFileError on bad keys."""
     records = KeyRecords(redis)
     cache = KeyCache(records, wait_s=min(1.0, settings.redis_timeout_s / 2), stale_s=settings.keys_stale_s)
     return Access(
@@ -59,7 +59,7 @@ def open_access(settings: GatewaySettings, redis: Redis, *, splitter: Splitter, 
 
 
 def access_of(request: Request) -> Access:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(Access, request.app.state.access)
 
 

@@ -1,4 +1,4 @@
-"""The slice's parts in one value: the engine, the memory, and a chat's limits."""
+"""The slice in one value: the engine, the memory, and a chat's limits."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -26,7 +26,7 @@ class Chat:
 
 
 def open_chat(settings: GatewaySettings, *, backend: Backend, memory: Memory, admission: Admission) -> Chat:
-    """The slice as the settings want it."""
+    """Builds the slice from the settings."""
     return Chat(
         backend=backend,
         memory=memory,
@@ -40,7 +40,7 @@ def open_chat(settings: GatewaySettings, *, backend: Backend, memory: Memory, ad
 
 
 async def chat_of(request: Request) -> Chat:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(Chat, request.app.state.chat)
 
 

@@ -1,4 +1,4 @@
-"""The slice's parts in one value: the engines, and the model that the loops ask."""
+"""The slice in one value: the engines, and the model that the loops ask."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -38,7 +38,7 @@ async def open_backend(settings: GatewaySettings, metrics: Metrics) -> AsyncGene
 
 
 async def backend_of(request: Request) -> Backend:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(Backend, request.app.state.backend)
 
 

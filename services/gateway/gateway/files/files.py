@@ -1,4 +1,4 @@
-"""The slice's parts in one value: the records of files, and the queue of their extraction."""
+"""The slice in one value: the records of files, and the queue of their extraction."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -37,13 +37,13 @@ class Files:
 
 
 def open_files(settings: GatewaySettings, redis: Redis) -> Files:
-    """The slice as the settings want it."""
+    """Builds the slice from the settings."""
     queue = LaneQueue(redis, FILES_QUEUE)
     return Files(_records(settings, redis, queue), queue, settings.max_file_bytes, settings.file_wait_s)
 
 
 async def files_of(request: Request) -> Files:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(Files, request.app.state.files)
 
 

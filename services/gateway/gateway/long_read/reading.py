@@ -1,4 +1,4 @@
-"""The slice's parts in one value: everything that reading a document takes."""
+"""The slice in one value: everything that reading a document takes."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -33,7 +33,7 @@ class Reading:
 def open_reading(
     settings: GatewaySettings, redis: Redis, *, backend: Backend, memory: Memory, files: Files, webhooks: Webhooks
 ) -> Reading:
-    """The slice as the settings want it."""
+    """Builds the slice from the settings."""
     queue = LaneQueue(redis, READS_QUEUE, keep_ms=int(settings.long_read_keep_s * 1000), tiers=TIERS)
     return Reading(
         backend=backend,
@@ -47,7 +47,7 @@ def open_reading(
 
 
 async def reading_of(request: Request) -> Reading:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(Reading, request.app.state.reading)
 
 

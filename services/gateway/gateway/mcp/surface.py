@@ -1,4 +1,4 @@
-"""The slice's parts in one value: the server, and what its tools work with."""
+"""The slice in one value: the server, and what its tools work with."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -24,7 +24,7 @@ class Mcp:
 
 
 async def mcp_of(request: Request) -> Mcp:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(Mcp, request.app.state.mcp)
 
 

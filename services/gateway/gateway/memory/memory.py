@@ -1,4 +1,4 @@
-"""The slice's parts in one value: the store, the queue of writes, and what an erasure must reach."""
+"""The slice in one value: the store, the queue of writes, and what an erasure must reach."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ class Memory:
 async def open_memory(
     settings: GatewaySettings, redis: Redis, *, traces: TraceKeeper, metrics: Metrics
 ) -> AsyncGenerator[Memory]:
-    """The slice as the settings want it; the store's client is closed on leaving."""
+    """Builds the slice from the settings and closes the store's client at the end."""
     async with StoreClient(settings.store_url, key=secret_of(settings.store_key)) as store:
         yield Memory(
             store=store,
@@ -48,7 +48,7 @@ async def open_memory(
 
 
 async def memory_of(request: Request) -> Memory:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(Memory, request.app.state.memory)
 
 

@@ -120,7 +120,7 @@ class Served:
 
 
 def open_traces(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> TraceKeeper:
-    """The slice as the settings want it."""
+    """Builds the slice from the settings."""
     return TraceKeeper(
         records=TraceRecords(redis, keep_s=settings.trace_keep_s, most=settings.tenant_traces),
         new_redactor=redactor_at(settings.trace_redactor),
@@ -130,7 +130,7 @@ def open_traces(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Tr
 
 
 async def traces_of(request: Request) -> TraceKeeper:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(TraceKeeper, request.app.state.traces)
 
 

@@ -1,4 +1,4 @@
-"""The slice's parts in one value: the operator's rules, and the queue of deliveries."""
+"""The slice in one value: the operator's rules, and the queue of deliveries."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -24,7 +24,7 @@ class Webhooks:
 
 
 def open_webhooks(settings: GatewaySettings, redis: Redis) -> Webhooks:
-    """The slice as the settings want it."""
+    """Builds the slice from the settings."""
     rules = WebhookRules(
         secrets=WebhookSecrets.parse(secret_of(settings.webhook_secret) or ""),
         addresses=AddressRules(networks_of(settings.webhook_allow_networks)),
@@ -34,7 +34,7 @@ def open_webhooks(settings: GatewaySettings, redis: Redis) -> Webhooks:
 
 
 async def webhooks_of(request: Request) -> Webhooks:
-    """The application's."""
+    """Returns the slice from the application's state."""
     return cast(Webhooks, request.app.state.webhooks)
 
 
