@@ -23,11 +23,16 @@ _JSON: Final = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """In seconds: to connect, between two reads, and for a whole call (``total_s``; a stream has no total)."""
+    """In seconds: to connect, between two reads, and for a whole call (``total_s``; a stream has no total).
+
+    A connection older than ``connection_age_s`` (a quarter more or less, by chance) gets no further request. A balancer
+    chooses a server per connection: so a new server gets its share, and one that leaves gets no more.
+    """
 
     connect_s: float = 5.0
     read_s: float = 300.0
     total_s: float = 900.0
+    connection_age_s: float = 30.0
 
 
 class RawResponse:
@@ -103,7 +108,13 @@ class Http:
         self._peer = peer
         self._error_of = error_of
         self._total_s = timeouts.total_s
-        self._pool = Pool(self._base, peer=peer, connect_s=timeouts.connect_s, read_s=timeouts.read_s)
+        self._pool = Pool(
+            self._base,
+            peer=peer,
+            connect_s=timeouts.connect_s,
+            read_s=timeouts.read_s,
+            age_s=timeouts.connection_age_s,
+        )
         self._head = _lines({"Host": _host(self._base), **_constant_headers(self._base), **headers})
 
     async def json(

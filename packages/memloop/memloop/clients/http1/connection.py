@@ -5,6 +5,7 @@ A body that nobody takes is not read any further than ``_MOST_WAITING_BYTES``; t
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
@@ -13,6 +14,8 @@ from memloop.wire.errors import Timeout, Unavailable
 
 _MOST_WAITING_BYTES: Final = 256 * 1024
 _RETRY_AFTER_S: Final = 1.0
+_TAKES_NO_WORK: Final = 503
+"""A server that starts, drains or is full: the next connection may lead to another one."""
 _CLOCK_S: Final = 0.001
 """The step of uvloop's clock: a timer may come so much too early, and for less time than that it does not wait."""
 
@@ -38,6 +41,8 @@ class Connection(asyncio.Protocol):
         self._failure: Unavailable | Timeout | None = None
         self.idle_since = 0.0
         """On the loop's clock; for who keeps it."""
+        self.retires_at = math.inf
+        """On the loop's clock: from then on it gets no further request."""
 
     @property
     def usable(self) -> bool:
@@ -78,7 +83,8 @@ class Connection(asyncio.Protocol):
     def finished(self, answer: Answer) -> bool:
         """The exchange is over; whether the connection may be kept. If not, it is closed: the peer stops its work."""
         self._answer = None
-        if self.usable and answer.keeps_alive and not self._unsent_bytes():
+        takes_work = answer.status != _TAKES_NO_WORK
+        if self.usable and takes_work and answer.keeps_alive and not self._unsent_bytes():
             return True
         self.abort()
         return False

@@ -1,6 +1,7 @@
-"""The connections to one peer that are open and idle, the one used last first."""
+"""The connections to one peer that are open and idle, the one used last first, until they are old."""
 
 import asyncio
+import random
 import ssl
 from collections import deque
 
@@ -12,26 +13,31 @@ from memloop.wire.errors import ConnectRefused, Unreachable
 # Shorter than the 5 s after which uvicorn, and so vLLM, hangs up: a request never goes into a closing connection.
 _KEEP_ALIVE_S = 4.0
 _RETRY_AFTER_S = 1.0
+_JITTER = 0.25
+"""Connections that were opened together do not all end together."""
 
 
 class Pool:
     """Opens connections and keeps them for a while. There is no limit: who asks decides how much is asked at a time."""
 
-    def __init__(self, url: URL, *, peer: str, connect_s: float, read_s: float) -> None:
+    def __init__(self, url: URL, *, peer: str, connect_s: float, read_s: float, age_s: float) -> None:
         self._url = url
         self._peer = peer
         self._connect_s = connect_s
         self._read_s = read_s
+        self._age_s = age_s
         self._idle: deque[Connection] = deque()
         self._tls: ssl.SSLContext | None = None
         self._reaper: asyncio.TimerHandle | None = None
 
     def kept(self) -> Connection | None:
         """A connection that is open already, if there is one."""
+        now = asyncio.get_running_loop().time()
         while self._idle:
             connection = self._idle.pop()
-            if connection.usable:
+            if connection.usable and now < connection.retires_at:
                 return connection
+            connection.abort()
         return None
 
     async def opened(self) -> Connection:
@@ -48,6 +54,8 @@ class Pool:
             raise Unreachable(f"the {self._peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
         except OSError as error:  # refused, no route, no such name, no valid certificate
             raise ConnectRefused(f"the {self._peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
+        age_s = self._age_s * random.uniform(1 - _JITTER, 1 + _JITTER)
+        connection.retires_at = asyncio.get_running_loop().time() + age_s
         return connection
 
     def keep(self, connection: Connection) -> None:
