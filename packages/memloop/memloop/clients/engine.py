@@ -10,6 +10,7 @@ from yarl import URL
 
 from memloop.clients.dialects import ANY, THINKING_SWITCH, Dialect, DialectName, endpoint_at
 from memloop.clients.http import Http, HttpClient, RawResponse, Timeouts, parse_json, retry_after
+from memloop.clients.http1 import proxy_for
 from memloop.clients.learning import Learned
 from memloop.clients.refusals import Fault
 from memloop.ports import Completion, Prompt
@@ -32,7 +33,8 @@ class EngineClient(HttpClient):
     """A ChatModel behind HTTP, and the raw calls that a gateway passes through.
 
     ``base_url`` ends where ``/chat/completions`` begins. ``dialect`` names the kind of endpoint; ``auto`` recognises it
-    by host, by a probe before the first chat, and by its refusals. Raw calls pass through as they are.
+    by host, by a probe before the first chat, and by its refusals. Raw calls pass through as they are. The proxy that
+    the environment names for the URL is read here, once. Raises ValueError for a proxy that is not an ``http://`` one.
     """
 
     def __init__(
@@ -229,7 +231,8 @@ def _object(raw: bytes) -> Json:
 
 
 def _http(base_url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Http:
-    return Http(base_url, peer="engine", error_of=engine_error, headers=headers, timeouts=timeouts)
+    proxy = proxy_for(URL(base_url))
+    return Http(base_url, peer="engine", error_of=engine_error, headers=headers, timeouts=timeouts, proxy=proxy)
 
 
 def _root(base_url: str) -> str:

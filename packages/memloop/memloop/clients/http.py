@@ -12,7 +12,7 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.clients.http1 import Answer, Connection, Pool, Take
+from memloop.clients.http1 import Answer, Connection, Dialer, Pool, Proxy, Take
 from memloop.wire.correlation import outgoing
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
 
@@ -102,20 +102,25 @@ class Http:
     """Requests to one peer. ``base_url`` may carry a query, which every request repeats, and a user's name."""
 
     def __init__(
-        self, base_url: str, *, peer: str, error_of: ErrorOf, headers: Mapping[str, str], timeouts: Timeouts
+        self,
+        base_url: str,
+        *,
+        peer: str,
+        error_of: ErrorOf,
+        headers: Mapping[str, str],
+        timeouts: Timeouts,
+        proxy: Proxy | None = None,
     ) -> None:
         self._base = URL(base_url)
         self._peer = peer
         self._error_of = error_of
         self._total_s = timeouts.total_s
-        self._pool = Pool(
-            self._base,
-            peer=peer,
-            connect_s=timeouts.connect_s,
-            read_s=timeouts.read_s,
-            age_s=timeouts.connection_age_s,
-        )
-        self._head = _lines({"Host": _host(self._base), **_constant_headers(self._base), **headers})
+        dialer = Dialer(self._base, peer=peer, connect_s=timeouts.connect_s, read_s=timeouts.read_s, proxy=proxy)
+        self._pool = Pool(dialer, age_s=timeouts.connection_age_s)
+        to_proxy = proxy if self._base.scheme == "http" else None
+        self._origin = f"http://{_host(self._base)}" if to_proxy is not None else ""
+        own = to_proxy.headers if to_proxy is not None else {}
+        self._head = _lines({"Host": _host(self._base), **_constant_headers(self._base), **own, **headers})
 
     async def json(
         self,
@@ -169,7 +174,7 @@ class Http:
         more = {**(_JSON if body is not None else {}), **outgoing(), **(headers or {})}
         target = _target(self._base, path) if not params else _with(self._base, path, params)
         size = f"Content-Length: {len(body or b'')}\r\n" if body is not None or method != "GET" else ""
-        head = f"{method} {target} HTTP/1.1\r\n{self._head}{_lines(more)}{size}\r\n".encode("latin-1")
+        head = f"{method} {self._origin}{target} HTTP/1.1\r\n{self._head}{_lines(more)}{size}\r\n".encode("latin-1")
         kept = self._pool.kept()
         if kept is not None:
             try:

@@ -2,6 +2,8 @@
 
 from memloop.clients.http1.answer import Answer
 from memloop.clients.http1.connection import Connection, Take
+from memloop.clients.http1.dialer import Dialer
 from memloop.clients.http1.pool import Pool
+from memloop.clients.http1.proxy import Proxy, proxy_for
 
-__all__ = ["Answer", "Connection", "Pool", "Take"]
+__all__ = ["Answer", "Connection", "Dialer", "Pool", "Proxy", "Take", "proxy_for"]

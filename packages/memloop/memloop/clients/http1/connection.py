@@ -50,12 +50,18 @@ class Connection(asyncio.Protocol):
         open_ = self._transport is not None and not self._transport.is_closing()
         return open_ and self._failure is None and not self._paused
 
-    async def ask(self, head: bytes, body: bytes) -> Answer:
-        """Send a request and wait for the answer's status and headers. A caller that is cancelled must ``abort``."""
+    @property
+    def transport(self) -> asyncio.Transport:
+        """What it sends through. Raises Unavailable when the connection is not open."""
         if self._transport is None:
             raise self._lost()
+        return self._transport
+
+    async def ask(self, head: bytes, body: bytes) -> Answer:
+        """Send a request and wait for the answer's status and headers. A caller that is cancelled must ``abort``."""
+        transport = self.transport
         self._answer = answer = Answer()
-        self._transport.writelines((head, body) if body else (head,))
+        transport.writelines((head, body) if body else (head,))
         while not answer.begun:
             await self._more()
         return answer

@@ -2,17 +2,13 @@
 
 import asyncio
 import random
-import ssl
 from collections import deque
 
-from yarl import URL
-
 from memloop.clients.http1.connection import Connection
-from memloop.wire.errors import ConnectRefused, Unreachable
+from memloop.clients.http1.dialer import Dialer
 
 # Shorter than the 5 s after which uvicorn, and so vLLM, hangs up: a request never goes into a closing connection.
 _KEEP_ALIVE_S = 4.0
-_RETRY_AFTER_S = 1.0
 _JITTER = 0.25
 """Connections that were opened together do not all end together."""
 
@@ -20,14 +16,10 @@ _JITTER = 0.25
 class Pool:
     """Opens connections and keeps them for a while. There is no limit: who asks decides how much is asked at a time."""
 
-    def __init__(self, url: URL, *, peer: str, connect_s: float, read_s: float, age_s: float) -> None:
-        self._url = url
-        self._peer = peer
-        self._connect_s = connect_s
-        self._read_s = read_s
+    def __init__(self, dialer: Dialer, *, age_s: float) -> None:
+        self._dialer = dialer
         self._age_s = age_s
         self._idle: deque[Connection] = deque()
-        self._tls: ssl.SSLContext | None = None
         self._reaper: asyncio.TimerHandle | None = None
 
     def kept(self) -> Connection | None:
@@ -42,18 +34,7 @@ class Pool:
 
     async def opened(self) -> Connection:
         """A new connection. Raises Unreachable, ConnectRefused."""
-        try:
-            async with asyncio.timeout(self._connect_s):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: Connection(self._peer, read_s=self._read_s),
-                    self._url.raw_host or "",
-                    self._url.port or 0,
-                    ssl=self._context(),
-                )
-        except TimeoutError as error:
-            raise Unreachable(f"the {self._peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
-        except OSError as error:  # refused, no route, no such name, no valid certificate
-            raise ConnectRefused(f"the {self._peer} cannot be reached", retry_after_s=_RETRY_AFTER_S) from error
+        connection = await self._dialer.open()
         age_s = self._age_s * random.uniform(1 - _JITTER, 1 + _JITTER)
         connection.retires_at = asyncio.get_running_loop().time() + age_s
         return connection
@@ -83,10 +64,3 @@ class Pool:
             self._idle.popleft().abort()
         if self._idle:
             self._reaper = loop.call_later(self._idle[0].idle_since + _KEEP_ALIVE_S - now, self._reap)
-
-    def _context(self) -> ssl.SSLContext | None:
-        if self._url.scheme != "https":
-            return None
-        if self._tls is None:
-            self._tls = ssl.create_default_context()
-        return self._tls
