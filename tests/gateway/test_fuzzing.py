@@ -45,6 +45,7 @@ async def _fuzzed(redis_url: str, folder: Path, *, examples: int, seed: int) -> 
     return report
 
 
+@pytest.mark.timeout(1200)
 async def test_every_route_keeps_to_the_document(redis_url: str, tmp_path: Path) -> None:
     report = await _fuzzed(redis_url, tmp_path, examples=8, seed=2)
     assert report.requests > 1000

@@ -15,7 +15,7 @@ from live_stack import JOBS, Prometheus, local_stack, prometheus, suspended, tra
 from deploy.observability.expressions import dashboard_expressions, recording_rules, runbook_queries
 
 WINDOW = "30s"
-DEADLINE_S = 120.0
+DEADLINE_S = 600.0
 QUIET = (
     "ProcessDown",
     "WorkerAbsent",
