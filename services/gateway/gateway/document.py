@@ -7,8 +7,8 @@ from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from gateway.access.dependencies import Needed
-from gateway.http.fragments import Fragment
+from gateway.access import Needed
+from gateway.http import Fragment
 
 _DESCRIPTION = """OpenAI's routes with memory and long reading around them. Every error is `{"error": {...}}`.
 Every route answers with and without a trailing slash."""

@@ -8,19 +8,16 @@ from fastapi import FastAPI, Request, Response
 from starlette.middleware import Middleware
 
 from gateway import mem0
+from gateway.access import RateHeaders, audit_denials, load_static_keys, open_access
 from gateway.access import routes as admin
-from gateway.access.access import open_access
-from gateway.access.allowance import RateHeaders
-from gateway.access.denials import audit_denials
-from gateway.access.static_keys import load_static_keys
 from gateway.chat import routes as chat
 from gateway.chat.chat import open_chat
 from gateway.document import describe
+from gateway.engine import Backend, open_backend
 from gateway.engine import routes as models
-from gateway.engine.backend import Backend, open_backend
 from gateway.files import routes as uploads
 from gateway.files.files import open_files
-from gateway.http.disconnect import ClientGone
+from gateway.http import ClientGone
 from gateway.long_read import routes as long_read
 from gateway.long_read.reading import open_reading
 from gateway.mcp import routes as mcp
@@ -29,7 +26,7 @@ from gateway.mcp.surface import Mcp
 from gateway.memory import routes as memories
 from gateway.memory.memory import Memory, open_memory
 from gateway.metrics import Metrics
-from gateway.redis.connection import redis_of
+from gateway.redis import redis_of
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
 from gateway.traces.keeper import open_traces

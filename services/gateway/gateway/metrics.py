@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gateway.http.admission import Admission, Lane
-from gateway.queue.lanes import Depth
-from gateway.redis.connection import RedisState
+from gateway.http import Admission, Lane
+from gateway.queue import Depth
+from gateway.redis import RedisState
 from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy

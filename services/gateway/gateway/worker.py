@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from gateway.engine.backend import Backend, open_backend
-from gateway.engine.spans import WatchedModel
+from gateway.engine import Backend, WatchedModel, open_backend
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
@@ -31,10 +30,8 @@ from gateway.memory.memory import Memory, open_memory
 from gateway.memory.turn_batches import BufferLimits, flush_for_ever
 from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
-from gateway.queue.lanes import LaneQueue
-from gateway.queue.runner import Runner, RunnerOptions
-from gateway.redis.connection import redis_of, redis_state
-from gateway.redis.key_names import Keys
+from gateway.queue import LaneQueue, Runner, RunnerOptions
+from gateway.redis import Keys, redis_of, redis_state
 from gateway.settings import WorkerSettings
 from gateway.traces.keeper import Served, open_traces
 from gateway.webhooks.handler import DeliveryHandler

@@ -1,1 +1,29 @@
 """Who calls, what they may do, how much of it, and the audit of both."""
+
+from gateway.access.access import access_of, open_access
+from gateway.access.allowance import Allowance, RateHeaders
+from gateway.access.denials import audit_denial, audit_denials
+from gateway.access.dependencies import AllowanceDep, BatchRoom, Needed, PrincipalDep, Room, Tenant, needs, principal_of
+from gateway.access.principal import OtherTenants, Principal, managed
+from gateway.access.static_keys import load_static_keys
+
+__all__ = [
+    "Allowance",
+    "AllowanceDep",
+    "BatchRoom",
+    "Needed",
+    "OtherTenants",
+    "Principal",
+    "PrincipalDep",
+    "RateHeaders",
+    "Room",
+    "Tenant",
+    "access_of",
+    "audit_denial",
+    "audit_denials",
+    "load_static_keys",
+    "managed",
+    "needs",
+    "open_access",
+    "principal_of",
+]

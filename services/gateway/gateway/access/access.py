@@ -14,7 +14,7 @@ from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KeyRecords
 from gateway.access.rates import RateLimits, Rates
 from gateway.access.static_keys import load_static_keys
-from gateway.http.admission import Admission, Capacity
+from gateway.http import Admission, Capacity
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter

@@ -15,8 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.access.access import Access
 from gateway.access.principal import Principal
 from gateway.access.rates import Standing
-from gateway.http.lenient_json import object_in, parsed_object
-from gateway.http.sse import data_of
+from gateway.http import data_of, object_in, parsed_object
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Splitter
 from memloop.wire.errors import DependencyError, RateLimited

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from gateway.redis import entry_list
 from gateway.redis import key_names as keys
-from gateway.redis.lua import entry_list
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop.wire.errors import DependencyError
 from memloop_service.redis_link import redis_errors

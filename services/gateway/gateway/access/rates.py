@@ -11,8 +11,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.redis.key_names import rate_window
-from gateway.redis.lua import Script
+from gateway.redis import Script, rate_window
 
 _KEEP_S: Final = 61
 

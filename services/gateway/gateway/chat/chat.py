@@ -5,8 +5,8 @@ from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
 
-from gateway.engine.backend import Backend
-from gateway.http.admission import Admission
+from gateway.engine import Backend
+from gateway.http import Admission
 from gateway.memory.memory import Memory
 from gateway.settings import GatewaySettings
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from gateway.access.allowance import Allowance
+from gateway.access import Allowance
 from gateway.chat.chat import Chat
 from gateway.chat.oversized import Oversize, Part, oversize
-from gateway.engine.spans import WatchedModel
-from gateway.http.lenient_json import objects_in
+from gateway.engine import WatchedModel
+from gateway.http import objects_in
 from gateway.long_read.plan import ReadingPlan, cut, plan_read
 from gateway.metrics import Metrics
 from memloop.loops.budget import Budgeted, BudgetSpent

@@ -7,7 +7,7 @@ send ``user`` for other reasons too.
 
 from typing import Final, Literal, TypeAlias
 
-from gateway.access.principal import Principal
+from gateway.access import Principal
 from memloop.wire.chat import ChatRequest, MemoryOptions
 from memloop.wire.keys import Scope
 from memloop.wire.memory import Namespace

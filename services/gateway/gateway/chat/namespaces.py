@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gateway.access.principal import Principal
+from gateway.access import Principal
 from memloop.wire.chat import NO_OPTIONS, ChatRequest
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Namespace

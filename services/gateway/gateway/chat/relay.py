@@ -2,11 +2,8 @@
 
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn
-from gateway.engine.meter import Meter
-from gateway.engine.passthrough import send_broken
-from gateway.http.event_stream import Outlet
-from gateway.http.lenient_json import object_in, objects_in, parsed_object
-from gateway.http.sse import DONE, EventCutter, data_event, data_of
+from gateway.engine import Meter, send_broken
+from gateway.http import DONE, EventCutter, Outlet, data_event, data_of, object_in, objects_in, parsed_object
 from memloop.clients import RawResponse
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError, EngineError

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import orjson
 from fastapi import APIRouter, Request, Response
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.chat.chat import Chat, ChatDep
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
 from gateway.chat.memory import ChatTurn, begin_turn
@@ -16,16 +16,26 @@ from gateway.chat.namespaces import namespace_of
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat
-from gateway.engine.meter import Meter
-from gateway.engine.passthrough import EngineCall, Relay, relay
-from gateway.http.bodies import JsonBody, read_json, validated
-from gateway.http.deadline import deadline_s, within
-from gateway.http.disconnect import ClientGone, StopWhenGone
-from gateway.http.event_stream import Outlet
-from gateway.http.fragments import body_of, streams
-from gateway.http.idempotency import Attempt, refuse_key_of_stream, subject_of_user
-from gateway.http.lenient_json import object_in, objects_in, parsed_object
-from gateway.http.sse import error_event
+from gateway.engine import EngineCall, Meter, Relay, relay
+from gateway.http import (
+    Attempt,
+    ClientGone,
+    JsonBody,
+    Outlet,
+    StopWhenGone,
+    body_of,
+    deadline_s,
+    error_event,
+    object_in,
+    objects_in,
+    parsed_object,
+    read_json,
+    refuse_key_of_stream,
+    streams,
+    subject_of_user,
+    validated,
+    within,
+)
 from memloop.clients import RawResponse
 from memloop.wire.chat import ChatRequest, Json
 from memloop.wire.errors import EngineError, MemloopError

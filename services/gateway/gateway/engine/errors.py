@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gateway.http.lenient_json import object_in, parsed_object
+from gateway.http import object_in, parsed_object
 from memloop.clients import RawResponse
 from memloop.wire.errors import EngineError, ErrorBody, ErrorEnvelope, MemloopError
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
-from gateway.access.allowance import Allowance
+from gateway.access import Allowance
 from gateway.engine.spans import note_usage
-from gateway.http.lenient_json import object_in
+from gateway.http import object_in
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
 from memloop.wire.errors import MemloopError

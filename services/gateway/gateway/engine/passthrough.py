@@ -11,10 +11,17 @@ from gateway.engine.backend import Backend
 from gateway.engine.errors import is_event_stream, refusal, soon
 from gateway.engine.meter import Meter
 from gateway.engine.spans import open_call
-from gateway.http.deadline import deadline_s, within
-from gateway.http.disconnect import ClientGone, StopWhenGone
-from gateway.http.event_stream import EventStream, Outlet, Source
-from gateway.http.sse import EventCutter, error_event
+from gateway.http import (
+    ClientGone,
+    EventCutter,
+    EventStream,
+    Outlet,
+    Source,
+    StopWhenGone,
+    deadline_s,
+    error_event,
+    within,
+)
 from memloop.clients import RawResponse
 from memloop.wire.errors import DependencyError
 from memloop_service.tracing import current

@@ -4,16 +4,12 @@ from collections.abc import Collection
 
 from fastapi import APIRouter, Request, Response
 
-from gateway.access.allowance import Allowance
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import Allowance, AllowanceDep, PrincipalDep, Room, needs
 from gateway.engine.backend import Backend, BackendDep
 from gateway.engine.errors import soon
 from gateway.engine.meter import Meter
 from gateway.engine.passthrough import EngineCall, relay
-from gateway.http.bodies import read_json
-from gateway.http.event_stream import Outlet
-from gateway.http.fragments import engines_body, streams
-from gateway.http.lenient_json import objects_in, parsed_object
+from gateway.http import Outlet, engines_body, objects_in, parsed_object, read_json, streams
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound, NotSupported

@@ -13,8 +13,7 @@ from typing import Final, cast
 from redis.asyncio import Redis
 
 from gateway.files.storage import Storage
-from gateway.redis.key_names import Keys, Partition
-from gateway.redis.lua import Script, text
+from gateway.redis import Keys, Partition, Script, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import TooLarge
 from memloop_service.redis_link import redis_errors

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.records import FileRecords
 from gateway.files.storage import Storage
-from gateway.queue.lanes import LaneQueue
+from gateway.queue import LaneQueue
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import NotSupported
 

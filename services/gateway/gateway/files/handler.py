@@ -8,8 +8,7 @@ from gateway.files.extract import Unreadable
 from gateway.files.extraction import ExtractionLimits, extracted
 from gateway.files.records import FileJob, FileRecords, StoredFile
 from gateway.files.texts import store_text
-from gateway.queue.handling import Hold, JobResult
-from gateway.queue.lanes import JobGone, Lease
+from gateway.queue import Hold, JobGone, JobResult, Lease
 from memloop.wire.errors import MemloopError, TooLarge
 
 

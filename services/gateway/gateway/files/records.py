@@ -8,9 +8,8 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from gateway.files.blobs import Blob, Blobs
-from gateway.queue.lanes import LaneQueue, Submission
-from gateway.redis.key_names import FILES_EXPIRING
-from gateway.redis.lua import text
+from gateway.queue import LaneQueue, Submission
+from gateway.redis import FILES_EXPIRING, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage

@@ -9,13 +9,12 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from gateway.access.access import access_of
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs, principal_of
+from gateway.access import AllowanceDep, PrincipalDep, Room, access_of, needs, principal_of
 from gateway.files.blobs import Blob
 from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
-from gateway.http.idempotency import refuse_key_of_stream
+from gateway.http import refuse_key_of_stream
 from gateway.redis import key_names as keys
 from memloop.wire.errors import Conflict, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage

@@ -1,1 +1,56 @@
 """Bodies, deadlines, event streams, idempotency and admission: HTTP without any of our resources."""
+
+from gateway.http.admission import Admission, Capacity, Lane
+from gateway.http.bodies import JsonBody, read_json, read_ours, strictly, validated
+from gateway.http.deadline import deadline_s, within
+from gateway.http.disconnect import ClientGone, StopWhenGone
+from gateway.http.event_stream import EventStream, Outlet, Source
+from gateway.http.fragments import Fragment, body_of, engines_body, streams
+from gateway.http.idempotency import (
+    KEY_HEADER,
+    Attempt,
+    Idempotency,
+    refuse_key_of_batch,
+    refuse_key_of_stream,
+    subject_of_read,
+    subject_of_user,
+)
+from gateway.http.lenient_json import object_in, objects_in, parsed_object
+from gateway.http.sse import DONE, EventCutter, data_event, data_of, error_event
+
+__all__ = [
+    "DONE",
+    "KEY_HEADER",
+    "Admission",
+    "Attempt",
+    "Capacity",
+    "ClientGone",
+    "EventCutter",
+    "EventStream",
+    "Fragment",
+    "Idempotency",
+    "JsonBody",
+    "Lane",
+    "Outlet",
+    "Source",
+    "StopWhenGone",
+    "body_of",
+    "data_event",
+    "data_of",
+    "deadline_s",
+    "engines_body",
+    "error_event",
+    "object_in",
+    "objects_in",
+    "parsed_object",
+    "read_json",
+    "read_ours",
+    "refuse_key_of_batch",
+    "refuse_key_of_stream",
+    "streams",
+    "strictly",
+    "subject_of_read",
+    "subject_of_user",
+    "validated",
+    "within",
+]

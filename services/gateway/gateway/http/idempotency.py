@@ -26,8 +26,8 @@ from fastapi import Request, Response
 from redis.asyncio import Redis
 
 from gateway.http.event_stream import EventStream
+from gateway.redis import Script, text
 from gateway.redis import key_names as keys
-from gateway.redis.lua import Script, text
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import RETRY_AFTER_S, redis_errors

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from dataclasses import dataclass, replace
 
-from gateway.access.principal import Principal
+from gateway.access import Principal
 from gateway.files.blobs import Blob
 from gateway.long_read.documents import held
 from gateway.long_read.hosts import ForegroundRead

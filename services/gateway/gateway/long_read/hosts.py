@@ -9,16 +9,13 @@ from functools import partial
 
 from redis.asyncio import Redis
 
-from gateway.engine.engines import Engines
+from gateway.engine import Engines
 from gateway.long_read.documents import let_go
 from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.progress import Publish
 from gateway.long_read.records import TERMINAL, ReadJob, ReadRecords, terminal_event
 from gateway.long_read.run import ReadingTools, cancelled, failed, new_record, run_read
-from gateway.queue.handling import Hold, JobResult
-from gateway.queue.journal import Journal, JournalCheckpoints
-from gateway.queue.lanes import JobCancelled, JobGone, Lease
-from gateway.queue.runner import is_outage
+from gateway.queue import Hold, JobCancelled, JobGone, JobResult, Journal, JournalCheckpoints, Lease, is_outage
 from memloop.wire.errors import DependencyError, EngineError, InvalidRequest, MemloopError, NotFound, NotSupported
 from memloop.wire.long_read import LongRead, ReadEvent
 

@@ -6,11 +6,11 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from gateway.engine.backend import Backend
+from gateway.engine import Backend
 from gateway.files.files import Files
 from gateway.long_read.records import TIERS, ReadRecords
 from gateway.memory.memory import Memory
-from gateway.queue.lanes import LaneQueue
+from gateway.queue import LaneQueue
 from gateway.settings import GatewaySettings
 from gateway.webhooks.webhooks import Webhooks
 

@@ -13,12 +13,11 @@ from typing import Any, TypeAlias, cast
 
 from redis.asyncio import Redis
 
-from gateway.access.principal import OtherTenants
+from gateway.access import OtherTenants
 from gateway.files.blobs import Blob
 from gateway.long_read import scripts
-from gateway.queue.lanes import Entry, JobCancelled, JobGone, LaneQueue, Submission
-from gateway.queue.tickets import DEFAULT_TIER
-from gateway.redis.lua import Script, entries, entry_list, text
+from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
+from gateway.redis import Script, entries, entry_list, text
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotFound

@@ -10,14 +10,21 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.types import Receive
 
-from gateway.access.allowance import Allowance
-from gateway.access.dependencies import AllowanceDep, BatchRoom, PrincipalDep, needs
-from gateway.http.bodies import read_ours
-from gateway.http.disconnect import ClientGone, StopWhenGone
-from gateway.http.event_stream import EventStream, Outlet, Source
-from gateway.http.fragments import body_of, streams
-from gateway.http.idempotency import Attempt, refuse_key_of_stream, subject_of_read
-from gateway.http.sse import error_event
+from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, needs
+from gateway.http import (
+    Attempt,
+    ClientGone,
+    EventStream,
+    Outlet,
+    Source,
+    StopWhenGone,
+    body_of,
+    error_event,
+    read_ours,
+    refuse_key_of_stream,
+    streams,
+    subject_of_read,
+)
 from gateway.long_read.admission import AdmittedRead, admitted_read, opened_read
 from gateway.long_read.documents import chunks_of, held, let_go, tokens_at_most
 from gateway.long_read.hosts import ForegroundRead

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gateway.engine.spans import WatchedModel
+from gateway.engine import WatchedModel
 from gateway.files.records import FileRecords
 from gateway.long_read.documents import chunks_of
 from gateway.long_read.plan import ReadingPlan, plan_read

@@ -1,6 +1,6 @@
 """The atomic steps of long reads, in Lua: keys from the caller, only commands of Redis 6.2."""
 
-from gateway.queue.scripts import LIST_IN
+from gateway.queue import LIST_IN
 
 PUBLISH = """
 -- KEYS: job, events; ARGV: entry id, event, record, expire events and job after ms (0 = leave)

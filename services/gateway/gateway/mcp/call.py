@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gateway.access.allowance import Allowance
-from gateway.access.principal import Principal
+from gateway.access import Allowance, Principal
 from gateway.mcp.cancelling import Session
 from gateway.mcp.surface import Mcp
 

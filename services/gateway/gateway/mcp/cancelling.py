@@ -15,10 +15,9 @@ from typing import Final
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Send
 
-from gateway.http.lenient_json import object_in, parsed_object
+from gateway.http import object_in, parsed_object
 from gateway.mcp.surface import Mcp
-from gateway.redis.key_names import mcp_call
-from gateway.redis.lua import text
+from gateway.redis import mcp_call, text
 from memloop.wire.errors import DependencyError, NotFound
 from memloop_service.redis_link import redis_errors
 

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field
 
-from gateway.http.bodies import validated
+from gateway.http import validated
 from gateway.long_read.admission import admitted_read, opened_read
 from gateway.mcp.call import Call
 from gateway.mcp.memory_tools import Tool

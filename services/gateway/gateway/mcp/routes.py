@@ -7,7 +7,7 @@ protocol allows.
 from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
+from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.mcp.call import Caller
 from gateway.mcp.cancelling import SESSION_HEADER, Session
 from gateway.mcp.surface import McpDep

@@ -25,7 +25,7 @@ from mcp_types import Tool as ToolEntry
 from pydantic import BaseModel
 from starlette.requests import Request
 
-from gateway.http.bodies import strictly
+from gateway.http import strictly
 from gateway.mcp.call import Call, Caller
 from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
 from gateway.mcp.reading_tool import LongRead

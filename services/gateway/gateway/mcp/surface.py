@@ -7,7 +7,7 @@ from fastapi import Depends, Request
 from redis.asyncio import Redis
 from starlette.types import ASGIApp
 
-from gateway.http.admission import Admission
+from gateway.http import Admission
 from gateway.long_read.reading import Reading
 from gateway.memory.memory import Memory
 

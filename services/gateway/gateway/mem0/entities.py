@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 from fastapi import APIRouter, Path, Request
 from pydantic import JsonValue
 
-from gateway.access.dependencies import PrincipalDep, Room, needs
+from gateway.access import PrincipalDep, Room, needs
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
-from gateway.access.denials import audit_denial
+from gateway.access import audit_denial
 from memloop.wire.errors import MemloopError
 from memloop_service import error_response
 from memloop_service.errors import as_error

@@ -8,9 +8,8 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from gateway.access.dependencies import AllowanceDep, PrincipalDep, Room, needs
-from gateway.http.bodies import read_ours
-from gateway.http.idempotency import Attempt, subject_of_user
+from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.http import Attempt, read_ours, subject_of_user
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route

@@ -5,7 +5,7 @@ from typing import Final, Never
 
 from fastapi import APIRouter
 
-from gateway.access.dependencies import needs
+from gateway.access import needs
 from gateway.mem0.errors import Mem0Route
 from memloop.wire.errors import NotSupported
 

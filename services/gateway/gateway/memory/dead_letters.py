@@ -16,10 +16,8 @@ from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob, queued_event
-from gateway.queue.lanes import LaneQueue
-from gateway.redis.connection import redis_of
-from gateway.redis.key_names import Partition
-from gateway.redis.lua import entry_list, text
+from gateway.queue import LaneQueue
+from gateway.redis import Partition, entry_list, redis_of, text
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 from memloop_service.redis_link import redis_errors

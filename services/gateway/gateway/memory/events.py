@@ -8,9 +8,9 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from gateway.access.principal import OtherTenants
-from gateway.queue.lanes import LaneQueue
-from gateway.redis.lua import text
+from gateway.access import OtherTenants
+from gateway.queue import LaneQueue
+from gateway.redis import text
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryEvent, Namespace
 from memloop_service.redis_link import redis_errors

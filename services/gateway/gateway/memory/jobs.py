@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
-from gateway.queue.lanes import KEEP_MS, LaneQueue, Submission
+from gateway.queue import KEEP_MS, LaneQueue, Submission
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
 from memloop.wire.memory import MemoryEvent, Namespace, Source

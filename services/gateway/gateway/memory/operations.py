@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from gateway.access.principal import Principal
-from gateway.http.idempotency import subject_of_user
+from gateway.access import Principal
+from gateway.http import subject_of_user
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.verbatim import adds_of, write_at_once
-from gateway.queue.lanes import LaneQueue
+from gateway.queue import LaneQueue
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import (
     BatchOutcome,

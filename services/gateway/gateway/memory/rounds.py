@@ -6,7 +6,7 @@ from typing import Literal
 from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
-from gateway.queue.journal import Journal
+from gateway.queue import Journal
 from memloop.loops.decisions import AddMemories, BufferTurns, DecisionResult, IgnoreTurns, InvalidOutput
 from memloop.wire.base import Wire
 from memloop.wire.memory import DecisionRecord, MemoryDraft, MemoryEvent, Source, Usage, Written

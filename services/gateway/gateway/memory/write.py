@@ -23,11 +23,8 @@ from gateway.memory.rounds import Round, Start, Stored, failed_event, round_of
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
-from gateway.queue.handling import Hold, JobResult
-from gateway.queue.journal import Journal, JournalCheckpoints
-from gateway.queue.lanes import JobGone, Lease
-from gateway.redis.key_names import Keys
-from gateway.redis.lua import text
+from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Lease
+from gateway.redis import Keys, text
 from gateway.traces.capture import HeardIndex, HeardModel
 from gateway.traces.keeper import Served, TraceKeeper
 from memloop.clients.store import NamespaceIndex, StoreClient

@@ -1,1 +1,28 @@
 """Durable jobs in Redis: lanes, tickets, the runner that works them, and the journal a job resumes from."""
+
+from gateway.queue.handling import Hold, JobResult
+from gateway.queue.journal import Journal, JournalCheckpoints
+from gateway.queue.lanes import KEEP_MS, Depth, Entry, JobCancelled, JobGone, LaneQueue, Lease, Submission
+from gateway.queue.runner import Runner, RunnerOptions, is_outage
+from gateway.queue.scripts import LIST_IN
+from gateway.queue.tickets import DEFAULT_TIER
+
+__all__ = [
+    "DEFAULT_TIER",
+    "KEEP_MS",
+    "LIST_IN",
+    "Depth",
+    "Entry",
+    "Hold",
+    "JobCancelled",
+    "JobGone",
+    "JobResult",
+    "Journal",
+    "JournalCheckpoints",
+    "LaneQueue",
+    "Lease",
+    "Runner",
+    "RunnerOptions",
+    "Submission",
+    "is_outage",
+]

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.tickets import Ticket
-from gateway.redis.key_names import Partition
+from gateway.redis import Partition
 from memloop.wire.errors import DependencyError
 
 _LOG = logging.getLogger(__name__)

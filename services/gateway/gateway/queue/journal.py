@@ -7,8 +7,7 @@ that was erased is refused, so that no text outlives an erasure.
 from redis.asyncio import Redis
 
 from gateway.queue.lanes import JobGone
-from gateway.redis.key_names import Keys
-from gateway.redis.lua import Script, text
+from gateway.redis import Keys, Script, text
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
 from memloop_service.redis_link import redis_errors

@@ -27,8 +27,7 @@ from redis.asyncio import Redis
 
 from gateway.queue import scripts as lane_scripts
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets
-from gateway.redis.key_names import Keys, Partition
-from gateway.redis.lua import Script, text
+from gateway.redis import Keys, Partition, Script, text
 from memloop.wire.correlation import Origin
 from memloop_service.redis_link import redis_errors
 

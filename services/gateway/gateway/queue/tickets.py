@@ -13,7 +13,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from gateway.queue import scripts as lane_scripts
-from gateway.redis.lua import Script, entries, entry_list, text
+from gateway.redis import Script, entries, entry_list, text
 from memloop.wire.errors import Unavailable
 from memloop_service.redis_link import redis_errors
 

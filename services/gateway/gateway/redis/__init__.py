@@ -1,1 +1,34 @@
 """Scripts, error translation and key names for Redis."""
+
+from gateway.redis.connection import RedisState, redis_of, redis_state
+from gateway.redis.key_names import (
+    FILES_EXPIRING,
+    Keys,
+    Partition,
+    mcp_call,
+    rate_window,
+    trace_body,
+    trace_switch,
+    traces_of,
+    traces_of_user,
+)
+from gateway.redis.lua import Script, entries, entry_list, text
+
+__all__ = [
+    "FILES_EXPIRING",
+    "Keys",
+    "Partition",
+    "RedisState",
+    "Script",
+    "entries",
+    "entry_list",
+    "mcp_call",
+    "rate_window",
+    "redis_of",
+    "redis_state",
+    "text",
+    "trace_body",
+    "trace_switch",
+    "traces_of",
+    "traces_of_user",
+]

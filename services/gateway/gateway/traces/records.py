@@ -10,8 +10,7 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.redis.key_names import trace_body, trace_switch, traces_of, traces_of_user
-from gateway.redis.lua import Script, text
+from gateway.redis import Script, text, trace_body, trace_switch, traces_of, traces_of_user
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import TraceSettings
 from memloop_service.redis_link import redis_errors

@@ -8,11 +8,8 @@ import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from gateway.access.access import access_of
-from gateway.access.dependencies import PrincipalDep, Room, Tenant, needs
-from gateway.access.principal import Principal, managed
-from gateway.http.bodies import read_ours
-from gateway.http.fragments import body_of
+from gateway.access import Principal, PrincipalDep, Room, Tenant, access_of, managed, needs
+from gateway.http import body_of, read_ours
 from gateway.traces.keeper import TraceKeeper, TracesDep
 from memloop.wire.audit import AuditAction, AuditEntry
 from memloop.wire.correlation import request_id

@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime
 from typing import Literal
 
-from gateway.queue.lanes import Submission
+from gateway.queue import Submission
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
 from memloop.wire.long_read import LongRead, ReadStatus

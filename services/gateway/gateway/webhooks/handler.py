@@ -7,10 +7,8 @@ import aiohttp
 from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
-from gateway.queue.handling import Hold, JobResult
-from gateway.queue.lanes import JobGone, Lease
-from gateway.redis.key_names import Keys
-from gateway.redis.lua import text
+from gateway.queue import Hold, JobGone, JobResult, Lease
+from gateway.redis import Keys, text
 from gateway.webhooks.addresses import AddressRefused
 from gateway.webhooks.deliveries import Delivery
 from gateway.webhooks.resolving import CheckedResolver, Lookup, system_lookup

@@ -2,8 +2,7 @@
 
 from fastapi import APIRouter
 
-from gateway.access.dependencies import PrincipalDep, Tenant, needs
-from gateway.access.principal import managed
+from gateway.access import PrincipalDep, Tenant, managed, needs
 from gateway.webhooks.webhooks import WebhooksDep
 from memloop.wire.keys import WebhookSecret
 

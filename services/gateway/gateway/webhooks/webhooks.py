@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from gateway.queue.lanes import LaneQueue
+from gateway.queue import LaneQueue
 from gateway.settings import GatewaySettings, networks_of, secret_of
 from gateway.webhooks.addresses import AddressRules
 from gateway.webhooks.rules import WebhookRules
