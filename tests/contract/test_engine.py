@@ -10,6 +10,7 @@ import pytest
 from inference.engines import BUILDERS, Adapter, EnginePlan, PromptLookup
 from memloop.chunking import TokenizerSplitter
 from memloop.clients import EngineClient, InferenceClient
+from memloop.clients.dialects import ENDPOINTS
 from memloop.ports import Completion, Prompt, Sampling, ToolChoice
 from memloop.profiles import load_profile
 from memloop.wire.chat import ChatMessage, Json
@@ -116,6 +117,16 @@ async def test_a_prompt_costs_the_tokens_that_the_tokenizer_counts(tiny_engine: 
     short, long = "The locker code of Marta is 482.", "The locker code of Marta is 482. " * 20
     spent = [(await ask(tiny_engine, chat(text))).usage.input_tokens for text in (short, long)]
     assert spent[1] - spent[0] == splitter.count(long) - splitter.count(short)
+
+
+async def test_auto_recognises_the_engine_and_a_limit_over_the_window_teaches_it_nothing(
+    tiny_engine: TinyEngine,
+) -> None:
+    too_much = replace(chat("How are you?"), sampling=Sampling(max_tokens=10_000_000))
+    async with EngineClient(tiny_engine.openai_url, model=tiny_engine.model) as client:
+        with pytest.raises(EngineError):
+            await client.complete(too_much)
+        assert await client.dialect(tiny_engine.model) == ENDPOINTS["vllm"].dialect
 
 
 async def test_a_chat_ends_by_itself(tiny_engine: TinyEngine) -> None:
