@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -12,9 +11,9 @@ from memloop.clients import Timeouts
 from memloop.clients.http import Http
 from memloop.wire.errors import MemloopError
 from tests.fakes.odd_peer import OddPeer, Script, answering
-from tests.memloop.http1_rig import OK, QUICK, Run, peer_and_client
+from tests.memloop.http1_rig import OK, Run, peer_and_client
 
-AGING = replace(QUICK, connection_age_s=0.1)
+AGING = Timeouts(connect_s=5.0, read_s=5.0, total_s=10.0, connection_age_s=0.1)
 
 
 def balancing(ready: Sequence[bytes]) -> Script:
@@ -82,7 +81,7 @@ def test_a_long_answer_outlives_its_connections_age(run: Run) -> None:
 def test_a_connection_whose_server_takes_no_work_is_not_used_again(run: Run) -> None:
     async def scenario() -> None:
         busy = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nno"
-        async with peer_and_client(answering(busy)) as (peer, http):
+        async with peer_and_client(answering(busy), timeouts=Timeouts()) as (peer, http):
             for _ in range(2):
                 with pytest.raises(MemloopError, match="503 no"):
                     await http.json("POST", "x", body=1)
