@@ -74,8 +74,24 @@ async def test_an_add_without_inference_stores_at_once_and_answers_the_memories(
         (said(), 422, "messages"),
         (said("  ", "\n"), 422, "messages"),
         (said("x" * 32_769), 422, "messages.0.content"),
+        (said("x", timestamp="0001-01-01T00:00:00+01:00"), 422, "timestamp"),
+        (said("x", expires_at="9999-12-31T23:59:59-01:00"), 422, "expires_at"),
+        (said("x", metadata={"k" * 257: 1}), 422, "metadata"),
+        (said("x", metadata={"k": [True] * 1000}), 422, "metadata"),
     ],
-    ids=["malformed", "array", "no user", "unknown field", "no messages", "blank", "too long"],
+    ids=[
+        "malformed",
+        "array",
+        "no user",
+        "unknown field",
+        "no messages",
+        "blank",
+        "too long",
+        "before the calendar",
+        "after the calendar",
+        "a long key of metadata",
+        "many values of metadata",
+    ],
 )
 async def test_a_bad_add_is_refused_in_openais_shape(redis_url: str, body: Any, status: int, param: str) -> None:
     async with api(redis_url, script(TEA)) as it:

@@ -200,6 +200,8 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     "instructions": ("add", ("Tea.",), {"user_id": "ann", "custom_instructions": "Be brief."}, "HTTP_501"),
     "an unknown option": ("add", ("Tea.",), {"user_id": "ann", "colour": "red"}, "HTTP_422"),
     "a picture": ("add", ([{"role": "user", "content": [{"type": "image_url"}]}],), {"user_id": "ann"}, "HTTP_501"),
+    "a day after the calendar": ("add", ("Tea.",), {"user_id": "ann", "expiration_date": "9999-12-30"}, "HTTP_422"),
+    "a time before the calendar": ("add", ("Tea.",), {"user_id": "ann", "timestamp": -60_000_000_000}, "HTTP_422"),
     "a strange date": ("add", ("Tea.",), {"user_id": "ann", "expiration_date": "soon"}, "HTTP_422"),
     "a strange time": ("add", ("Tea.",), {"user_id": "ann", "timestamp": 1e300}, "HTTP_422"),
     "a search of nobody": ("search", ("tea",), {}, "HTTP_422"),

@@ -7,17 +7,20 @@ from a client: the gateway sets it from the key.
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 from pydantic.config import JsonDict
 
 from memloop.wire.base import Integral, Wire
 from memloop.wire.errors import ErrorBody
+from memloop.wire.limits import Metadata, Moment
 
 MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "RawTurn"]
 Status: TypeAlias = Literal["activated", "archived", "deleted"]
 Outcome: TypeAlias = Literal["inserted", "touched", "superseded"]
 
 MAX_TEXT_CHARS = 32_768
+MAX_BATCH_STATEMENTS = 2000
+"""Texts of one batch, over all its adds."""
 _ID = Field(min_length=1, max_length=256)
 _OPTIONAL_ID = Field(default=None, min_length=1, max_length=256)
 
@@ -47,7 +50,7 @@ class Source(Wire):
     role: str
     content: str = Field(max_length=MAX_TEXT_CHARS)
     message_id: str | None = None
-    timestamp: datetime | None = None
+    timestamp: Moment | None = None
 
 
 class MemoryDraft(Wire):
@@ -96,9 +99,9 @@ class StoreAdd(Wire):
     namespace: Namespace
     drafts: tuple[MemoryDraft, ...] = Field(min_length=1, max_length=100)
     sources: tuple[Source, ...] = ()
-    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    timestamp: datetime | None = None
-    expires_at: datetime | None = None
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    timestamp: Moment | None = None
+    expires_at: Moment | None = None
     event_id: str | None = None
     fencing_token: int | None = None
 
@@ -116,10 +119,18 @@ class StoreAddResult(Wire):
     results: tuple[Written, ...]
 
 
+def _few_drafts(adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:
+    if sum(len(add.drafts) for add in adds) > MAX_BATCH_STATEMENTS:
+        raise ValueError(f"a batch has at most {MAX_BATCH_STATEMENTS} drafts in all its adds")
+    return adds
+
+
 class StoreBatch(Wire):
     """``POST /v1/items/batch`` of the store: adds of any namespaces, embedded together and stored in one operation."""
 
-    adds: tuple[StoreAdd, ...] = Field(min_length=1, max_length=1000)
+    adds: Annotated[tuple[StoreAdd, ...], AfterValidator(_few_drafts)] = Field(
+        min_length=1, max_length=MAX_BATCH_STATEMENTS
+    )
 
 
 class BatchOutcome(Wire):
@@ -141,7 +152,7 @@ class SearchOptions(Wire):
     query: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
     top_k: Annotated[int, Integral] = Field(default=10, ge=1, le=100)
     threshold: float | None = Field(default=None, ge=0.0)
-    as_of: datetime | None = None
+    as_of: Moment | None = None
     latest_only: bool = True
     include_raw: bool = False
     filters: dict[str, JsonValue] | None = None
@@ -180,9 +191,9 @@ class ItemPatch(Wire):
     """``PATCH``: the fields that an edit may change; the edit is a new version."""
 
     memory: str | None = Field(default=None, min_length=1, max_length=MAX_TEXT_CHARS)
-    metadata: dict[str, JsonValue] | None = None
+    metadata: Metadata | None = None
     tags: tuple[str, ...] | None = None
-    expires_at: datetime | None = None
+    expires_at: Moment | None = None
 
 
 class VersionChange(Wire):
@@ -245,9 +256,9 @@ class BatchedAdd(Wire):
     user_id: str = _ID
     agent_id: str | None = _OPTIONAL_ID
     run_id: str | None = _OPTIONAL_ID
-    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    timestamp: datetime | None = None
-    expires_at: datetime | None = None
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    timestamp: Moment | None = None
+    expires_at: Moment | None = None
 
 
 class MemoryAdd(BatchedAdd):
@@ -257,10 +268,16 @@ class MemoryAdd(BatchedAdd):
     sync: bool = False
 
 
+def _few_messages(adds: tuple[BatchedAdd, ...]) -> tuple[BatchedAdd, ...]:
+    if sum(len(add.messages) for add in adds) > MAX_BATCH_STATEMENTS:
+        raise ValueError(f"a batch has at most {MAX_BATCH_STATEMENTS} messages in all its adds")
+    return adds
+
+
 class MemoryBatch(Wire):
     """``POST /v1/memory/batch``: many adds, of any users, at once."""
 
-    adds: tuple[BatchedAdd, ...] = Field(min_length=1, max_length=500)
+    adds: Annotated[tuple[BatchedAdd, ...], AfterValidator(_few_messages)] = Field(min_length=1, max_length=500)
 
 
 class MemorySearch(SearchOptions):

@@ -9,6 +9,7 @@ from gateway.memory.jobs import new_event_id
 from gateway.memory.operations import check_has_text, search, write
 from memloop.wire.base import Wire
 from memloop.wire.keys import Scope
+from memloop.wire.limits import Metadata
 from memloop.wire.memory import (
     MAX_TEXT_CHARS,
     EventStatus,
@@ -68,7 +69,7 @@ class AddMemory(Tool):
     user_id: UserId
     agent_id: OptionalId = None
     run_id: OptionalId = None
-    metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     infer: bool = True
     wait: bool = Field(default=False, description="Answer once it is written, not once it is queued.")
 

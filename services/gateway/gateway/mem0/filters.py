@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 from pydantic import JsonValue
 
 from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.limits import check_moment
 
 Filter: TypeAlias = dict[str, JsonValue]
 
@@ -110,7 +111,7 @@ def _operand(field: str, operand: JsonValue) -> JsonValue:
 def moment(seconds: float, *, param: str) -> datetime:
     """Unix seconds as a time. Raises Unprocessable."""
     try:
-        return datetime.fromtimestamp(seconds, UTC)
+        return check_moment(datetime.fromtimestamp(seconds, UTC))
     except (ValueError, OverflowError, OSError):
         raise Unprocessable(f"{seconds} is no time in seconds", param=param) from None
 

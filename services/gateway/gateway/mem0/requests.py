@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from gateway.mem0.filters import ENTITIES, Filter, all_of, check_names_entity, moment, refuse_app, translated
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.limits import Metadata, check_moment
 from memloop.wire.listing import MAX_DEPTH, StoreList
 from memloop.wire.memory import MAX_TEXT_CHARS, ItemPatch, MemoryAdd, Scope, Source, StoreSearch
 
@@ -79,7 +80,7 @@ class Add(Options):
     agent_id: _EntityId = None
     run_id: _EntityId = None
     app_id: _EntityId = None
-    metadata: dict[str, JsonValue] | None = None
+    metadata: Metadata | None = None
     infer: bool = True
     async_mode: bool = True
     timestamp: float | None = None
@@ -178,7 +179,7 @@ class Update(Options):
     not_served: ClassVar[tuple[str, ...]] = ("timestamp",)
 
     text: str | None = Field(default=None, min_length=1, max_length=MAX_TEXT_CHARS)
-    metadata: dict[str, JsonValue] | None = None
+    metadata: Metadata | None = None
     timestamp: JsonValue = None
     expiration_date: str | None = None
 
@@ -241,7 +242,7 @@ def end_of(text: str) -> datetime:
     """The end of that day, UTC: a memory is found on its expiration date, and not after it. Raises Unprocessable."""
     try:
         day = date.fromisoformat(text)
-        return datetime.combine(day + timedelta(days=1), time(), tzinfo=UTC)
+        return check_moment(datetime.combine(day + timedelta(days=1), time(), tzinfo=UTC))
     except (ValueError, OverflowError):
         raise Unprocessable("expiration_date is a date, YYYY-MM-DD.", param="expiration_date") from None
 

@@ -2,13 +2,13 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import Field
 
 from memloop.wire.errors import InvalidRequest
+from memloop.wire.limits import Moment
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     BatchResult,
@@ -54,7 +54,7 @@ class ItemsQuery(Namespace):
     limit: int = Field(default=50, ge=1, le=500)
     latest_only: bool = True
     include_raw: bool = False
-    as_of: datetime | None = None
+    as_of: Moment | None = None
 
 
 def item_routes(services: ItemServices) -> APIRouter:

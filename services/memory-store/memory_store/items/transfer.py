@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from memloop.wire import limits
 from memloop.wire.errors import MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
@@ -116,6 +117,7 @@ def _parsed(text: str) -> MemoryLine:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise Unprocessable(f"{where}: {first['msg']}" if where else first["msg"]) from error
+    _check_limits(line)
     _check(line.item)
     return line
 
@@ -133,6 +135,18 @@ def _check(item: MemoryItem) -> None:
         raise Unprocessable("item.valid_to: before valid_from")
     if not 1 <= item.version < 2**31:
         raise Unprocessable("item.version: not a version")
+
+
+def _check_limits(line: MemoryLine) -> None:
+    item = line.item
+    try:
+        limits.check_metadata(item.metadata)
+        for moment in (item.valid_from, line.confirmed_at, item.created_at, item.updated_at):
+            limits.check_moment(moment)
+        for end in filter(None, (item.valid_to, item.expires_at)):
+            limits.check_moment(end)
+    except ValueError as error:
+        raise Unprocessable(f"item: {error}") from error
 
 
 def _record(namespace: Namespace, line: MemoryLine, ids: Mapping[str, str]) -> Record:

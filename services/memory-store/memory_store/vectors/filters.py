@@ -15,6 +15,7 @@ from typing import TypeAlias, cast
 from pydantic import JsonValue
 
 from memloop.wire.errors import Unprocessable
+from memloop.wire.limits import check_moment
 from memory_store.vectors.metadata import flag
 
 _MAX_DEPTH = 8
@@ -124,12 +125,14 @@ class _Parser:
 
     def __init__(self) -> None:
         self._conditions = 0
+        self._groups_read = 0
 
     def group(self, filters: JsonValue, *, depth: int) -> Condition:
         if not isinstance(filters, dict):
             raise _refused("a filter is an object of field names and the words AND, OR, NOT")
-        if depth > _MAX_DEPTH:
-            raise _refused(f"a filter is at most {_MAX_DEPTH} levels deep")
+        self._groups_read += 1
+        if depth > _MAX_DEPTH or self._groups_read > _MAX_CONDITIONS:
+            raise _refused(f"a filter has at most {_MAX_DEPTH} levels and {_MAX_CONDITIONS} objects")
         parts = tuple(self._entry(name, value, depth=depth) for name, value in filters.items())
         return parts[0] if len(parts) == 1 else AllOf(parts)
 
@@ -284,9 +287,10 @@ def _time_bound(field: str, name: str, bound: datetime) -> TimeRange:
 
 def _time(field: str, text: str) -> datetime:
     try:
-        return utc(datetime.fromisoformat(text))
+        return utc(check_moment(datetime.fromisoformat(text)))
     except ValueError:
-        raise _refused(f"{field} is compared with {text[:80]!r}, which is neither a number nor an ISO time") from None
+        reason = f"{field} is compared with {text[:80]!r}, which is no number and no ISO time of the years 1000 to 8999"
+        raise _refused(reason) from None
 
 
 def utc(moment: datetime) -> datetime:
