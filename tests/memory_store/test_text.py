@@ -1,10 +1,14 @@
 """Pure text rules: what makes two memories the same, and the words that BM25 sees."""
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.wire.memory import MemoryDraft, Namespace
+from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.identity import (
     chain_id,
@@ -104,3 +108,25 @@ def test_any_text_can_be_encoded(text: str) -> None:
 
     assert len(set(vector.indices)) == len(vector.values)
     assert all(0 <= index < 2**32 for index in vector.indices)
+
+
+class Still:
+    """An embedder that takes no time."""
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[tuple[float, ...]]:
+        return [(1.0,)] * len(texts)
+
+
+async def test_long_texts_are_stemmed_beside_the_event_loop() -> None:
+    encoding = TextEncoding(Still(), Bm25())
+    text = " ".join(f"wandering{number}ly" for number in range(2000))
+
+    encoded = asyncio.create_task(encoding.documents([text] * 3))
+    turns = 0
+    while not encoded.done():
+        await asyncio.sleep(0.001)
+        turns += 1
+
+    assert turns > 3
+    assert [sparse for _, sparse in encoded.result()] == [Bm25().document(text)] * 3
+    assert await encoding.query(text) == ((1.0,), Bm25().query(text))

@@ -11,6 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from threading import Lock
 from typing import cast
 
 import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
@@ -67,9 +68,15 @@ class Bm25:
 
 
 def _stemmer(language: str) -> Callable[[str], str]:
-    """A cached Snowball stemmer."""
+    """Returns a cached Snowball stemmer for any thread; the algorithm keeps its word in itself, so it takes a lock."""
     algorithm = cast("Callable[[str], str]", snowballstemmer.stemmer(language).stemWord)  # pyright: ignore[reportUnknownMemberType]
-    return lru_cache(maxsize=65_536)(algorithm)
+    one_at_a_time = Lock()
+
+    def stem(word: str) -> str:
+        with one_at_a_time:
+            return algorithm(word)
+
+    return lru_cache(maxsize=65_536)(stem)
 
 
 def _tokens(folded: str) -> Iterator[str]:
