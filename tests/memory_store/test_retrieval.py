@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memloop.wire.errors import DependencyError
+from memloop.wire.limits import EARLIEST
 from memloop.wire.memory import MemoryDraft
 from memory_store.retrieval.boosts import boost_neighbours, neighbours_of, wanted_neighbours
 from memory_store.retrieval.candidates import Candidate, fuse
@@ -174,3 +175,9 @@ async def test_what_was_said_in_the_month_that_is_asked_for_comes_first(http: ht
 
     assert first.item.memory == "Anna made a vase at pottery"
     assert first.score_breakdown["date"] > 0
+
+
+def test_a_question_that_is_asked_at_the_earliest_moment_can_be_read() -> None:
+    [ago, *_] = windows("999 years ago, last year, yesterday, in 1999", asked_at=EARLIEST)
+
+    assert ago.start.year == 1

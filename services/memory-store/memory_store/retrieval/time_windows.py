@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 _COUNTED = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _NUMBERS = {word: number for number, word in enumerate(_COUNTED, 1)} | {"a": 1, "an": 1, "couple": 2}
@@ -20,7 +21,13 @@ _NAMED = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<last>last\s+)?(?P<month>{_MONTH})\b\.?"
     r"(?:\s+(?P<day2>\d{1,2})(?:st|nd|rd|th)?\b(?!\d))?(?:,?\s+(?P<year>\d{4}))?"
 )
+_BEFORE_A_DATE = re.compile(r"\b(?:in|since|during|of|early|late|mid)\s+$")
+_LOOK_BACK_CHARS = 16
 _YEAR = re.compile(r"\bin\s+((?:19|20)\d{2})\b")
+
+
+_MOST_WINDOWS = 32
+"""A question names few times; each is compared with every candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +45,8 @@ class Window:
 def windows(question: str, *, asked_at: datetime) -> list[Window]:
     """Returns the times that the question names, as seen at ``asked_at``; a month without a year is the last such."""
     text = question.casefold()
-    found = [window for rule in _RULES for window in rule(text, asked_at)]
-    return [window for window in found if window.start <= asked_at]
+    found = (window for rule in _RULES for window in rule(text, asked_at) if window.start <= asked_at)
+    return list(islice(found, _MOST_WINDOWS))
 
 
 def _iso_days(text: str, asked_at: datetime) -> Iterator[Window]:
@@ -49,7 +56,7 @@ def _iso_days(text: str, asked_at: datetime) -> Iterator[Window]:
 
 
 def _ago(text: str, asked_at: datetime) -> Iterator[Window]:
-    """So many units ago, half a unit more or less; yesterday."""
+    """Yields the times so many units ago, half a unit more or less; yesterday; the last unit."""
     for number, unit in _AGO.findall(text):
         days = _DAYS_OF[unit]
         middle = asked_at - timedelta(days=days * (_NUMBERS.get(number) or int(number)))
@@ -71,7 +78,7 @@ def _named_months(text: str, asked_at: datetime) -> Iterator[Window]:
 
 
 def _is_date(text: str, start: int) -> bool:
-    return bool(re.search(r"\b(?:in|since|during|of|early|late|mid)\s+$", text[:start]))
+    return bool(_BEFORE_A_DATE.search(text[max(0, start - _LOOK_BACK_CHARS) : start]))
 
 
 def _years(text: str, asked_at: datetime) -> Iterator[Window]:
