@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from memloop.loops.cost import memreread_calls
@@ -7,6 +9,7 @@ from memloop.loops.results import Degradations, ReadResult
 from memloop.loops.steps import ChunkRead, Judged, ReadStep
 from memloop.ports import Prompt, Report, discard
 from memloop.profiles import load_profile
+from memloop.profiles.profile import SubAnswer
 from memloop.wire.errors import InvalidRequest
 from memloop.wire.long_read import SubQuestion
 from tests.fakes.model import Line, ScriptedModel, says
@@ -53,8 +56,8 @@ async def test_a_query_rereads_from_an_empty_memory_answers_and_merges() -> None
     assert "No previous memory" in model.asked[3]
     assert "Who is Ann?" in model.asked[3]
     assert "sub" in model.asked[5]
-    assert "<subanswer>\na nurse\n</subanswer>" in model.asked[6]
-    assert "<query>Who is Ann?</query> <result>a nurse</result>" in model.asked[7]
+    assert "<subanswer>\n\\boxed{a nurse}\n</subanswer>" in model.asked[6]
+    assert "<query>Who is Ann?</query> <result>\\boxed{a nurse}</result>" in model.asked[7]
     assert "merged" in model.asked[8]
     assert (result.memory, result.subquestions) == ("merged", (SubQuestion(question="Who is Ann?", answer="a nurse"),))
     assert [step.pass_number for step in recorder.steps if isinstance(step, ChunkRead)] == [1, 1, 2, 2]
@@ -112,6 +115,19 @@ async def test_an_unanswered_sub_question_is_remembered_but_not_merged() -> None
     assert result.memory == "root"
     assert result.subquestions == (SubQuestion(question="x", answer=""),)
     assert "<query>x</query> <result></result>" in model.asked[6]
+
+
+BOXED = r"He left Rome in 1999, so \boxed{Lima}."
+
+
+@pytest.mark.parametrize(("subanswer", "shown"), [("whole", BOXED), ("boxed", "Lima")])
+async def test_the_reply_to_a_sub_question_goes_on_whole_or_as_its_box(subanswer: SubAnswer, shown: str) -> None:
+    model = ScriptedModel(["r1", "root", "<query>x</query>", "s1", "s2", BOXED, "merged", "", "a"])
+    profile = replace(PROFILE, subanswer=subanswer)
+    result = await reread_document("where", chunks_of("one", "two"), model=model, profile=profile)
+    assert f"<subanswer>\n{shown}\n</subanswer>" in model.asked[6]
+    assert f"<query>x</query> <result>{shown}</result>" in model.asked[7]
+    assert result.subquestions == (SubQuestion(question="x", answer="Lima"),)
 
 
 async def test_queries_in_the_document_the_memory_and_sub_answers_are_data() -> None:

@@ -1,7 +1,9 @@
 """Parity: the same prompts, in the same order and with the same decoding, as the papers' loops written out here."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -21,7 +23,15 @@ from tests.memloop.tokenizers_of_tests import PROSE, byte_level_bpe
 PROFILE = as_published(load_profile("default"))
 PARITY = ReadingOptions(parity=True)
 CUT = says("Half a sentence. And the other ha", finish_reason="length")
-REPLIES = st.sampled_from([says("A memory."), says("Other words"), CUT, says("<think>hm</think> Thought over.")])
+REPLIES = st.sampled_from(
+    [
+        says("A memory."),
+        says("Other words"),
+        CUT,
+        says("<think>hm</think> Thought over."),
+        says(r"So \boxed{Lima} it is."),
+    ]
+)
 VERDICTS = st.sampled_from([says(""), says("<query>Where is Bob?</query>"), says("It suffices.")])
 
 
@@ -90,9 +100,24 @@ async def test_memagent_asks_what_the_paper_asks(replies: list[Completion], chun
 
 def test_the_published_numbers() -> None:
     assert (PUBLISHED.chunk_tokens, PUBLISHED.memory_tokens, PUBLISHED.window_tokens) == (5000, 1024, 8192)
-    for name in ("read", "answer", "judge", "integrate"):
+    for name in ("read", "answer", "integrate"):
         assert PROFILE.prompts[name].sampling == Sampling(max_tokens=1024, temperature=0.7, top_p=0.95)
     assert PROFILE.empty_memory == "No previous memory"
+
+
+@pytest.mark.parametrize(("window", "judge"), [(40_960, 8192), (11_264, 8192), (8192, 5120)])
+def test_the_judge_has_8192_tokens_or_what_the_window_leaves(window: int, judge: int) -> None:
+    default = load_profile("default")
+    profile = as_published(replace(default, budget=replace(default.budget, window_tokens=window)))
+    assert profile.prompts["judge"].sampling == Sampling(max_tokens=judge, temperature=0.7, top_p=0.95)
+
+
+def test_parity_passes_sub_answers_on_whole_and_takes_the_published_words() -> None:
+    tiny = replace(load_profile("tiny"), empty_memory="nothing", no_history="never")
+    published = as_published(tiny)
+    assert (published.subanswer, published.empty_memory, published.no_history) == (
+        *("whole", "No previous memory", "NO HISTORY"),
+    )
 
 
 def test_chunks_are_consecutive_runs_of_5000_tokens_of_the_whole_document() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from memloop.profiles import (
     Markup,
     ProfileError,
+    TurnLines,
     load_profile,
     neutralise,
     profile_files,
@@ -119,6 +120,18 @@ def test_a_template_is_rendered_byte_for_byte(tmp_path: Path, end: str) -> None:
     assert (system.text(), user.text()) == (f"Rules.{end}", f"A\r\nhi{end}")
 
 
+def test_a_profile_says_how_turns_results_and_sub_answers_are_shown(tmp_path: Path) -> None:
+    manifest = (
+        'name = "mine"\nversion = "1"\nextends = "default"\nsubanswer = "boxed"\nturns_per_decision = 7\n'
+        'result_line = "{key} {text}"\n[turns]\ntimed = "{role} {time} {text}"\ndate = "{date}"\n'
+    )
+    (tmp_path / "manifest.toml").write_text(manifest)
+    mine = load_profile(tmp_path)
+    assert (mine.subanswer, mine.turns_per_decision, mine.result_line) == ("boxed", 7, "{key} {text}")
+    assert mine.turns == TurnLines(timed="{role} {time} {text}", date="{date}")
+    assert DEFAULT.turns.plain
+
+
 @pytest.mark.parametrize("name", ["default", "extractor", "section-first", "tiny"])
 def test_a_built_in_prompt_ends_without_a_newline(name: str) -> None:
     for spec in load_profile(name).prompts.values():
@@ -139,6 +152,11 @@ def test_a_built_in_prompt_ends_without_a_newline(name: str) -> None:
         (_default_manifest('parser = "tool_call"', 'parser = "boxed"'), "parser of memory"),
         (_default_manifest("{text} (", "{texts} ("), "result_line"),
         (_default_manifest("{text} (", "("), "no slot {text}"),
+        (
+            _default_manifest("[budget]", '[turns]\ntimed = "{role}: {when} {text}"\n[budget]'),
+            "slots are {role}, {time}",
+        ),
+        (_default_manifest("[budget]", '[turns]\ndate = "today"\n[budget]'), "no slot {date}"),
     ],
     ids=[
         "nothing",
@@ -152,6 +170,8 @@ def test_a_built_in_prompt_ends_without_a_newline(name: str) -> None:
         "strange-parser",
         "strange-mark",
         "no-text",
+        "strange-turn",
+        "no-date",
     ],
 )
 def test_what_is_no_profile_says_which_file(files: dict[str, str], problem: str) -> None:

@@ -63,11 +63,12 @@ class ChatModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory as the memory writer and the chat see it."""
+    """A memory as the memory writer and the chat see it. ``key`` is empty where its source has none."""
 
     id: str
     text: str
     valid_from: datetime
+    key: str = ""
 
 
 class MemoryIndex(Protocol):

@@ -55,7 +55,10 @@ async def reread_for_all(
 
 
 class _Rereading:
-    """One question after its root read: the root memory, the history of sub-questions, and what it cost so far."""
+    """One question after its root read: its root memory, its sub-questions, and the cost so far.
+
+    ``_history`` holds the sub-answers as results, ``_shown`` as the profile passes them on to the model.
+    """
 
     def __init__(self, question: str, chunks: Chunks, root: PassResult, reader: Reader) -> None:
         self._question = question
@@ -63,6 +66,7 @@ class _Rereading:
         self._reader = reader
         self._memory = root.memory
         self._history: tuple[SubQuestion, ...] = ()
+        self._shown: tuple[SubQuestion, ...] = ()
         self._usage = root.usage
         self._degradations = root.degradations
 
@@ -76,7 +80,7 @@ class _Rereading:
 
     async def _judge(self) -> str | None:
         """The sub-question to read for, or None when rereading is over: enough, nothing new, or no usable verdict."""
-        verdict, query, usage = await judge(self._question, self._memory, self._history, reader=self._reader)
+        verdict, query, usage = await judge(self._question, self._memory, self._shown, reader=self._reader)
         if query is not None and not self._reader.options.parity and self._was_asked(query):
             verdict, query = "repeated", None
         self._spend(usage, Degradations(unusable=int(verdict == "unusable")))
@@ -92,10 +96,12 @@ class _Rereading:
         self._spend(read.usage, read.degradations)
         reply = await answer(query, read.memory, model=self._reader.model, profile=self._reader.profile)
         self._spend(reply.usage, reply.degradations)
+        told = reply.raw if self._reader.profile.subanswer == "whole" else reply.answer
         self._history += (SubQuestion(question=query, answer=reply.answer),)
+        self._shown += (SubQuestion(question=query, answer=told),)
         await self._reader.report(SubAnswered(query, reply.answer, reply.usage, truncated=reply.truncated))
         if reply.answer or self._reader.options.parity:
-            await self._integrate(query, reply.answer)
+            await self._integrate(query, told)
 
     async def _chosen(self, query: str) -> Chunks:
         retrieved = self._reader.options.retrieved

@@ -12,10 +12,26 @@ from memloop.profiles import Budget, Profile
 
 PUBLISHED: Final = Budget(window_tokens=8192, question_tokens=1024, chunk_tokens=5000, memory_tokens=1024)
 DECODING: Final = Sampling(max_tokens=1024, temperature=0.7, top_p=0.95)
-_READING: Final = ("read", "answer", "judge", "integrate")
+JUDGE_TOKENS: Final = 8192
+_BESIDE_THE_VERDICT: Final = 3 * 1024
+"""Tokens of a judge's window for the question, the memory, and template and history."""
+_READING: Final = ("read", "answer", "integrate")
 
 
 def as_published(profile: Profile) -> Profile:
-    """The profile's prompts with the published budget and decoding."""
+    """The profile's prompts with the published budget, decoding, and words for an empty memory and history.
+
+    The judge may write ``JUDGE_TOKENS``, or what the profile's window leaves it.
+    """
+    verdict = min(JUDGE_TOKENS, profile.budget.window_tokens - _BESIDE_THE_VERDICT)
+    judging = replace(DECODING, max_tokens=max(DECODING.max_tokens, verdict))
     prompts = {name: replace(profile.prompts[name], sampling=DECODING) for name in _READING}
-    return replace(profile, budget=PUBLISHED, prompts={**profile.prompts, **prompts})
+    prompts["judge"] = replace(profile.prompts["judge"], sampling=judging)
+    return replace(
+        profile,
+        budget=PUBLISHED,
+        prompts={**profile.prompts, **prompts},
+        empty_memory="No previous memory",
+        no_history="NO HISTORY",
+        subanswer="whole",
+    )

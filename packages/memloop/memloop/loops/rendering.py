@@ -1,10 +1,10 @@
 """Turns and memories as lines: one place, for the memory writer, its tool results and chat recall."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from memloop.ports import Recalled
-from memloop.profiles import neutralise, well_formed
+from memloop.profiles import PLAIN_TURNS, TurnLines, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
 from memloop.wire.memory import Source
 
@@ -14,19 +14,48 @@ _ECHO_CHARS = 2_000
 _NOT_A_ROLE = re.compile(r"[^\w.-]+")
 
 
-def conversation_lines(turns: Iterable[Source]) -> str:
-    """``[role]: text`` for each turn. A line inside a text that looks like a turn is indented: nobody forges one."""
-    return "\n".join(f"[{_role(turn.role)}]: {_unforged(turn.content)}" for turn in turns)
+def conversation_lines(turns: Iterable[Source], lines: TurnLines = PLAIN_TURNS) -> str:
+    """``[role]: text`` for each turn, or the profile's lines with times where the turns have them.
+
+    A line inside a text that looks like a turn is indented, and beside lines with times every further line of a text
+    is, so that no text forges a turn or a date.
+    """
+    if lines.plain:
+        return "\n".join(_plain_line(turn) for turn in turns)
+    return "\n".join(_dated(turns, lines))
+
+
+def _dated(turns: Iterable[Source], lines: TurnLines) -> Iterator[str]:
+    day = ""
+    for turn in turns:
+        date = f"{turn.timestamp:%Y-%m-%d}" if turn.timestamp else ""
+        if lines.date and date and date != day:
+            yield lines.date.format(date=date)
+        day = date or day
+        text = neutralise("\n ".join(turn.content.splitlines()))
+        if lines.timed and turn.timestamp:
+            yield lines.timed.format(role=_role(turn.role), time=f"{turn.timestamp:%Y-%m-%d %H:%M}", text=text)
+        else:
+            yield f"[{_role(turn.role)}]: {text}"
+
+
+def _plain_line(turn: Source) -> str:
+    return f"[{_role(turn.role)}]: {_unforged(turn.content)}"
 
 
 def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{rank}. {text} ({date})") -> str:
     """A line for each memory, tags in its text made harmless; ``nothing`` when there is none.
 
-    ``line`` may show ``{rank}`` (from 1), ``{text}``, ``{date}`` (``2026-01-31``) and ``{id}`` (8 characters).
+    ``line`` may show ``{rank}`` (from 1), ``{text}``, ``{key}``, ``{date}`` (``2026-01-31``) and ``{id}`` (8
+    characters).
     """
     lines = [
         line.format(
-            rank=rank, text=_one_line(memory.text), date=f"{memory.valid_from:%Y-%m-%d}", id=memory.id[:_ID_CHARS]
+            rank=rank,
+            text=_one_line(memory.text),
+            key=_one_line(memory.key),
+            date=f"{memory.valid_from:%Y-%m-%d}",
+            id=memory.id[:_ID_CHARS],
         )
         for rank, memory in enumerate(memories, 1)
     ]

@@ -3,6 +3,7 @@
 from memloop.profiles.fit import check_fit
 from memloop.profiles.loader import load_profile, profile_files, profile_from_files
 from memloop.profiles.profile import (
+    PLAIN_TURNS,
     REWRITES,
     Budget,
     Markup,
@@ -10,11 +11,13 @@ from memloop.profiles.profile import (
     Profile,
     ProfileError,
     PromptSpec,
+    TurnLines,
     neutralise,
     well_formed,
 )
 
 __all__ = [
+    "PLAIN_TURNS",
     "REWRITES",
     "Budget",
     "Markup",
@@ -22,6 +25,7 @@ __all__ = [
     "Profile",
     "ProfileError",
     "PromptSpec",
+    "TurnLines",
     "check_fit",
     "load_profile",
     "neutralise",

@@ -16,7 +16,16 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from memloop.ports import Sampling, ToolChoice
 from memloop.profiles.archive import KINDS, is_archive, read_archive
-from memloop.profiles.profile import Budget, Parser, Profile, ProfileError, PromptName, PromptSpec
+from memloop.profiles.profile import (
+    Budget,
+    Parser,
+    Profile,
+    ProfileError,
+    PromptName,
+    PromptSpec,
+    SubAnswer,
+    TurnLines,
+)
 from memloop.wire.chat import Json
 
 _BUILT_IN = Path(__file__).parent
@@ -70,6 +79,20 @@ class _PromptFile(BaseModel):
     tool_choice: ToolChoice = "auto"
 
 
+class _TurnsFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    timed: str | None = None
+    date: str | None = None
+
+    @model_validator(mode="after")
+    def _fill(self) -> Self:
+        if self.timed is not None:
+            _check_line(self.timed, needed="text", role="user", time="2026-01-31 14:05", text="the text")
+        if self.date is not None:
+            _check_line(self.date, needed="date", date="2026-01-31")
+        return self
+
+
 class _Manifest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: str
@@ -79,6 +102,9 @@ class _Manifest(BaseModel):
     no_history: str
     no_results: str
     result_line: str
+    subanswer: SubAnswer = "whole"
+    turns_per_decision: int | None = Field(default=None, gt=0)
+    turns: _TurnsFile = Field(default_factory=_TurnsFile)
     budget: _BudgetFile
     prompts: dict[PromptName, _PromptFile]
     without: set[PromptName] = Field(default_factory=set[PromptName])
@@ -92,14 +118,9 @@ class _Manifest(BaseModel):
     @field_validator("result_line")
     @classmethod
     def _fills(cls, line: str) -> str:
-        """A line that can be filled, and shows the text."""
-        try:
-            shown = line.format(rank=1, text="the text", date="2026-01-31", id="0a1b2c3d")
-        except (LookupError, ValueError, AttributeError) as error:
-            raise ValueError(f"slots are {{rank}}, {{text}}, {{date}} and {{id}}: {error}") from error
-        if "the text" not in shown:
-            raise ValueError("it has no slot {text}")
-        return line
+        return _check_line(
+            line, needed="text", rank=1, text="the text", key="the key", date="2026-01-31", id="0a1b2c3d"
+        )
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -149,8 +170,22 @@ def profile_from_files(files: Files) -> Profile:
         no_history=manifest.no_history,
         no_results=manifest.no_results,
         result_line=manifest.result_line,
+        subanswer=manifest.subanswer,
+        turns=TurnLines(**manifest.turns.model_dump()),
+        turns_per_decision=manifest.turns_per_decision,
         content_hash=_hash(files),
     )
+
+
+def _check_line(line: str, *, needed: str, **slots: str | int) -> str:
+    """The line, when it has only these slots and the needed one. Raises ValueError."""
+    try:
+        shown = line.format(**slots)
+    except (LookupError, ValueError, AttributeError) as error:
+        raise ValueError(f"slots are {', '.join(f'{{{slot}}}' for slot in slots)}: {error}") from error
+    if str(slots[needed]) not in shown or "\n" in shown:
+        raise ValueError(f"it has no slot {{{needed}}}, or a line break")
+    return line
 
 
 def _folder(name_or_path: str | Path) -> Path:

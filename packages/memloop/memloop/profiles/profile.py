@@ -16,6 +16,8 @@ from memloop.wire.chat import ChatMessage, Json
 PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "recall"]
 Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list"]
 """How a reply is read. The memory writer either calls tools (``tool_call``) or lists memories as JSON."""
+SubAnswer = Literal["whole", "boxed"]
+"""The part of a sub-question's reply that is merged and judged: all of it, as published, or the content of its box."""
 
 REWRITES: tuple[PromptName, ...] = ("read", "gate", "integrate")
 """The prompts whose reply is a memory."""
@@ -109,9 +111,33 @@ class PromptSpec:
         return re.sub(pattern, lambda mark: _safe(mark[0][1:-1], values[mark[0][1:-1]]), self.template)
 
 
+@dataclass(frozen=True, slots=True)
+class TurnLines:
+    """The lines of a conversation that the memory writer reads, beside the published ``[role]: text``.
+
+    ``timed`` is the line of a turn with a time, with the slots ``{role}``, ``{time}`` (``2026-01-31 14:05``) and
+    ``{text}``; ``date`` stands before the first turn of each day, with the slot ``{date}`` (``2026-01-31``).
+    """
+
+    timed: str | None = None
+    date: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether no line shows a time."""
+        return self.timed is None and self.date is None
+
+
+PLAIN_TURNS = TurnLines()
+
+
 @dataclass(frozen=True)
 class Profile:
-    """A versioned set of prompts. ``content_hash`` changes with any byte of its files."""
+    """A versioned set of prompts. ``content_hash`` changes with any byte of its files.
+
+    ``turns_per_decision`` is the most turns that the memory writer was trained to decide on at once, None without a
+    limit.
+    """
 
     name: str
     version: str
@@ -122,6 +148,9 @@ class Profile:
     no_results: str
     result_line: str
     content_hash: str
+    subanswer: SubAnswer = "whole"
+    turns: TurnLines = PLAIN_TURNS
+    turns_per_decision: int | None = None
 
     def render(self, prompt: PromptName, **values: str) -> tuple[ChatMessage, ...]:
         """The messages of a prompt with its slots filled. Raises ValueError on a missing or unknown slot."""
