@@ -11,10 +11,10 @@ from memloop.loops.decisions import AddMemories, IgnoreTurns, InvalidOutput
 from memloop.loops.memreader import decide
 from memloop.loops.parsing import FoundList, find_memory_list
 from memloop.loops.steps import Decided, DecideStep, OutputRejected
-from memloop.profiles import load_profile
-from memloop.wire.memory import MemoryDraft
+from memloop.profiles import TurnLines, load_profile
+from memloop.wire.memory import MemoryDraft, Source
 from tests.fakes.model import Line, ScriptedModel, draft, says
-from tests.memloop.reading import ListIndex, Recorder, turn
+from tests.memloop.reading import DAY, ListIndex, Recorder, turn
 
 PROFILE = load_profile("extractor")
 HOME = {"memory list": [draft("home", "Ann lives in Rome.")], "summary": "where Ann lives"}
@@ -34,6 +34,35 @@ async def test_a_list_of_memories_is_an_add() -> None:
     assert [(record.action, record.reason, record.parse_path) for record in result.records] == [
         ("add", "where Ann lives", "native")
     ]
+
+
+async def test_one_bad_entry_does_not_lose_the_good_ones() -> None:
+    bare = {"key": "cat", "memory_type": "UserMemory", "value": "Ann has a cat."}
+    reply = {"memory list": [bare, *HOME["memory list"], "talk"], "summary": HOME["summary"]}
+    result, model, steps = await run(json.dumps(reply))
+    assert (result.decision, result.dropped, model.calls) == (KEPT, 2, 1)
+    assert result.records[0].note == "2 of 3 entries were left out, the first for: 0.tags: Field required"
+    assert steps.names == ["Decided"]
+
+
+async def test_a_list_without_one_good_entry_is_repaired() -> None:
+    result, model, _ = await run('{"memory list": [{"key": "cat"}], "summary": ""}', json.dumps(HOME))
+    assert (result.decision, result.dropped, model.calls) == (KEPT, 0, 2)
+    assert "memory list: 0.memory_type: Field required" in model.asked[1]
+
+
+async def test_entries_past_the_hundredth_are_left_out() -> None:
+    entries = [draft(f"k{number}", "Ann lives in Rome.") for number in range(102)]
+    result, _, _ = await run(json.dumps({"memory list": entries, "summary": ""}))
+    assert (len(result.drafts), result.dropped) == (100, 2)
+
+
+async def test_the_conversation_shows_times_where_the_profile_does() -> None:
+    timed = replace(PROFILE, turns=TurnLines(timed="[{role}] ({time}): {text}"))
+    model = ScriptedModel([json.dumps(HOME)])
+    said = Source(role="user", content="I live in Rome.", timestamp=DAY)
+    await decide([said], model=model, index=ListIndex(), profile=timed)
+    assert model.asked[0].endswith("[user] (2026-01-31 00:00): I live in Rome.")
 
 
 async def test_the_prompt_shows_no_tools() -> None:

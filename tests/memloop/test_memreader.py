@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -6,11 +7,11 @@ from memloop.loops.decisions import AddMemories, BufferTurns, IgnoreTurns, Inval
 from memloop.loops.memreader import decide
 from memloop.loops.steps import Decided, DecideStep, MemorySearched
 from memloop.ports import Completion
-from memloop.profiles import load_profile
+from memloop.profiles import TurnLines, load_profile
 from memloop.wire.errors import Unavailable
-from memloop.wire.memory import MemoryDraft
+from memloop.wire.memory import MemoryDraft, Source
 from tests.fakes.model import Line, ScriptedModel, calls_tools, draft, says
-from tests.memloop.reading import ListIndex, Recorder, turn
+from tests.memloop.reading import DAY, ListIndex, Recorder, turn
 
 PROFILE = load_profile("default")
 ADD = json.dumps({"memory_list": [draft("home", "Ann lives in Rome.")], "summary": "home"})
@@ -52,6 +53,22 @@ async def test_the_prompt_holds_system_conversation_tools_and_decoding() -> None
     assert [message.role for message in prompt.messages] == ["system", "user"]
     assert prompt.messages[1].text().endswith("\n\n[user]: I live in Rome.")
     assert (len(prompt.tools), prompt.tool_choice, prompt.thinking) == (4, "required", True)
+
+
+async def test_the_conversation_shows_times_where_the_profile_does() -> None:
+    timed = replace(PROFILE, turns=TurnLines(date="Date: {date}"))
+    model = ScriptedModel([calls_tools(("ignore_memory", '{"reason": "talk"}'))])
+    said = Source(role="user", content="Yesterday I moved.", timestamp=DAY)
+    await decide([said], model=model, index=ListIndex(), profile=timed)
+    assert model.asked[0].endswith("Date: 2026-01-31\n[user]: Yesterday I moved.")
+
+
+@pytest.mark.parametrize("cut", [True, False])
+async def test_an_invalid_decision_says_whether_its_reply_was_cut(cut: bool) -> None:
+    reply = says("<tool_call>{", finish_reason="length" if cut else "stop")
+    result, _ = await run(reply, reply)
+    assert isinstance(result.decision, InvalidOutput)
+    assert result.decision.cut is cut
 
 
 async def test_a_search_is_run_shown_and_recorded() -> None:

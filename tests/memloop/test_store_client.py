@@ -95,7 +95,7 @@ async def test_search_through_the_index_is_bound_to_its_namespace() -> None:
     store = Store(SearchResult(results=(SearchHit(item=ITEM, score=0.5),)))
     async with client_of(store) as client:
         found = await NamespaceIndex(client, SPACE).search("home", top_k=3)
-    assert found == [Recalled("i/1", "Ann lives in Rome.", DAY)]
+    assert found == [Recalled("i/1", "Ann lives in Rome.", DAY, "home")]
     assert store.bodies == [StoreSearch(namespace=SPACE, query="home", top_k=3).model_dump(mode="json")]
 
 

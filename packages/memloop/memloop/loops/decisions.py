@@ -33,11 +33,15 @@ class IgnoreTurns:
 
 @dataclass(frozen=True, slots=True)
 class InvalidOutput:
-    """The model gave no valid call, and a repair turn did not help. ``raw`` is its last reply, for debugging."""
+    """The model gave no valid call, and a repair turn did not help.
+
+    ``raw`` is its last reply, for debugging; ``cut`` means that this reply hit its token limit.
+    """
 
     action: ClassVar[Action] = "invalid"
     problem: str
     raw: str
+    cut: bool = False
 
 
 Decision: TypeAlias = AddMemories | BufferTurns | IgnoreTurns | InvalidOutput
@@ -45,11 +49,15 @@ Decision: TypeAlias = AddMemories | BufferTurns | IgnoreTurns | InvalidOutput
 
 @dataclass(frozen=True, slots=True)
 class DecisionResult:
-    """The decision, one record per turn of the model (searches and rejected replies included), and the cost."""
+    """The decision, one record per turn of the model (searches and rejected replies included), and the cost.
+
+    ``dropped`` entries of the model's list of memories were invalid and are not in the decision.
+    """
 
     decision: Decision
     records: tuple[DecisionRecord, ...]
     usage: Usage
+    dropped: int = 0
 
     @property
     def drafts(self) -> tuple[MemoryDraft, ...]:

@@ -11,7 +11,7 @@ from memloop.loops.decisions import AddMemories, Decision, DecisionResult, Ignor
 from memloop.loops.parsing import FoundList, NoList, find_memory_list, listen
 from memloop.loops.rendering import conversation_lines, rejected_reply
 from memloop.loops.steps import Decided, DecideStep, OutputRejected
-from memloop.loops.tools import InvalidArguments, check_drafts
+from memloop.loops.tools import CheckedDrafts, check_drafts
 from memloop.ports import ChatModel, Completion, Report, discard
 from memloop.profiles import Profile, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
@@ -29,7 +29,7 @@ async def extract(
     """
     if not turns:
         raise ValueError("there are no turns to decide on")
-    messages = profile.render("memory", conversation=conversation_lines(turns))
+    messages = profile.render("memory", conversation=conversation_lines(turns, profile.turns))
     taken = first = _understood(await model.complete(profile.request("memory", messages)))
     if isinstance(first.decision, InvalidOutput):
         await report(OutputRejected(first.decision.problem, first.decision.raw, first.record, first.usage))
@@ -40,6 +40,7 @@ async def extract(
         taken.decision,
         records=tuple(reply.record for reply in said),
         usage=sum((reply.usage for reply in said), start=Usage()),
+        dropped=taken.dropped,
     )
 
 
@@ -50,32 +51,44 @@ class _Understood:
     decision: Decision
     record: DecisionRecord
     usage: Usage
+    dropped: int = 0
 
 
 def _understood(completion: Completion) -> _Understood:
     spoken = listen(completion)
     found = find_memory_list(completion)
-    decision = _decision(found, raw=spoken.text)
+    checked = CheckedDrafts() if isinstance(found, NoList) else check_drafts(found.entries)
+    problem = found.problem if isinstance(found, NoList) else _problem(checked)
+    if problem:
+        decision: Decision = InvalidOutput(problem, spoken.text, cut=completion.finish_reason == "length")
+    else:
+        decision = _decision(checked, summary="" if isinstance(found, NoList) else well_formed(found.summary))
     record = DecisionRecord(
         action=decision.action,
         reason=_reason(decision),
         reasoning=spoken.reasoning,
         parse_path=found.path if isinstance(found, FoundList) else "failed",
+        note="" if problem else _note(checked),
     )
-    return _Understood(decision, record, completion.usage)
+    return _Understood(decision, record, completion.usage, 0 if problem else checked.dropped)
 
 
-def _decision(found: FoundList | NoList, *, raw: str) -> Decision:
-    if isinstance(found, NoList):
-        return InvalidOutput(found.problem, raw)
-    try:
-        drafts = check_drafts(found.entries)
-    except InvalidArguments as error:
-        return InvalidOutput(well_formed(str(error)), raw)
-    summary = well_formed(found.summary)
-    if not drafts:
+def _problem(checked: CheckedDrafts) -> str:
+    """The first fault of a list without one valid entry."""
+    return "" if checked.drafts or not checked.dropped else well_formed(f"memory list: {checked.fault}")
+
+
+def _decision(checked: CheckedDrafts, *, summary: str) -> Decision:
+    if not checked.drafts:
         return IgnoreTurns(summary or _NOTHING)
-    return AddMemories(tuple(draft.to_wire() for draft in drafts), summary)
+    return AddMemories(tuple(draft.to_wire() for draft in checked.drafts), summary)
+
+
+def _note(checked: CheckedDrafts) -> str:
+    if not checked.dropped:
+        return ""
+    entries = len(checked.drafts) + checked.dropped
+    return well_formed(f"{checked.dropped} of {entries} entries were left out, the first for: {checked.fault}")
 
 
 def _repair(rejected: InvalidOutput) -> tuple[ChatMessage, ...]:

@@ -74,6 +74,7 @@ class _Attempt:
         self.call: FoundCall | NoCall = find_call(completion)
         self.reasoning = spoken.reasoning
         self.usage = completion.usage
+        self.cut = completion.finish_reason == "length"
         self.raw = spoken.text or _native_text(completion)
         native = completion.tool_calls[0] if completion.tool_calls else None
         self.call_id = (native.id if native else "") or "call_0"
@@ -114,7 +115,7 @@ class _Dialogue:
     def __init__(self, turns: Sequence[Source], profile: Profile, *, may_buffer: bool) -> None:
         self._profile = profile
         self._may_buffer = may_buffer
-        self._messages = profile.render("memory", conversation=conversation_lines(turns))
+        self._messages = profile.render("memory", conversation=conversation_lines(turns, profile.turns))
         self._repairs = 0
         self.searches = 0
         self.records: list[DecisionRecord] = []
@@ -165,7 +166,7 @@ def _checked(call: FoundCall | NoCall) -> tuple[Tool | None, str]:
 def _decision(attempt: _Attempt, *, may_buffer: bool) -> Decision:
     match attempt.tool:
         case None:
-            return InvalidOutput(attempt.problem, attempt.raw)
+            return InvalidOutput(attempt.problem, attempt.raw, cut=attempt.cut)
         case SearchMemory():
             return InvalidOutput("turn cap: it searched again where it had to decide", attempt.raw)
         case AddMemory(memory_list=drafts, summary=summary):

@@ -1,8 +1,9 @@
 """The memory writer's four tools as the loop checks them; what the model sees is the profile's ``tools.json``."""
 
+from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from memloop.wire.chat import Json
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft
@@ -10,6 +11,7 @@ from memloop.wire.memory import MAX_TEXT_CHARS, MemoryDraft
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_TEXT_CHARS)]
 _Tag = Annotated[str, StringConstraints(strip_whitespace=True, max_length=256)]
 _Reason = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TEXT_CHARS)]
+_MOST_DRAFTS = 100
 
 
 class InvalidArguments(ValueError):
@@ -44,7 +46,7 @@ class Draft(_Arguments):
 class AddMemory(_Arguments):
     """Store lasting facts."""
 
-    memory_list: tuple[Draft, ...] = Field(min_length=1, max_length=100)
+    memory_list: tuple[Draft, ...] = Field(min_length=1, max_length=_MOST_DRAFTS)
     summary: _Reason
 
 
@@ -60,7 +62,6 @@ class IgnoreMemory(_Arguments):
     reason: _Reason
 
 
-_DRAFTS: TypeAdapter[tuple[Draft, ...]] = TypeAdapter(Annotated[tuple[Draft, ...], Field(max_length=100)])
 Tool: TypeAlias = SearchMemory | AddMemory | BufferMemory | IgnoreMemory
 
 _TOOLS: dict[str, type[Tool]] = {
@@ -71,12 +72,26 @@ _TOOLS: dict[str, type[Tool]] = {
 }
 
 
-def check_drafts(entries: list[object]) -> tuple[Draft, ...]:
-    """The entries of a memory list. Raises InvalidArguments, which names the entry, the field and the fault."""
-    try:
-        return _DRAFTS.validate_python(entries)
-    except ValidationError as error:
-        raise InvalidArguments(f"memory list: {_first_fault(error)}") from error
+@dataclass(frozen=True, slots=True)
+class CheckedDrafts:
+    """The valid entries of a memory list, the number of the others, and the first fault: entry, field and reason."""
+
+    drafts: tuple[Draft, ...] = ()
+    dropped: int = 0
+    fault: str = ""
+
+
+def check_drafts(entries: list[object]) -> CheckedDrafts:
+    """Checks each entry of a memory list by itself. Entries past the hundredth are dropped."""
+    drafts: list[Draft] = []
+    faults: list[str] = []
+    for number, entry in enumerate(entries[:_MOST_DRAFTS]):
+        try:
+            drafts.append(Draft.model_validate(entry))
+        except ValidationError as error:
+            faults.append(f"{number}.{_first_fault(error)}")
+    faults.append(f"there are more than {_MOST_DRAFTS}")
+    return CheckedDrafts(tuple(drafts), len(entries) - len(drafts), faults[0])
 
 
 def check_call(name: str, arguments: Json) -> Tool:
