@@ -74,7 +74,7 @@ class Sorted:
                 index=self._next(),
                 id_=trace.id,
                 turns=trace.turns,
-                stored=[Recalled(id=each.id, text=each.text, valid_from=each.valid_from) for each in trace.found],
+                stored=[Recalled(each.id, each.text, each.valid_from, each.key) for each in trace.found],
                 gold=(trace.action, *trace.memories),
             )
 

@@ -67,7 +67,8 @@ def writing_row(
             "question": gold[0],
             "conversation": [turn.model_dump(mode="json", include={"role", "content", "timestamp"}) for turn in turns],
             "memories": [
-                {"id": each.id, "text": each.text, "valid_from": each.valid_from.isoformat()} for each in stored
+                {"id": each.id, "text": each.text, "valid_from": each.valid_from.isoformat(), "key": each.key}
+                for each in stored
             ],
         },
     }

@@ -19,7 +19,7 @@ _COMMON = [
     ("context", pa.string()),
 ]
 _TURN = pa.struct([("role", pa.string()), ("content", pa.string()), ("timestamp", pa.string())])
-_HELD = pa.struct([("id", pa.string()), ("text", pa.string()), ("valid_from", pa.string())])
+_HELD = pa.struct([("id", pa.string()), ("text", pa.string()), ("valid_from", pa.string()), ("key", pa.string())])
 _READING_INFO = pa.struct(
     [
         ("index", pa.int64()),

@@ -51,6 +51,7 @@ class _Stored(_Columns):
     id: str
     text: str
     valid_from: datetime = datetime(2000, 1, 1, tzinfo=UTC)
+    key: str = ""
 
 
 class _Conversation(_Columns):
@@ -72,7 +73,7 @@ class DecideTask(_Columns):
     @property
     def memories(self) -> tuple[Recalled, ...]:
         """What a search can find."""
-        return tuple(Recalled(each.id, each.text, each.valid_from) for each in self.extra_info.memories)
+        return tuple(Recalled(each.id, each.text, each.valid_from, each.key) for each in self.extra_info.memories)
 
     @property
     def gold(self) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ class NamespaceIndex:
     async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
         """The best memories that are valid now, raw turns left out."""
         result = await self._store.search(StoreSearch(namespace=self._namespace, query=query, top_k=top_k))
-        return [Recalled(hit.item.id, hit.item.memory, hit.item.valid_from) for hit in result.results]
+        return [Recalled(hit.item.id, hit.item.memory, hit.item.valid_from, hit.item.key) for hit in result.results]
 
 
 def store_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:

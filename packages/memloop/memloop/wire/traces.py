@@ -42,6 +42,7 @@ class HeldMemory(Wire):
     id: str
     text: str
     valid_from: datetime
+    key: str = ""
 
 
 class Trace(Wire):

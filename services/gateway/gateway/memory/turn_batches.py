@@ -12,7 +12,7 @@ from gateway.memory.memory import Memory
 from gateway.redis import key_names as keys
 from memloop.loops.rendering import conversation_lines
 from memloop.ports import Splitter
-from memloop.profiles import Profile
+from memloop.profiles import PLAIN_TURNS, Profile, TurnLines
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Buffer, Source
 
@@ -41,10 +41,10 @@ class BufferLimits:
         """The same limits, and no more than what the next decision has room for."""
         return BufferLimits(self.turns, min(self.tokens or room_tokens, room_tokens))
 
-    def hold(self, turns: Sequence[Source], *, splitter: Splitter) -> bool:
+    def hold(self, turns: Sequence[Source], *, splitter: Splitter, lines: TurnLines = PLAIN_TURNS) -> bool:
         """Whether the turns may wait."""
         few = len(turns) < self.turns
-        return few and (self.tokens is None or sum(_tokens(turn, splitter) for turn in turns) <= self.tokens)
+        return few and (self.tokens is None or sum(_tokens(turn, splitter, lines) for turn in turns) <= self.tokens)
 
 
 def conversation_room(profile: Profile, splitter: Splitter) -> int:
@@ -58,13 +58,23 @@ def conversation_room(profile: Profile, splitter: Splitter) -> int:
     return max(room, window // _LEAST_ROOM_SHARE)
 
 
-def batches(turns: Sequence[Source], *, splitter: Splitter, most_tokens: int) -> list[tuple[Source, ...]]:
-    """The turns in order, in runs of at most ``most_tokens`` tokens each; a longer turn is cut into several."""
+def batches(
+    turns: Sequence[Source],
+    *,
+    splitter: Splitter,
+    most_tokens: int,
+    most_turns: int | None = None,
+    lines: TurnLines = PLAIN_TURNS,
+) -> list[tuple[Source, ...]]:
+    """The turns in order, in runs of at most ``most_tokens`` tokens and ``most_turns`` turns each.
+
+    A turn of more tokens is cut into several.
+    """
     runs: list[tuple[Source, ...]] = []
     run: tuple[Source, ...] = ()
     left = most_tokens
-    for piece, tokens in _pieces(turns, splitter, most_tokens):
-        if run and tokens > left:
+    for piece, tokens in _pieces(turns, splitter, most_tokens, lines):
+        if run and (tokens > left or len(run) == most_turns):
             runs.append(run)
             run, left = (), most_tokens
         run += (piece,)
@@ -72,11 +82,13 @@ def batches(turns: Sequence[Source], *, splitter: Splitter, most_tokens: int) ->
     return [*runs, run] if run else runs
 
 
-def newest_within(turns: Sequence[Source], *, splitter: Splitter, most_tokens: int) -> tuple[Source, ...]:
+def newest_within(
+    turns: Sequence[Source], *, splitter: Splitter, most_tokens: int, lines: TurnLines = PLAIN_TURNS
+) -> tuple[Source, ...]:
     """As many of the newest turns as fit; the oldest fall out (they are stored as raw turns all the same)."""
     kept: list[Source] = []
     for turn in turns[: -_MOST_TURNS - 1 : -1]:
-        most_tokens -= _tokens(turn, splitter)
+        most_tokens -= _tokens(turn, splitter, lines)
         if most_tokens < 0:
             break
         kept.append(turn)
@@ -106,17 +118,19 @@ def _flush_id(buffer: Buffer) -> str:
     return keys.event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
 
 
-def _pieces(turns: Sequence[Source], splitter: Splitter, most_tokens: int) -> Iterator[tuple[Source, int]]:
+def _pieces(
+    turns: Sequence[Source], splitter: Splitter, most_tokens: int, lines: TurnLines
+) -> Iterator[tuple[Source, int]]:
     for turn in turns:
-        tokens = _tokens(turn, splitter)
+        tokens = _tokens(turn, splitter, lines)
         if tokens <= most_tokens:
             yield turn, tokens
             continue
         for chunk in splitter.split(turn.content, chunk_tokens=max(1, most_tokens // 2)):
             piece = turn.model_copy(update={"content": chunk.text})
-            yield piece, _tokens(piece, splitter)
+            yield piece, _tokens(piece, splitter, lines)
 
 
-def _tokens(turn: Source, splitter: Splitter) -> int:
+def _tokens(turn: Source, splitter: Splitter, lines: TurnLines) -> int:
     """As the prompt renders it, so that tags made harmless are counted at their new length."""
-    return splitter.count(conversation_lines((turn,))) + 1
+    return splitter.count(conversation_lines((turn,), lines)) + 1

@@ -97,7 +97,7 @@ class HeardChunks:
 
 
 def _held(memory: Recalled) -> HeldMemory:
-    return HeldMemory(id=memory.id, text=memory.text, valid_from=memory.valid_from)
+    return HeldMemory(id=memory.id, text=memory.text, valid_from=memory.valid_from, key=memory.key)
 
 
 def _call(prompt: Prompt, completion: Completion) -> TracedCall:
