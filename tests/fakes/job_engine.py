@@ -29,6 +29,11 @@ def add_memory(*values: str) -> Body:
     return tool_call("add_memory", memory_list=drafts, summary="kept")
 
 
+def cut(text: str) -> Body:
+    """A reply that hits its token limit."""
+    return {"role": "assistant", "content": text, "finish_reason": "length"}
+
+
 @dataclass
 class EngineServer:
     """``answer`` makes the reply to a request; call number ``hang_at`` (from 1) waits until ``let_go`` is set.
@@ -91,14 +96,15 @@ def _response(reply: Reply, *, streams: bool = False) -> web.Response:
     if isinstance(reply, int):
         error = {"message": f"scripted {reply}", "type": "invalid_request_error", "param": None, "code": None}
         return web.json_response({"error": error}, status=reply)
-    message: Body = {"role": "assistant", "content": reply} if isinstance(reply, str) else reply
+    message: Body = {"role": "assistant", "content": reply} if isinstance(reply, str) else dict(reply)
+    limit = message.pop("finish_reason", None)
     if streams:
         chunk = {
             "object": "chat.completion.chunk",
             "choices": [{"index": 0, "delta": message, "finish_reason": "stop"}],
         }
         return web.Response(text=f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n", content_type="text/event-stream")
-    reason = "tool_calls" if message.get("tool_calls") else "stop"
+    reason = limit or ("tool_calls" if message.get("tool_calls") else "stop")
     choice = {"index": 0, "message": message, "finish_reason": reason}
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
     return web.json_response({"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage})

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.redis.key_names import event_id
 from memloop.wire.memory import Namespace
-from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
+from tests.fakes.job_engine import Body, Reply, add_memory, cut, last_text, tool_call
 from tests.fakes.job_store import Hold
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import ALICE, Rig, contents, eventually, rig, script, turns
@@ -212,6 +212,47 @@ async def test_turns_over_the_window_are_decided_in_rounds_and_none_is_lost(redi
     assert len(it.engine.calls) > 1
     assert all(f"fact {number}:" in shown for number in range(12))
     assert len(event.decisions) == len(it.engine.calls)
+
+
+async def test_a_decision_takes_as_many_turns_as_the_profile_was_trained_on(redis_url: str) -> None:
+    async with rig(redis_url, script(IGNORE)) as it, it.working():
+        event = await it.event(await it.write(*(f"fact {number}" for number in range(10))))
+    assert [_turns_shown(call) for call in it.engine.calls] == [4, 4, 2]
+    assert len(event.decisions) == 3
+
+
+async def test_a_reply_cut_at_its_limit_halves_the_turns(redis_url: str) -> None:
+    def answer(body: Body) -> Reply:
+        return cut("<tool_call>{") if _turns_shown(body) > 1 else add_memory(f"Alice {len(it.engine.calls)}")
+
+    async with rig(redis_url, answer) as it, it.working():
+        event = await it.event(await it.write("one", "two", "three"))
+    assert (event.status, event.attempts) == ("completed", 1)
+    assert [_turns_shown(call) for call in it.engine.calls] == [3, 3, 1, 2, 2, 1, 1]
+    assert [contents(written.item.sources) for written in event.memories] == [["one"], ["two"], ["three"]]
+    assert [record.action for record in event.decisions] == [*("invalid",) * 2, "add", *("invalid",) * 2, "add", "add"]
+
+
+async def test_a_cut_reply_to_a_single_turn_is_a_dead_letter(redis_url: str) -> None:
+    async with rig(redis_url, script(cut("<tool_call>{"))) as it, it.working():
+        event = await it.event(await it.write("I like tea."))
+    assert (event.status, event.attempts) == ("failed", 3)
+
+
+async def test_a_write_that_was_halved_goes_on_where_it_was(redis_url: str) -> None:
+    def answer(body: Body) -> Reply:
+        if _turns_shown(body) > 1:
+            return cut("<tool_call>{")
+        return "no" if len(it.engine.calls) in (4, 5) else add_memory("Alice likes tea.")
+
+    async with rig(redis_url, answer) as it, it.working():
+        event = await it.event(await it.write("one", "two"))
+    assert (event.status, event.attempts) == ("completed", 2)
+    assert [_turns_shown(call) for call in it.engine.calls] == [2, 2, 1, 1, 1, 1]
+
+
+def _turns_shown(call: Body) -> int:
+    return str(call["messages"][1]["content"]).count("[user]:")
 
 
 async def test_a_graceful_stop_gives_the_job_back_uncounted(redis_url: str) -> None:

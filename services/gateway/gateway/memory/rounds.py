@@ -23,7 +23,7 @@ class Start(Wire):
 class Round(Wire):
     """A decision as the journal keeps it."""
 
-    action: Literal["add", "buffer", "ignore", "invalid"]
+    action: Literal["add", "buffer", "ignore", "invalid", "split"]
     drafts: tuple[MemoryDraft, ...] = ()
     reason: str = ""
     records: tuple[DecisionRecord, ...] = ()
@@ -39,8 +39,9 @@ class Stored(Wire):
 async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: str) -> MemoryEvent:
     """The event of a write that was given up, with all that the model decided and all that was stored."""
     kept = await Journal(redis, job.event_id).all()
-    rounds = [Round.model_validate_json(kept[name]) for name in sorted(kept) if name.startswith(_ROUND_FIELDS)]
-    stored = [Stored.model_validate_json(kept[name]) for name in sorted(kept) if name.startswith("stored:")]
+    names = sorted(kept, key=_place)
+    rounds = [Round.model_validate_json(kept[name]) for name in names if name.startswith(_ROUND_FIELDS)]
+    stored = [Stored.model_validate_json(kept[name]) for name in names if name.startswith("stored:")]
     return MemoryEvent(
         event_id=job.event_id,
         status="failed",
@@ -55,8 +56,14 @@ async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: st
     )
 
 
-def round_of(result: DecisionResult) -> Round:
-    """The decision as the journal keeps it."""
+def _place(name: str) -> tuple[str, int]:
+    """Order the fields of a journal by their number: ``decision:10`` comes after ``decision:9``."""
+    kind, _, number = name.partition(":")
+    return kind, int(number) if number.isdecimal() else 0
+
+
+def round_of(result: DecisionResult, *, splits: bool) -> Round:
+    """Return the decision as the journal keeps it; with ``splits``, a cut reply is not a failure."""
     match result.decision:
         case AddMemories(drafts=drafts, summary=summary):
             return Round(action="add", drafts=drafts, reason=summary, records=result.records, usage=result.usage)
@@ -64,5 +71,6 @@ def round_of(result: DecisionResult) -> Round:
             return Round(action="buffer", reason=reason, records=result.records, usage=result.usage)
         case IgnoreTurns(reason=reason):
             return Round(action="ignore", reason=reason, records=result.records, usage=result.usage)
-        case InvalidOutput(problem=problem):
-            return Round(action="invalid", reason=problem, records=result.records, usage=result.usage)
+        case InvalidOutput(problem=problem, cut=cut):
+            action = "split" if cut and splits else "invalid"
+            return Round(action=action, reason=problem, records=result.records, usage=result.usage)

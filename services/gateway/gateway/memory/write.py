@@ -8,9 +8,11 @@ Every step can be repeated, so a write that died anywhere is run again and compl
 4. memories are stored under the event id, and the buffer is *replaced* by what the decisions leave of it;
 5. the event's last state, the end of the job and the freed lane are one script (``LaneQueue.finish``).
 
-Turns that do not fit one window are decided in several rounds, each with what the round before left buffered.
+Turns that do not fit one window, or are more than the profile's ``turns_per_decision``, are decided in several rounds,
+each with the turns that the round before left buffered. A round whose reply is cut at its token limit is split in half.
 """
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -88,21 +90,33 @@ class MemoryWrite:
     async def _infer(self) -> MemoryEvent:
         start = await self._started_from()
         await self._store_raw_turns()
-        buffered = newest_within(start.turns, splitter=self._tools.splitter, most_tokens=self._room)
+        buffered = newest_within(
+            start.turns, splitter=self._tools.splitter, most_tokens=self._room, lines=self._tools.profile.turns
+        )
         rounds: list[Round] = []
         memories: list[Written] = []
-        for number, turns in enumerate(self._batches(buffered)):
-            shown = (*buffered, *turns)
+        waiting = deque(self._batches(buffered))
+        while waiting:
+            number, shown = len(rounds), (*buffered, *waiting.popleft())
             decided = await self._decided(number, shown)
             rounds.append(decided)
             memories += await self._stored(number, decided, shown)
             buffered = shown if decided.action == "buffer" else ()
+            if decided.action == "split":
+                waiting.extendleft((shown[len(shown) // 2 :], shown[: len(shown) // 2]))
         await self._put_buffer(before=start.turns, after=buffered, reason=rounds[-1].reason if rounds else "")
         return self._event(rounds=rounds, memories=memories)
 
     def _batches(self, buffered: Sequence[Source]) -> list[tuple[Source, ...]]:
         spoken = [turn for turn in self._job.turns if turn.content.strip()]
-        runs = batches(spoken, splitter=self._tools.splitter, most_tokens=self._room)
+        profile = self._tools.profile
+        runs = batches(
+            spoken,
+            splitter=self._tools.splitter,
+            most_tokens=self._room,
+            most_turns=profile.turns_per_decision,
+            lines=profile.turns,
+        )
         return runs or ([()] if buffered else [])
 
     async def _started_from(self) -> Start:
@@ -166,11 +180,13 @@ class MemoryWrite:
         if heard:
             trace_id = f"{self._job.event_id}.{number}"
             await traces.keep_write(heard, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served)
-        return round_of(result)
+        return round_of(result, splits=len(turns) > 1)
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:
         """Whether these turns may wait for more: not when a flush asks for them, or when there are too many."""
-        return not self._job.flushes and self._limits.hold(turns, splitter=self._tools.splitter)
+        return not self._job.flushes and self._limits.hold(
+            turns, splitter=self._tools.splitter, lines=self._tools.profile.turns
+        )
 
     def _count(self, result: DecisionResult) -> None:
         for record in result.records:
