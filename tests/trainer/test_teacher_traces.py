@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import TypeAdapter
 
 from evaluation.memory.synthetic import synthetic, write_synthetic
 from memloop.ports import Completion, Prompt
-from memloop.profiles import load_profile
+from memloop.profiles import Profile, load_profile
 from memloop.wire.chat import FunctionCall, ToolCall
 from memloop.wire.errors import Unavailable
 from tests.fakes.job_engine import add_memory, tool_call
@@ -56,8 +57,10 @@ def journal(path: Path) -> Journal[PaidReply]:
     return Journal(path, {}, records=TypeAdapter(PaidReply), key_of=lambda paid: paid.key)
 
 
-async def taught(model: Scripted, talk: Conversation, path: Path, *, window: int = 4) -> list[TeacherTrace]:
-    teacher = Teacher(model, PROFILE, window=window, retries=RetryPolicy(attempts=2, pause_s=0.0))
+async def taught(
+    model: Scripted, talk: Conversation, path: Path, *, window: int | None = None, profile: Profile = PROFILE
+) -> list[TeacherTrace]:
+    teacher = Teacher(model, profile, window=window, retries=RetryPolicy(attempts=2, pause_s=0.0))
     with journal(path) as kept:
         return [trace async for trace in teacher.traces(talk, kept)]
 
@@ -70,6 +73,20 @@ async def test_every_turn_is_decided_on_once_and_later_runs_find_what_earlier_on
     assert said == [f"{turn.speaker}: {turn.text}" for turn in talk.turns]
     assert [len(trace.stored) for trace in traces] == list(range(len(traces)))
     assert {turn.role for trace in traces for turn in trace.turns} == {"user", "assistant"}
+
+
+@pytest.mark.parametrize(("of_profile", "window", "most"), [(2, None, 2), (2, 3, 3)], ids=["profile", "option"])
+async def test_a_decision_takes_as_many_turns_as_the_profile_says(
+    talk: Conversation, tmp_path: Path, of_profile: int, window: int | None, most: int
+) -> None:
+    profile = replace(PROFILE, turns_per_decision=of_profile)
+    traces = await taught(Scripted(ADD), talk, tmp_path / "j", window=window, profile=profile)
+    assert max(len(trace.turns) for trace in traces) == most
+
+
+async def test_without_a_number_a_session_is_decided_on_at_once(talk: Conversation, tmp_path: Path) -> None:
+    traces = await taught(Scripted(ADD), talk, tmp_path / "j", profile=replace(PROFILE, turns_per_decision=None))
+    assert len(traces) == len(talk.sessions)
 
 
 async def test_a_search_and_its_decision_are_one_conversation_and_both_replies_are_learned(

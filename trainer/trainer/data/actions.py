@@ -137,8 +137,10 @@ async def _taught(options: argparse.Namespace) -> Facts:
     imitation, tasks = list[Json](), list[Json]()
     async with models_of(options) as models:
         name, model = models[0]
-        teacher = Teacher(model, load_profile(options.profile), window=options.window)
-        run: dict[str, object] = {"teacher": name, "profile": teacher.profile.ref, "window": options.window}
+        profile = load_profile(options.profile)
+        window = options.window or profile.turns_per_decision
+        teacher = Teacher(model, profile, window=window)
+        run: dict[str, object] = {"teacher": name, "profile": profile.ref, "window": window}
         with Journal(
             options.out / "replies.journal", run, records=TypeAdapter(PaidReply), key_of=lambda paid: paid.key
         ) as journal:

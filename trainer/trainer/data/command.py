@@ -119,7 +119,7 @@ def _memreader(add: Add) -> None:
     add("--data", type=Path, required=True, help="the user's LoCoMo, LongMemEval or HaluMem file")
     add_endpoint_options(add, flag="--teacher", help_="the teacher's base URL and model")
     add("--profile", default="default", help="whose prompts: a built-in profile, or a folder")
-    add("--window", type=_positive, default=4, help="turns that are decided on at once")
+    add("--window", type=_positive, help="turns that are decided on at once; else the profile's turns_per_decision")
     add("--limit", type=_positive, help="conversations")
     add("--out", type=Path, required=True, help="folder of train.parquet, tasks.parquet and the paid replies")
 

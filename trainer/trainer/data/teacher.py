@@ -102,11 +102,15 @@ class TeacherTrace:
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """Who teaches, in which prompts. ``window`` turns are decided on at once, with those that were buffered before."""
+    """A model that teaches, and its prompts.
+
+    ``window`` turns are decided on at once, with those that were buffered before: the profile's unless given, and a
+    whole session where neither names a number.
+    """
 
     model: ChatModel
     profile: Profile
-    window: int = 4
+    window: int | None = None
     retries: RetryPolicy = field(default_factory=RetryPolicy)
 
     async def traces(self, talk: Conversation, journal: Journal[PaidReply]) -> AsyncGenerator[TeacherTrace]:
@@ -114,10 +118,11 @@ class Teacher:
         paid = Journaled(_Retrying(self.model, self.retries), PaidReplies(journal, talk.id))
         stored: tuple[Recalled, ...] = ()
         waiting: tuple[Source, ...] = ()
-        for number, (turns, last) in enumerate(_windows(talk, self.window)):
+        size = self.window or self.profile.turns_per_decision or max(len(each.turns) for each in talk.sessions)
+        for number, (turns, last) in enumerate(_windows(talk, size)):
             shown = (*waiting, *turns)
             heard = _Heard(paid)
-            may_buffer = not last and len(shown) < 3 * self.window
+            may_buffer = not last and len(shown) < 3 * size
             result = await decide(
                 shown, model=heard, index=HeldMemories(stored), profile=self.profile, may_buffer=may_buffer
             )
