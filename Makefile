@@ -56,7 +56,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-load
 TWO_AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
 
 # What watches no clock runs beside each other; the other tests have the machine for themselves.
-CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability)
+CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability docs architecture)
 
 test: ## all checks and all tests, the real engine and real verl included
 	$(TWO_AT_ONCE) setup setup-trainer
