@@ -12,7 +12,7 @@ import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.clients.http1 import Answer, Connection, Dialer, Pool, Proxy, Take
+from memloop.clients.http1 import Answer, Connection, Dialer, Pool, Proxy
 from memloop.wire.correlation import outgoing
 from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
 
@@ -61,14 +61,6 @@ class RawResponse:
     async def some(self) -> bytes:
         """The next bytes of the body; none at its end. Raises Unavailable when the connection is lost, Timeout."""
         return await self._connection.some(self._answer) if self._connection is not None else b""
-
-    async def pipe_to(self, take: Take) -> bool:
-        """Pass the body's bytes to ``take`` as they arrive, without waking a task.
-
-        Returns True when ``take`` returns False: it has these bytes and asks for a pause before the rest.
-        Returns False at the body's end. Raises as ``some`` does.
-        """
-        return await self._connection.pipe_to(self._answer, take) if self._connection is not None else False
 
     async def chunks(self) -> AsyncGenerator[bytes]:
         """The body's bytes as they arrive. Raises as ``some`` does."""

@@ -121,14 +121,11 @@ async def relay(upstream: RawResponse, meter: Meter, out: Outlet) -> None:
     """The engine's events, untouched and together as they came; unread too, unless their tokens are counted."""
     cutter, counts_tokens = EventCutter(), meter.counts_tokens
 
-    def pass_on(data: bytes) -> bool:
-        meter.first_byte()
-        events = _counted(cutter.feed(data), meter) if counts_tokens else cutter.whole(data)
-        return not events or out.offer(events)
-
     try:
-        while await upstream.pipe_to(pass_on):
-            await out.taken()
+        while data := await upstream.some():
+            meter.first_byte()
+            if events := _counted(cutter.feed(data), meter) if counts_tokens else cutter.whole(data):
+                await out.send(events)
     except DependencyError as error:
         await send_broken(error, meter, out)
     finally:

@@ -1,23 +1,16 @@
-"""A response of server-sent events: it stays alive while they are quiet, and ends when the client leaves.
-
-Most events need no task: whoever has them offers them to the client's connection, and only a client that reads more
-slowly than they come is waited for.
-"""
+"""A response of server-sent events: it stays alive while they are quiet, and ends when the client leaves."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from typing import Self, TypeAlias, cast
+from typing import Self, TypeAlias
 
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from gateway.http.disconnect import ClientGone, StopWhenGone
 from gateway.http.sse import HEARTBEAT
 from memloop_service import BODY_SEND
-
-Steps: TypeAlias = Generator[object, None, None]
-"""A coroutine that runs step by step; what a step yields is what it waits for."""
 
 
 class Outlet:
@@ -31,7 +24,6 @@ class Outlet:
         self._heartbeat_s = heartbeat_s
         self._loop = asyncio.get_running_loop()
         self._last_sent = self._loop.time()
-        self._begun: Awaitable[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._beat: asyncio.Task[None] | None = None
 
@@ -39,25 +31,6 @@ class Outlet:
         """Send events; returns when the client's connection has room for more."""
         await self._send({"type": "http.response.body", "body": events, "more_body": True})
         self._last_sent = self._loop.time()
-
-    def offer(self, events: bytes) -> bool:
-        """Send events from a callback. False when the client is slow: await ``taken`` before anything else is sent."""
-        message: Message = {"type": "http.response.body", "body": events, "more_body": True}
-        sending = cast(Steps, self._send(message).__await__())
-        self._last_sent = self._loop.time()
-        try:
-            waits_for = next(sending)
-        except StopIteration:
-            return True
-        self._begun = _Begun(waits_for, sending)
-        return False
-
-    async def taken(self) -> None:
-        """Returns when the client's connection has taken what it was slow to take."""
-        begun, self._begun = self._begun, None
-        if begun is not None:
-            await begun
-            self._last_sent = self._loop.time()
 
     async def __aenter__(self) -> Self:
         self._timer = self._loop.call_later(self._heartbeat_s, self._look)
@@ -76,21 +49,6 @@ class Outlet:
                 self._beat = self._loop.create_task(self.send(HEARTBEAT))
             self._last_sent = self._loop.time()
         self._timer = self._loop.call_at(self._last_sent + self._heartbeat_s, self._look)
-
-
-class _Begun:
-    """The rest of a coroutine whose first step was run outside of a task, for the task that runs the others."""
-
-    def __init__(self, waits_for: object, steps: Steps) -> None:
-        self._waits_for = waits_for
-        self._steps = steps
-
-    def __await__(self) -> Steps:
-        try:
-            yield self._waits_for
-            yield from self._steps
-        finally:
-            self._steps.close()
 
 
 Source: TypeAlias = Callable[[Outlet], Awaitable[None]]

@@ -6,8 +6,7 @@ A body that nobody takes is not read any further than ``_MOST_WAITING_BYTES``; t
 
 import asyncio
 import math
-from collections.abc import Callable
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from memloop.clients.http1.answer import Answer, AnswerError
 from memloop.wire.errors import Timeout, Unavailable
@@ -19,9 +18,6 @@ _TAKES_NO_WORK: Final = 503
 _CLOCK_S: Final = 0.001
 """The step of uvloop's clock: a timer may come so much too early, and for less time than that it does not wait."""
 
-Take: TypeAlias = Callable[[bytes], bool]
-"""Takes bytes without blocking. False: these are taken, and no more until it is asked again."""
-
 
 class Connection(asyncio.Protocol):
     """An open connection. Raises Unavailable when it is lost, Timeout when the peer is silent for ``read_s``."""
@@ -32,8 +28,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._answer: Answer | None = None
-        self._waiter: asyncio.Future[bool] | None = None
-        self._take: Take | None = None
+        self._waiter: asyncio.Future[None] | None = None
         self._waiting_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._unsent = 0
@@ -74,18 +69,6 @@ class Connection(asyncio.Protocol):
             await self._more()
         return self._taken_from(answer)
 
-    async def pipe_to(self, answer: Answer, take: Take) -> bool:
-        """Give the answer's body to ``take`` as it comes, out of the transport's callback: no task wakes up for it.
-
-        Returns True when ``take`` wants a pause, False at the body's end. A ``take`` that raises loses the connection.
-        """
-        while not answer.parts or take(self._taken_from(answer)):
-            if answer.complete:
-                return False
-            if await self._more(take):
-                return True
-        return True
-
     def finished(self, answer: Answer) -> bool:
         """The exchange is over; whether the connection may be kept. If not, it is closed: the peer stops its work."""
         self._answer = None
@@ -114,8 +97,7 @@ class Connection(asyncio.Protocol):
             answer.feed(data)
         except AnswerError as error:
             self._fail(error)
-        if self._waiter is not None and not self._waiter.done():
-            self._came(answer, self._waiter)
+        self._wake()
         if answer.size > _MOST_WAITING_BYTES and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
@@ -128,16 +110,6 @@ class Connection(asyncio.Protocol):
             self._answer.complete = True
         self._fail(exc)
 
-    def _came(self, answer: Answer, waiter: "asyncio.Future[bool]") -> None:
-        """Something is here for whoever waits."""
-        if self._take is None or not answer.parts:
-            waiter.set_result(False)
-            return
-        self._waiting_since = self._loop.time()
-        goes_on = self._take(answer.take())
-        if answer.complete or not goes_on:
-            waiter.set_result(not goes_on)
-
     def _taken_from(self, answer: Answer) -> bytes:
         data = answer.take()
         if self._paused and self._transport is not None:
@@ -145,26 +117,22 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
         return data
 
-    async def _more(self, take: Take | None = None) -> bool:
-        """Return when something has come that ``take`` has not just taken. Raises what ended the connection.
-
-        True: ``take`` wants a pause.
-        """
+    async def _more(self) -> None:
+        """Wait for more of the answer. Raises what ended the connection."""
         if self._failure is not None:
             raise self._failure
         self._waiter = self._loop.create_future()
-        self._take = take
         self._waiting_since = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(self._read_s, self._look)
         try:
-            return await self._waiter
+            await self._waiter
         finally:
-            self._waiter = self._take = None
+            self._waiter = None
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(False)
+            self._waiter.set_result(None)
 
     def _look(self) -> None:
         """The timer: a reader that waits for too long gets a Timeout, unless a long request is still on its way."""
