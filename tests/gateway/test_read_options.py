@@ -129,7 +129,8 @@ async def test_each_question_has_evidence_of_its_own_and_an_unread_one_none(redi
 def test_parity_takes_the_published_numbers_and_no_others() -> None:
     plan = planned(options={"parity": True}, chunk_tokens=5000)
     assert plan.budget == PUBLISHED
-    assert plan.profile.prompts["judge"].sampling.max_tokens == 1024
+    assert plan.profile.prompts["answer"].sampling.max_tokens == 1024
+    assert plan.profile.prompts["judge"].sampling.max_tokens == 5120  # 8,192, less what its window keeps for the prompt
     with pytest.raises(Unprocessable, match="chunk_tokens of 5000"):
         planned(options={"parity": True}, chunk_tokens=4000)
 

@@ -97,7 +97,7 @@ class EstimatingSplitter:
     """Cuts without a tokenizer, by bytes, on the safe side for text that people write.
 
     A letter, a blank or a byte beyond ASCII counts half a token, anything else (digits, punctuation) a whole one.
-    English prose takes about half of what is counted, code and Chinese two thirds.
+    English prose takes about half of the estimate, code and Chinese two thirds.
     """
 
     name = "estimate"
@@ -129,7 +129,7 @@ class EstimatingSplitter:
 
 
 class _Ahead:
-    """What is left of a text that comes in blocks. Only what was looked at is held."""
+    """The rest of a text that arrives in blocks. It holds only the part that was looked at."""
 
     def __init__(self, blocks: Iterable[str]) -> None:
         self._blocks = iter(blocks)

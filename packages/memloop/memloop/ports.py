@@ -27,7 +27,7 @@ class Sampling:
 class Prompt:
     """One request to a chat model. ``thinking`` switches the chat template's thinking mode.
 
-    ``branch`` tells calls that run side by side apart (``s3/q0/``): a journal's keys hold it, no engine ever sees it.
+    ``branch`` separates calls that run side by side (``s3/q0/``). It is part of a journal's keys and never sent.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -172,7 +172,7 @@ Report: TypeAlias = Callable[[Step], Awaitable[None]]
 
 
 async def discard(step: object) -> None:
-    """A report that nobody reads."""
+    """A report that drops every step."""
 
 
 def total(usages: Iterable[Usage]) -> Usage:

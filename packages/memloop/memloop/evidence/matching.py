@@ -1,4 +1,4 @@
-"""Whether one sentence says what a statement says: by its words, their order, and what must match exactly."""
+"""Compares a sentence with a statement by their words, their order, and the words that must match exactly."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,11 +39,11 @@ class Claim:
 
 
 def supports(sentence: Sequence[Word], claim: Claim) -> bool:
-    """Whether the sentence says it.
+    """Whether the sentence supports the claim.
 
     All anchors are there, and 85 % of the content words (all, when they are few), in the claim's order; both or none
     are negated, and both or none in the passive; and where the sentence names others too, the claim's anchors stand
-    next to one another in it, so that nobody's number is given to somebody else.
+    next to one another in it, so that no number is assigned to another name.
     """
     if not claim.content or len(sentence) < _COVERAGE * len(claim.content):
         return False

@@ -23,7 +23,7 @@ _NOTHING = "nothing worth keeping"
 async def extract(
     turns: Sequence[Source], *, model: ChatModel, profile: Profile, report: Report[DecideStep] = discard
 ) -> DecisionResult:
-    """What is worth keeping of the turns, oldest first; an empty list ignores them.
+    """Extracts the memories of the turns, oldest first; an empty list ignores them.
 
     Costs at most two calls. Raises ValueError without turns, and what the model raises.
     """

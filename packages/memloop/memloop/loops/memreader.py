@@ -6,8 +6,8 @@ and no buffer (:mod:`memloop.loops.extractor`).
 Each turn of the model is one tool call. A search is run and its result shown to the model, which goes on; to add, to
 buffer or to ignore ends the loop. The loop only searches: its host applies the decision.
 
-A reply that is no valid call is data, not an exception. The model is told what was wrong and may answer once more;
-then the decision is InvalidOutput, and the host still has the turns.
+A reply without a valid call is data, not an exception. The loop shows the model the fault and asks once more. If the
+second reply fails too, the decision is InvalidOutput and the host keeps the turns.
 """
 
 import json
@@ -41,9 +41,9 @@ async def decide(
 ) -> DecisionResult:
     """What to do with the turns, oldest first. The model may search ``max_turns`` times, then it must decide.
 
-    With ``may_buffer`` false the turns are to be settled now: a model that would buffer them is told so, in the one
-    repair that it has, and ignores them if it insists. Costs at most ``max_turns`` + 2 calls: the searches, one
-    repair, the decision. Raises ValueError without turns, and what the model or the index raises.
+    With ``may_buffer`` false the turns are settled now: a model that buffers them gets its one repair, and they are
+    ignored if it insists. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision.
+    Raises ValueError without turns, and what the model or the index raises.
     """
     if profile.prompts["memory"].parser == "memory_list":
         return await extract(turns, model=model, profile=profile, report=report)

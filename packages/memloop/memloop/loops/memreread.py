@@ -1,8 +1,8 @@
-"""MemReread: when a first read does not suffice, ask what is missing and read again. Source: arXiv 2605.10268.
+"""MemReread: asks for the missing fact after a first read, and reads again. Source: arXiv 2605.10268.
 
-A first pass (MemAgent's) leaves a root memory. A judge looks at it and stays silent, or asks for one missing fact; the
-document is read again from an empty memory for that sub-question alone; the sub-answer is merged into the root memory;
-and so on. Sub-questions are never decomposed further. N chunks, k rereads of at most R cost
+A first pass (MemAgent's) leaves a root memory. A judge accepts it in silence, or asks for one missing fact. The loop
+then reads the document again from an empty memory for that sub-question alone, merges the sub-answer into the root
+memory, and repeats. Sub-questions are never decomposed further. N chunks, k rereads of at most R cost
 (1+k)·N + (k + [k<R]) + 2k + 1 calls; an unanswered sub-question saves its merge.
 """
 
@@ -96,12 +96,12 @@ class _Rereading:
         self._spend(read.usage, read.degradations)
         reply = await answer(query, read.memory, model=self._reader.model, profile=self._reader.profile)
         self._spend(reply.usage, reply.degradations)
-        told = reply.raw if self._reader.profile.subanswer == "whole" else reply.answer
+        shown = reply.raw if self._reader.profile.subanswer == "whole" else reply.answer
         self._history += (SubQuestion(question=query, answer=reply.answer),)
-        self._shown += (SubQuestion(question=query, answer=told),)
+        self._shown += (SubQuestion(question=query, answer=shown),)
         await self._reader.report(SubAnswered(query, reply.answer, reply.usage, truncated=reply.truncated))
         if reply.answer or self._reader.options.parity:
-            await self._integrate(query, told)
+            await self._integrate(query, shown)
 
     async def _chosen(self, query: str) -> Chunks:
         retrieved = self._reader.options.retrieved

@@ -36,9 +36,9 @@ class Notes:
 
     def text(self, empty: str) -> str:
         """All heads that hold something, as one memory, the freshest last."""
-        return "\n".join(told((self.heads[number] for number in self.stale_first), empty)) or empty
+        return "\n".join(distinct((self.heads[number] for number in self.stale_first), empty)) or empty
 
 
-def told(memories: Iterable[str], empty: str) -> list[str]:
-    """The different memories that hold something, in order."""
+def distinct(memories: Iterable[str], empty: str) -> list[str]:
+    """The distinct memories that are not empty, in order."""
     return [memory for memory in dict.fromkeys(memories) if memory != empty]

@@ -1,4 +1,4 @@
-"""What every part of a read works with, and the smallest part: one prompt that rewrites the memory."""
+"""The model, prompts and options of a read, and its smallest part: one prompt that rewrites the memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,10 +32,10 @@ class Reader:
 
     def for_question(self, number: int, report: Report[ReadStep] | None = None) -> "Reader":
         """The reader whose steps belong to one of several questions."""
-        tell = report or self.report
+        forward = report or self.report
 
         async def numbered(step: ReadStep) -> None:
-            await tell(replace(step, asked=number))
+            await forward(replace(step, asked=number))
 
         return self.branch(f"q{number}", numbered)
 
@@ -56,7 +56,7 @@ class Revision:
 
 
 async def revise(memory: str, prompt: Prompt, *, reader: Reader) -> Revision:
-    """Let the model rewrite the memory; when it says nothing, the memory stays: none is ever lost to silence."""
+    """Lets the model rewrite the memory. An empty reply keeps the old one, so silence never loses a memory."""
     completion = await reader.model.complete(prompt)
     rewritten = parse_memory(completion, whole=reader.options.parity)
     return Revision(
@@ -78,7 +78,7 @@ async def answer(question: str, memory: str, *, model: ChatModel, profile: Profi
 async def judge(
     question: str, memory: str, history: Sequence[SubQuestion], *, reader: Reader
 ) -> tuple[Verdict, str | None, Usage]:
-    """What the judge says of the memory, the sub-question when it asks one, and the cost."""
+    """The judge's verdict on the memory, its sub-question if it asks one, and the cost."""
     prompt = reader.profile.prompt(
         "judge",
         question=question,

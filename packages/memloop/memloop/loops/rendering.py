@@ -44,7 +44,7 @@ def _plain_line(turn: Source) -> str:
 
 
 def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{rank}. {text} ({date})") -> str:
-    """A line for each memory, tags in its text made harmless; ``nothing`` when there is none.
+    """Renders a line for each memory, with the tags in its text made harmless; without memories ``nothing``.
 
     ``line`` may show ``{rank}`` (from 1), ``{text}``, ``{key}``, ``{date}`` (``2026-01-31``) and ``{id}`` (8
     characters).
@@ -63,12 +63,12 @@ def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{ra
 
 
 def sealed(text: str) -> str:
-    """The model's own words, fit to be shown to it again: its tags stand, but none that ends a turn."""
+    """The model's own text for its next prompt: its tags stay, except those that end a turn."""
     return well_formed(text).replace("<|", "&lt;|")
 
 
 def rejected_reply(text: str) -> ChatMessage:
-    """A reply that could not be taken, as the conversation keeps it: its beginning."""
+    """The start of an unusable reply, as a message of the conversation."""
     return ChatMessage(role="assistant", content=sealed(text[:_ECHO_CHARS]) or "(nothing)")
 
 

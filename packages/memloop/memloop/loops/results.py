@@ -8,7 +8,7 @@ from memloop.wire.memory import Usage
 
 @dataclass(frozen=True, slots=True)
 class Degradations:
-    """How often the model fell short without failing: for metrics, and for a reader who wants to know how it went.
+    """Counts of replies that fell short without failing, for metrics and for the record of a read.
 
     ``kept`` empty replies left the old memory standing, ``truncated`` replies hit their token limit, and
     ``unusable`` verdicts of the judge ended the rereading.
@@ -57,7 +57,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """A finished read. ``answer`` is empty when the model said nothing; ``boxed`` as in ``Answered``."""
+    """A finished read. ``answer`` is empty after an empty reply; ``boxed`` as in ``Answered``."""
 
     answer: str
     boxed: bool

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from memloop.loops.notes import told
+from memloop.loops.notes import distinct
 from memloop.loops.passes import read_in_order
 from memloop.loops.reader import Reader, revise
 from memloop.loops.results import Degradations, PassResult
@@ -59,13 +59,13 @@ def _counted(report: Report[ReadStep], chunks: int, questions: int) -> Report[Re
     """The report with ``done`` and ``chunks_total`` of the whole pass instead of one segment's."""
     done = [0] * questions
 
-    async def tell(step: ReadStep) -> None:
+    async def forward(step: ReadStep) -> None:
         if isinstance(step, ChunkRead):
             done[step.asked] += 1
             step = replace(step, done=done[step.asked], chunks_total=chunks)
         await report(step)
 
-    return tell
+    return forward
 
 
 async def _merge(question: str, parts: Sequence[PassResult], reader: Reader, pass_number: int) -> PassResult:
@@ -75,7 +75,7 @@ async def _merge(question: str, parts: Sequence[PassResult], reader: Reader, pas
         sum((part.degradations for part in parts), Degradations()),
     )
     empty = reader.profile.empty_memory
-    memory, *others = told((part.memory for part in parts), empty) or [empty]
+    memory, *others = distinct((part.memory for part in parts), empty) or [empty]
     size = reader.profile.budget.memories_in_a_chunk
     for start in range(0, len(others), size):
         section = "\n\n".join(others[start : start + size])

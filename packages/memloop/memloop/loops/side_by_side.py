@@ -1,7 +1,7 @@
-"""Runs parts of a read side by side, so that what is seen of them does not depend on which is faster.
+"""Runs parts of a read side by side and reports their steps in an order that does not depend on their speed.
 
-Calls carry the name of their branch, so a journal finds them again in any order; reports of free branches are told in
-turns; and when the budget is spent, every branch still finishes the call that it has begun.
+Calls carry the name of their branch, so a journal finds them in any order. Reports of free branches alternate. When the
+budget is spent, every branch finishes the call that it has begun.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ async def branches(
     """Run the works, each with a report of its own; all their results, in order.
 
     Raises BudgetSpent after all have ended, when one of them had to end for it. A branch that fails leaves its turn
-    open: what others say after it would come in another order when the read is taken up again.
+    open: later steps of the others could come in another order when the read resumes.
     """
     turns = InTurns(len(works), report)
 
@@ -92,31 +92,31 @@ async def branches(
 
 
 class InTurns(Generic[Step]):
-    """Tells the steps of free branches one from each in turn; a branch that is closed is passed over."""
+    """Reports one step of each free branch in turn and skips closed branches."""
 
     def __init__(self, count: int, report: Report[Step]) -> None:
         self._report = report
         self._waiting: list[deque[Step]] = [deque() for _ in range(count)]
         self._closed = [False] * count
         self._turn = 0
-        self._telling = asyncio.Lock()
+        self._reporting = asyncio.Lock()
 
     def of(self, branch: int) -> Report[Step]:
         """The report of one branch."""
 
         async def report(step: Step) -> None:
             self._waiting[branch].append(step)
-            await self._tell()
+            await self._pass_on()
 
         return report
 
     async def close(self, branch: int) -> None:
-        """The branch has nothing more to tell."""
+        """Marks the branch as finished."""
         self._closed[branch] = True
-        await self._tell()
+        await self._pass_on()
 
-    async def _tell(self) -> None:
-        async with self._telling:
+    async def _pass_on(self) -> None:
+        async with self._reporting:
             while (step := self._next()) is not None:
                 await self._report(step)
 

@@ -1,13 +1,13 @@
-"""What a read remembers while it is still at work: for its record, and for the answer when its budget is spent."""
+"""The memory of a read in progress: for its record, and for the answer when its budget is spent."""
 
-from memloop.loops.notes import told
+from memloop.loops.notes import distinct
 from memloop.loops.results import NO_DEGRADATIONS, Degradations
 from memloop.loops.steps import Answered, ChunkRead, Integrated, Judged, Merged, ReadStep, SubAnswered
 from memloop.profiles import Profile
 
 
 def degradations_of(step: ReadStep) -> Degradations:
-    """What went wrong in the step's call. All steps' together are the degradations of the result."""
+    """The degradations of the step's call. Their sum over all steps is that of the result."""
     match step:
         case ChunkRead() | Merged() | Integrated():
             return Degradations(kept=int(step.kept), truncated=int(step.truncated))
@@ -20,7 +20,7 @@ def degradations_of(step: ReadStep) -> Degradations:
 
 
 class MemorySoFar:
-    """One question's root memory as its steps tell it; of segments that nobody has merged, as many as fit a prompt."""
+    """One question's root memory after each step; of unmerged segments, as many as fit one prompt."""
 
     def __init__(self, profile: Profile) -> None:
         self._empty = profile.empty_memory
@@ -50,4 +50,4 @@ class MemorySoFar:
         """The memory; the profile's empty memory before anything was read."""
         if self._whole is not None:
             return self._whole
-        return "\n".join(told(self._parts.values(), self._empty)[: self._most]) or self._empty
+        return "\n".join(distinct(self._parts.values(), self._empty)[: self._most]) or self._empty

@@ -1,6 +1,6 @@
 """What a loop reports while it works: one frozen step after every reply that changed something.
 
-A step says all that a progress bar, an event stream or a trainer's recorder needs, so that none of them looks inside.
+A step holds everything that a progress bar, an event stream or a trainer's recorder needs.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The judge spoke: ``query`` is set when, and only when, the verdict is ``ask``."""
+    """The judge gave its verdict: ``query`` is set when, and only when, the verdict is ``ask``."""
 
     verdict: Verdict
     query: str | None
@@ -74,7 +74,7 @@ class RereadStarted:
 
 @dataclass(frozen=True, slots=True)
 class SubAnswered:
-    """The sub-question has its answer; it may be empty, when the model said nothing."""
+    """The sub-question has its answer; it is empty after an empty reply."""
 
     question: str
     answer: str

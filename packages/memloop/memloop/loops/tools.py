@@ -19,13 +19,13 @@ class InvalidArguments(ValueError):
 
 
 class _Arguments(BaseModel):
-    """Arguments that nobody knows are dropped: they do no harm."""
+    """The arguments of a tool. Unknown ones are dropped, because they do no harm."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class SearchMemory(_Arguments):
-    """Look up what is known before deciding."""
+    """Searches the stored memories before a decision."""
 
     query: _Text
 

@@ -1,4 +1,4 @@
-"""The files of a profile from an archive that somebody sent: ``.zip``, ``.tar.gz`` or ``.tgz``.
+"""The files of a profile from an archive of unknown origin: ``.zip``, ``.tar.gz`` or ``.tgz``.
 
 It is unpacked in memory and nothing of it is ever written. Only texts of known kinds are taken, each by its bare name,
 so that no name leads anywhere; what a header promises is not believed: sizes are counted while reading.
@@ -29,7 +29,7 @@ def is_archive(path: Path) -> bool:
 
 
 def read_archive(path: Path) -> dict[str, str]:
-    """Name to text; one folder around all of them is left out. Raises ProfileError and says what is wrong."""
+    """Maps each file's name to its text, without a folder around all of them. Raises ProfileError with the reason."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ProfileError(f"{path.name}: more than {MOST_BYTES} bytes")
@@ -68,7 +68,7 @@ def _texts(archive: str, members: Iterator[tuple[str, bytes]]) -> dict[str, str]
         if path.is_absolute() or ".." in path.parts or "\\" in name:
             raise ProfileError(f"{archive}: {name!r} leads out of the archive")
         if path.suffix not in KINDS:
-            raise ProfileError(f"{archive}: {name!r} is none of {', '.join(sorted(KINDS))}")
+            raise ProfileError(f"{archive}: {name!r} is not one of {', '.join(sorted(KINDS))}")
         if path in texts or len(texts) == MOST_FILES or size > MOST_BYTES:
             raise ProfileError(f"{archive}: more than {MOST_FILES} files or {MOST_BYTES} bytes, or {name!r} twice")
         texts[path] = _text(archive, name, raw)

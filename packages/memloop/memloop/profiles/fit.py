@@ -51,8 +51,8 @@ def _over_the_window(profile: Profile, tokenizer: OwnTokenizer, window: int) -> 
         parts["template"] = _own_tokens(spec, tokenizer) + CHAT_TEMPLATE_TOKENS
         parts["reply"] = spec.sampling.max_tokens if name != _SYSTEM_ONLY else 0
         if sum(parts.values()) > window:
-            told = " + ".join(f"{part} {tokens}" for part, tokens in parts.items())
-            yield f"the prompt {name} needs {told} = {sum(parts.values())} tokens, and the window has {window}"
+            parts_text = " + ".join(f"{part} {tokens}" for part, tokens in parts.items())
+            yield f"the prompt {name} needs {parts_text} = {sum(parts.values())} tokens, and the window has {window}"
 
 
 _SYSTEM_ONLY: Final[PromptName] = "recall"

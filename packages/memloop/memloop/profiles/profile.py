@@ -42,7 +42,7 @@ _ANY_BUT_MARKS = _opening(*_SLOT_TAGS, *_MORE_TAGS)
 
 
 class ProfileError(ValueError):
-    """What should be a profile is none, or none for this model; the message says which file and why."""
+    """An invalid profile, or one that does not fit the model; the message names the file and the reason."""
 
 
 class Markup(str):

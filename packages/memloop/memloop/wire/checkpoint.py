@@ -1,6 +1,6 @@
 """What a trained checkpoint says of itself, in the file ``export.json`` beside its weights.
 
-The trainer writes it, the launcher tells it to its clients, and the gate compares both.
+The trainer writes it, the launcher serves it to its clients, and the gate compares both.
 """
 
 from typing import Final

@@ -13,7 +13,7 @@ Scope: TypeAlias = Literal["chat", "memory:read", "memory:write", "long-read", "
 """What a key may do. ``admin`` is keys and audit log alone: it brings none of the others with it."""
 ALL_SCOPES: Final[frozenset[Scope]] = frozenset(get_args(Scope))
 DEFAULT_SCOPES: Final[frozenset[Scope]] = ALL_SCOPES - {"admin"}
-"""Of a key for which nobody named any."""
+"""The default of a key that names none."""
 TENANT_PATTERN: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 MAX_OVERLAP_S: Final = 30 * 24 * 3600
 

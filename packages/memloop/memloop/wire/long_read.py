@@ -55,12 +55,12 @@ class SaveTo(Wire):
 
 
 class Webhook(Wire):
-    """Where the end of a background read is told."""
+    """The address that is called when a background read ends."""
 
     url: str = Field(max_length=2048, pattern=r"^https?://[^\s]+$")
 
 
-_TOLD_IN_BACKGROUND: JsonDict = {
+_CALLED_IN_BACKGROUND: JsonDict = {
     "anyOf": [
         {"properties": {"webhook": {"type": "null"}}},
         {"properties": {"background": {"const": True}}, "required": ["background"]},
@@ -84,7 +84,7 @@ class LongReadRequest(Wire):
     """
 
     model_config = ConfigDict(
-        json_schema_extra={"oneOf": [_asks("question"), _asks("questions")], **_TOLD_IN_BACKGROUND}
+        json_schema_extra={"oneOf": [_asks("question"), _asks("questions")], **_CALLED_IN_BACKGROUND}
     )
 
     model: str
@@ -115,7 +115,7 @@ class LongReadRequest(Wire):
         return self
 
     @model_validator(mode="after")
-    def _told_in_background(self) -> Self:
+    def _called_in_background(self) -> Self:
         if self.webhook is not None and not self.background:
             raise ValueError("webhook needs background: true")
         return self
@@ -164,7 +164,7 @@ class Evidence(Wire):
 
 
 class ReadOutput(Wire):
-    """What became of one of several questions."""
+    """The result of one of several questions."""
 
     question: str
     output_text: str = ""
@@ -207,7 +207,7 @@ class ReadUsage(Wire):
 
 
 class LongRead(Wire):
-    """The state of one read. A read of ``questions`` tells answers and memories in ``outputs``, one for each."""
+    """The state of one read. A read of ``questions`` holds answers and memories in ``outputs``, one for each."""
 
     id: str
     object: Literal["long_read"] = "long_read"

@@ -26,7 +26,7 @@ _OPTIONAL_ID = Field(default=None, min_length=1, max_length=256)
 
 
 class Scope(Wire):
-    """What is looked at: one tenant's memories, of them those that match the ids that are set."""
+    """Selects one tenant's memories: those that match the ids that are set."""
 
     tenant: str = _ID
     user_id: str | None = _OPTIONAL_ID

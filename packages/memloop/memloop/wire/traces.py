@@ -29,7 +29,7 @@ class TracedCall(Wire):
 
 
 class TracedAnswer(Wire):
-    """What a read answered to one of its questions; nobody says that it is right."""
+    """A read's answer to one of its questions, right or wrong."""
 
     question: str
     answer: str

@@ -9,7 +9,7 @@ MAX_LINES = 200
 
 
 class MemoryLine(Wire):
-    """One version of a memory; ``confirmed_at`` is the event time of its last statement. Vectors are made anew."""
+    """One version of a memory; ``confirmed_at`` is the event time of its last statement. Vectors are computed again."""
 
     item: MemoryItem
     confirmed_at: AwareDatetime
@@ -54,7 +54,7 @@ class LineError(Wire):
 
 
 class Imported(Wire):
-    """What became of the lines: new here, here already, or refused. Of many errors the first are told."""
+    """Counts of the lines that are new, known already, or refused, with the first errors."""
 
     imported: int = 0
     unchanged: int = 0

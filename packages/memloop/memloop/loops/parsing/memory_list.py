@@ -21,7 +21,7 @@ _MOST_TRIES = 64
 
 @dataclass(frozen=True, slots=True)
 class FoundList:
-    """The object as it was found; nobody has checked its entries. ``native``: the reply was that object alone."""
+    """The decoded object with unchecked entries. ``native``: the reply was that object alone."""
 
     entries: list[object]
     summary: str
@@ -30,7 +30,7 @@ class FoundList:
 
 @dataclass(frozen=True, slots=True)
 class NoList:
-    """No object that can be read; ``problem`` tells the model, and the record, why."""
+    """The reply holds no readable object; ``problem`` is the reason, for the model and the record."""
 
     problem: str
 

@@ -20,7 +20,7 @@ _FENCE = "```"
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """A call whose arguments are a JSON object; nobody has checked them yet. ``ignored`` further calls were dropped."""
+    """A call whose arguments are an unchecked JSON object. ``ignored`` counts further calls, which are dropped."""
 
     name: str
     arguments: Json
@@ -30,7 +30,7 @@ class FoundCall:
 
 @dataclass(frozen=True, slots=True)
 class NoCall:
-    """No call that can be read; ``problem`` tells the model, and the record, why."""
+    """The reply holds no readable call; ``problem`` is the reason, for the model and the record."""
 
     problem: str
 
