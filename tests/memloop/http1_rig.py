@@ -21,10 +21,10 @@ Scenario: TypeAlias = Callable[[], Coroutine[None, None, None]]
 Run: TypeAlias = Callable[[Scenario], None]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Twice: a\r\nx-twice: b\r\n\r\n"
-QUICK = Timeouts(connect_s=0.5, read_s=0.5, total_s=60.0)
+PATIENT = Timeouts(connect_s=10.0, read_s=10.0, total_s=60.0)
 
 
-def client(url: str, *, timeouts: Timeouts = QUICK) -> Http:
+def client(url: str, *, timeouts: Timeouts = PATIENT) -> Http:
     return Http(url, peer="peer", error_of=refused, headers={"X-Key": "k"}, timeouts=timeouts)
 
 
@@ -33,7 +33,7 @@ def refused(status: int, raw: bytes, _: object) -> MemloopError:
 
 
 @asynccontextmanager
-async def peer_and_client(script: Script, *, timeouts: Timeouts = QUICK) -> AsyncGenerator[tuple[OddPeer, Http]]:
+async def peer_and_client(script: Script, *, timeouts: Timeouts = PATIENT) -> AsyncGenerator[tuple[OddPeer, Http]]:
     async with odd_peer(script) as peer, client(peer.url, timeouts=timeouts) as http:
         yield peer, http
 

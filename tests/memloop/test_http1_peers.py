@@ -17,7 +17,8 @@ SILENT = {"before the answer": [b""], "in the body": [CHUNKED, b"2\r\nok\r\n"], 
 @pytest.mark.parametrize("pieces", SILENT.values(), ids=SILENT)
 def test_a_silent_peer_is_a_timeout_and_is_told_to_stop(run: Run, pieces: list[bytes]) -> None:
     async def scenario() -> None:
-        async with peer_and_client(answering(*pieces)) as (peer, http):
+        limits = Timeouts(read_s=0.5)
+        async with peer_and_client(answering(*pieces), timeouts=limits) as (peer, http):
             with pytest.raises(Timeout):
                 await http.json("POST", "x", body=1)
             await asyncio.wait_for(peer.left.wait(), PATIENCE_S)
@@ -28,8 +29,8 @@ def test_a_silent_peer_is_a_timeout_and_is_told_to_stop(run: Run, pieces: list[b
 def test_a_slow_peer_that_goes_on_is_no_silent_one(run: Run) -> None:
     async def scenario() -> None:
         pieces = [CHUNKED, *[b"1\r\nx\r\n"] * 5, b"0\r\n\r\n"]
-        limits = Timeouts(read_s=0.6)
-        async with peer_and_client(answering(*pieces, pause_s=0.15), timeouts=limits) as (_, http):
+        limits = Timeouts(read_s=2.0)
+        async with peer_and_client(answering(*pieces, pause_s=0.5), timeouts=limits) as (_, http):
             assert await http.json("GET", "x") == b"xxxxx"
 
     run(scenario)
@@ -61,7 +62,11 @@ def test_nobody_there_is_refused_and_a_name_that_is_none_too(run: Run) -> None:
 
 def test_a_connection_that_does_not_come_about_in_time_is_unreachable(run: Run) -> None:
     async def scenario() -> None:
-        async with odd_peer(answering(OK)) as peer, client(peer.url.replace("http:", "https:")) as http:
+        limits = Timeouts(connect_s=0.5)
+        async with (
+            odd_peer(answering(OK)) as peer,
+            client(peer.url.replace("http:", "https:"), timeouts=limits) as http,
+        ):
             with pytest.raises(Unreachable) as caught:  # it takes the connection, and never shakes hands
                 await http.json("GET", "x")
             assert type(caught.value) is Unreachable
@@ -149,12 +154,12 @@ def flooding(sent: list[int]) -> Script:
 def test_what_nobody_takes_is_not_read_and_is_whole_when_somebody_does(run: Run) -> None:
     async def scenario() -> None:
         sent = [0]
-        limits = Timeouts(read_s=0.3)
+        limits = Timeouts(read_s=1.0)
         async with peer_and_client(flooding(sent), timeouts=limits) as (_, http), http.open("GET", "x") as response:
             before = -1
             while sent[0] != before:  # until the peer is held up
                 before = sent[0]
-                await asyncio.sleep(0.4)  # longer than a silence may be: waiting for us is no silence of the peer
+                await asyncio.sleep(1.2)  # longer than a silence may be: waiting for us is no silence of the peer
             assert sent[0] < 400 * 65_536 / 2
             assert sum([len(chunk) async for chunk in response.chunks()]) == 400 * 65_536
 
