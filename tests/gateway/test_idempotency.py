@@ -4,13 +4,15 @@ import asyncio
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from gateway.http.idempotency import KEEP_MS
 from gateway.settings import GatewaySettings
 from tests.fakes.job_engine import tool_call
+from tests.fakes.recall_store import FakeStore
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.streaming_engine import FakeEngine, Hangs, Refuses, Says, SendsBytes
-from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api, configured
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked, reader
 from tests.gateway.redis_view import command, connected, keys, keys_that_hold
@@ -93,6 +95,37 @@ async def test_the_key_with_another_body_is_a_conflict(gateway: Gateway, engine:
     other = await chatted(gateway, "Two.")
     assert (other.status, other.error["type"], other.error["code"]) == (409, "conflict_error", "idempotency_key_reused")
     assert len(engine.received) == 1
+
+
+async def test_the_key_for_another_user_is_a_conflict_and_never_the_first_ones_answer(
+    gateway: Gateway, engine: FakeEngine
+) -> None:
+    engine.will(Says("Alice's locker code is 482."))
+    answers = [
+        await gateway.post(CHAT, question(), headers={**KEY, "X-Memory-User-Id": user})
+        for user in ("alice", "bob", "alice")
+    ]
+    assert [answer.status for answer in answers] == [200, 409, 200]
+    assert answers[1].error["code"] == "idempotency_key_reused"
+    assert b"482" not in answers[1].raw
+    assert answers[2].raw == answers[0].raw
+
+
+@pytest.mark.parametrize(("path", "field"), [(CHAT, "memory"), (ADD, "memories"), ("/v3/memories/add", "results")])
+async def test_a_key_with_fewer_scopes_is_shown_no_answer_of_one_with_more(
+    settings: GatewaySettings, store: FakeStore, path: str, field: str
+) -> None:
+    keys_of_a = f"{configured('a', 'all')},{configured('a', 'few', 'scopes=chat+memory:write')}"
+    body = question(user="alice") if path == CHAT else said(infer=False)
+    async with running_gateway(
+        settings.model_copy(update={"api_keys": SecretStr(keys_of_a), "sync_wait_s": 0.01})
+    ) as it:
+        first, other, again = [
+            await it.post(path, body, headers={**KEY, "X-API-Key": key}) for key in ("all", "few", "all")
+        ]
+    assert field in first.json
+    assert (other.status, other.json["error"]["code"]) == (409, "idempotency_key_reused")
+    assert (again.raw, is_replay(again)) == (first.raw, True)
 
 
 async def test_a_duplicate_of_a_request_at_work_is_told_to_come_back(gateway: Gateway, engine: FakeEngine) -> None:

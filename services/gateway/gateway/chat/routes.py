@@ -91,7 +91,7 @@ async def create_chat_completion(
     if asked.stream:
         refuse_key_of_stream(request)
     subject = subject_of_user(namespace.user_id) if namespace is not None else ""
-    return await chat.memory.idempotency.once(request, principal.tenant, answer, subject=subject)
+    return await chat.memory.idempotency.once(request, principal, answer, subject=subject)
 
 
 async def _watched(work: Callable[[], Awaitable[Prepared]], request: Request, chat: Chat) -> Prepared:

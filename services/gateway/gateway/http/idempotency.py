@@ -1,11 +1,11 @@
 """``Idempotency-Key``: a POST that changes state happens once, however often a client sends it.
 
-A key belongs to a tenant and a route for 24 hours. Redis keeps one record of it: the body's hash, who is at work
-until when, and in the end the answer.
+A key belongs to a tenant and a route for 24 hours. Redis keeps one record of it: a hash of the body, the user and the
+caller's scopes, who is at work until when, and in the end the answer.
 
 * The first request with a key takes it and works; its answer is kept and replayed to every later one.
-* The key with another body is a conflict (409). So is the key while its first request is still at work (409 with
-  ``Retry-After``): a wait would only hold a second connection open.
+* The key with another body, for another user or with other scopes is a conflict (409). So is the key while its first
+  request is still at work (409 with ``Retry-After``): a wait would only hold a second connection open.
 * A refusal (4xx) has changed nothing: it is not kept, and the key is free again.
 * What fails (5xx), and a request whose client leaves or whose process dies, may have changed something. Its answer is
   not kept, but its *attempt* is: the next request with the key makes its ids of the same seed, so that what is
@@ -20,7 +20,7 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from fastapi import Request, Response
 from redis.asyncio import Redis
@@ -41,7 +41,7 @@ _BIG_BODY_BYTES = 1024 * 1024
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
 _TAKE = """
--- KEYS[1] record; ARGV: hash of the body, the attempt's name, lease ms, keep ms
+-- KEYS[1] record; ARGV: hash of the request, the attempt's name, lease ms, keep ms
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local kept = redis.call('HMGET', KEYS[1], 'body', 'until', 'seed', 'status', 'kind', 'answer', 'owner')
@@ -114,6 +114,20 @@ Subject = str | Callable[[Attempt], str]
 """Whose data an answer holds; where the attempt names it, what tells the name."""
 
 
+class Asker(Protocol):
+    """Who sends a request, and with which rights."""
+
+    @property
+    def tenant(self) -> str:
+        """Bounds what the request may see."""
+        ...
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """Decide what its answer shows."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Taken:
     record: str
@@ -133,18 +147,20 @@ class Idempotency:
         self._forget = Script(redis, _FORGET)
         self._max_bytes = max_bytes
 
-    async def once(self, request: Request, tenant: str, work: Work, *, subject: Subject = "") -> Response:
+    async def once(self, request: Request, asker: Asker, work: Work, *, subject: Subject = "") -> Response:
         """The answer of ``work``, or the one that it gave to the same request before.
 
-        The request's body must have been read. ``subject`` names whose data the answer holds, for ``forget``.
+        The request's body must have been read. ``subject`` names whose data the answer holds, for ``forget``; a user
+        may stand outside the body, so a request for another one is another request. So is one with other scopes.
         Raises Conflict, Unavailable, InvalidRequest, and what ``work`` raises.
         """
         key = request.headers.get(KEY_HEADER)
         if key is None:
             return await work(Attempt(secrets.token_hex(16)))
-        record = _record(tenant, request.scope["route"].path, _checked(key))
+        record = _record(asker.tenant, request.scope["route"].path, _checked(key))
         taken = _Taken(record, secrets.token_hex(16))
-        seed, kept = await self._taken(taken, await _hash_of(await request.body()))
+        for_whom = _digest(subject if isinstance(subject, str) else "", *sorted(asker.scopes))
+        seed, kept = await self._taken(taken, await _hash_of(await request.body(), for_whom))
         if kept is not None:
             return kept
         attempt = Attempt(seed)
@@ -153,7 +169,7 @@ class Idempotency:
             await self._released(taken, "again")
         else:
             named = subject if isinstance(subject, str) else subject(attempt)
-            await self._kept(taken, answer, _subject_key(tenant, named))
+            await self._kept(taken, answer, _subject_key(asker.tenant, named))
         return answer
 
     async def forget(self, tenant: str, subject: str) -> int:
@@ -179,7 +195,7 @@ class Idempotency:
             ) from error
         if outcome == "other":
             raise Conflict(
-                "This Idempotency-Key was used with another body.", param=KEY_HEADER, code="idempotency_key_reused"
+                "This Idempotency-Key was used for another request.", param=KEY_HEADER, code="idempotency_key_reused"
             )
         if outcome == "busy":
             raise Conflict(
@@ -289,6 +305,10 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-async def _hash_of(body: bytes) -> str:
-    hashed = hashlib.sha256(body) if len(body) < _BIG_BODY_BYTES else await asyncio.to_thread(hashlib.sha256, body)
+async def _hash_of(body: bytes, for_whom: str) -> str:
+    hashed = hashlib.sha256(for_whom.encode())
+    if len(body) < _BIG_BODY_BYTES:
+        hashed.update(body)
+    else:
+        await asyncio.to_thread(hashed.update, body)
     return hashed.hexdigest()

@@ -68,7 +68,7 @@ async def create_read(
     if asked.stream:
         refuse_key_of_stream(request)
     return await reading.memory.idempotency.once(
-        request, principal.tenant, read, subject=lambda attempt: subject_of_read(id_of(attempt))
+        request, principal, read, subject=lambda attempt: subject_of_read(id_of(attempt))
     )
 
 

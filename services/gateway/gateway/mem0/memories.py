@@ -46,7 +46,7 @@ async def add_memories(
             return JSONResponse(answers.accepted(event_id))
         return JSONResponse(answers.added(event, shown=principal.allows("memory:read")))
 
-    return await memory.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
+    return await memory.idempotency.once(request, principal, work, subject=subject_of_user(add.user_id))
 
 
 @router.post("/v3/memories/search", dependencies=[_READ, Room])

@@ -64,7 +64,7 @@ async def add_memory(request: Request, memory: MemoryDep, principal: PrincipalDe
         event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
         return await added(add, memory, principal, event_id=event_id)
 
-    return await memory.idempotency.once(request, principal.tenant, work, subject=subject_of_user(add.user_id))
+    return await memory.idempotency.once(request, principal, work, subject=subject_of_user(add.user_id))
 
 
 async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> Response:
@@ -147,7 +147,7 @@ async def flush_buffers(
         await allowance.admit()
         return json_response(await flushed(flush, memory, principal, attempt), status=202)
 
-    return await memory.idempotency.once(request, principal.tenant, queue, subject=subject_of_user(flush.user_id))
+    return await memory.idempotency.once(request, principal, queue, subject=subject_of_user(flush.user_id))
 
 
 async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, attempt: Attempt) -> Flushing:
