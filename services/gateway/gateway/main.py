@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.middleware import Middleware
 
 from gateway import mem0
-from gateway.access import RateHeaders, audit_denials, load_static_keys, open_access
+from gateway.access import LocalOnly, RateHeaders, audit_denials, load_static_keys, open_access
 from gateway.access import routes as admin
 from gateway.chat import routes as chat
 from gateway.chat.chat import open_chat
@@ -37,6 +37,8 @@ from memloop_service import RequestTimes, create_app, new_registry, refuse_open_
 CLIENT_CLOSED_REQUEST = 499
 FORM_BYTES = 1 << 16
 """What an upload's form may have around its file."""
+NOT_JSON = ("/v1/files", "/v1/memory/import")
+"""Paths that take another body: a form, and JSON lines."""
 
 
 def build_app(settings: GatewaySettings) -> FastAPI:
@@ -87,6 +89,8 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app.openapi = describe(app)
     app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
+    if not load_static_keys(settings):
+        app.user_middleware.append(Middleware(LocalOnly, other_bodies=NOT_JSON))
     return app
 
 
@@ -104,8 +108,7 @@ async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> A
         access = open_access(settings, redis, splitter=backend.served.splitter, metrics=metrics)
         files, webhooks = open_files(settings, redis), open_webhooks(settings, redis)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
-        loopback_only = not access.keys.has_keys
-        async with McpHost(max_body_bytes=settings.max_body_bytes, loopback_only=loopback_only) as host:
+        async with McpHost(max_body_bytes=settings.max_body_bytes) as host:
             app.state.access, app.state.backend, app.state.traces = access, backend, memory.traces
             app.state.files, app.state.webhooks = files, webhooks
             app.state.memory, app.state.reading = memory, reading

@@ -46,7 +46,7 @@ async def test_there_are_no_sessions_to_listen_to_or_to_end(gateway: Gateway) ->
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"Host": "evil.example"}, 421),
+        ({"Host": "evil.example"}, 403),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "http://localhost:6274"}, 200),
         ({}, 200),

@@ -4,6 +4,7 @@ from gateway.access.access import access_of, open_access
 from gateway.access.allowance import Allowance, RateHeaders
 from gateway.access.denials import audit_denial, audit_denials
 from gateway.access.dependencies import AllowanceDep, BatchRoom, Needed, PrincipalDep, Room, Tenant, needs, principal_of
+from gateway.access.local_only import LocalOnly
 from gateway.access.principal import OtherTenants, Principal, managed
 from gateway.access.static_keys import load_static_keys
 
@@ -11,6 +12,7 @@ __all__ = [
     "Allowance",
     "AllowanceDep",
     "BatchRoom",
+    "LocalOnly",
     "Needed",
     "OtherTenants",
     "Principal",

@@ -15,9 +15,8 @@ Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 class McpHost:
     """Answers MCP requests. Costs nothing until there is one."""
 
-    def __init__(self, *, max_body_bytes: int, loopback_only: bool) -> None:
+    def __init__(self, *, max_body_bytes: int) -> None:
         self._max_body_bytes = max_body_bytes
-        self._loopback_only = loopback_only
         self._stop = asyncio.Event()
         self._ready: asyncio.Future[Answer] | None = None
         self._holder: asyncio.Task[None] | None = None
@@ -53,4 +52,4 @@ class McpHost:
         """In a thread, for the import takes 0.4 s."""
         from gateway.mcp.server import make_manager
 
-        return make_manager(max_body_bytes=self._max_body_bytes, loopback_only=self._loopback_only)
+        return make_manager(max_body_bytes=self._max_body_bytes)

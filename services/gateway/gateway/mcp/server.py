@@ -41,28 +41,19 @@ TOOLS: Final[tuple[type[Tool], ...]] = (
     LongRead,
 )
 _BY_NAME: Final = {tool.name: tool for tool in TOOLS}
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _INSTRUCTIONS: Final = "Long-term memory of users, and reading of documents of any length."
 
 _log = logging.getLogger(__name__)
 
 
-def make_manager(*, max_body_bytes: int, loopback_only: bool) -> StreamableHTTPSessionManager:
-    """The answerer of ``POST /mcp``.
-
-    ``loopback_only``, where nobody needs a key: a page in a browser must not reach it under a name that it made point
-    here, so Host and Origin have to be this machine's.
-    """
+def make_manager(*, max_body_bytes: int) -> StreamableHTTPSessionManager:
+    """The answerer of ``POST /mcp``. Host and Origin were checked before, for every route (``gateway.access``)."""
     server = Server("memloop", instructions=_INSTRUCTIONS, on_list_tools=_list_tools, on_call_tool=_call_tool)
     return StreamableHTTPSessionManager(
         server,
         stateless=True,
         max_request_body_size=max_body_bytes,
-        security_settings=TransportSecuritySettings(
-            enable_dns_rebinding_protection=loopback_only,
-            allowed_hosts=[name for host in _LOOPBACK for name in (host, f"{host}:*")],
-            allowed_origins=[name for host in _LOOPBACK for name in (f"http://{host}", f"http://{host}:*")],
-        ),
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
 
 

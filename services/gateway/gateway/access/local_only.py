@@ -1,0 +1,71 @@
+"""Without keys only this machine's own programs are answered, and no page that a browser has open.
+
+A page may send requests to the loopback interface too. Its browser names the page's site in ``Origin``, and in ``Host``
+the name that led here, which may be the page's own (DNS rebinding). A page can send a body without asking first only as
+a form or as plain text (Fetch, "CORS-safelisted request-header"), so a JSON route takes nothing but JSON.
+"""
+
+import ipaddress
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memloop.wire.errors import Forbidden, MemloopError
+from memloop_service import error_response
+from memloop_service.errors import RouteError
+
+_JSON: Final = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.IGNORECASE)
+
+
+class LocalOnly:
+    """Refuses requests that are not from this machine: 403, and 415 for a body that should be JSON and is not.
+
+    ``other_bodies`` are the paths whose bodies are not JSON.
+    """
+
+    def __init__(self, app: ASGIApp, *, other_bodies: Collection[str] = ()) -> None:
+        self._app = app
+        self._other_bodies = frozenset(other_bodies)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        if refusal is None:
+            await self._app(scope, receive, send)
+        else:
+            await error_response(refusal)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> MemloopError | None:
+        headers = Headers(scope=scope)
+        if not _is_here(f"//{headers.get('host', '')}"):
+            return Forbidden("Without keys this process answers under a loopback Host only.", code="foreign_host")
+        if not all(map(_is_here, headers.getlist("origin"))):
+            return Forbidden("Without keys this process answers no page of another site.", code="foreign_origin")
+        if scope["path"] not in self._other_bodies and _has_body(headers) and not _is_json(headers):
+            return RouteError(415, "The body must be JSON: send 'Content-Type: application/json'.", {})
+        return None
+
+
+def _has_body(headers: Headers) -> bool:
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
+
+def _is_json(headers: Headers) -> bool:
+    return _JSON.fullmatch(headers.get("content-type", "")) is not None
+
+
+@lru_cache(maxsize=256)
+def _is_here(url: str) -> bool:
+    """Whether the URL's host is the loopback interface, at any port."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        plain = parts.username is None and not parts.path and parts.port != 0  # a port that is none raises
+        return plain and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
+    except ValueError:
+        return False
