@@ -5,7 +5,7 @@ process itself, the bounded lanes, needs no Redis.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, cast
 
 from fastapi import Request
@@ -13,18 +13,14 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.access.access import Access
+from gateway.access.estimates import estimate_tokens
 from gateway.access.principal import Principal
 from gateway.access.rates import Standing
 from gateway.http import data_of, object_in, parsed_object
-from memloop.chunking import EstimatingSplitter
-from memloop.ports import Splitter
 from memloop.wire.errors import DependencyError, RateLimited
 
 STATE_HEADERS: Final = "rate_limit_headers"
 """Where the request's state holds the headers for its response."""
-_SHORT_CHARS = 4_000
-_LONG_CHARS = 200_000
-_READ_FIELDS = ("text", "content")
 _TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
 
 
@@ -45,7 +41,7 @@ class Allowance:
         rates = self._access.rates
         if not rates.limits.any:
             return
-        tokens = more_tokens + await _estimate(asked, self._access.splitter) if rates.limits.tokens else 0
+        tokens = more_tokens + await estimate_tokens(asked, self._access.splitter) if rates.limits.tokens else 0
         try:
             async with asyncio.timeout(self._access.rates_timeout_s):
                 standing = await rates.admit(self._bucket, tokens=tokens)
@@ -133,26 +129,3 @@ def _over(standing: Standing) -> RateLimited:
     return RateLimited(
         f"This key is over its limit of {kind} per minute.", code="rate_limit_exceeded", retry_after_s=standing.wait_s
     )
-
-
-async def _estimate(asked: object, splitter: Splitter) -> int:
-    """Tokens of all texts in it, by the served model's tokenizer; of a very long one on the safe side, by its bytes."""
-    parts = list(_parts(asked))
-    text = "\n".join(part for part in parts if isinstance(part, str))
-    given = sum(isinstance(part, int) for part in parts)
-    if len(text) <= _SHORT_CHARS:
-        return given + splitter.count(text)
-    counting = splitter if len(text) <= _LONG_CHARS else EstimatingSplitter()
-    return given + await asyncio.to_thread(counting.count, text)
-
-
-def _parts(value: object) -> Iterator[str | int]:
-    """Texts, and token ids where a client sends those. Pictures and the like are not counted before the answer."""
-    if isinstance(value, str | int):
-        yield value
-    elif isinstance(value, list | tuple):
-        for part in cast(list[object], value):
-            yield from _parts(part)
-    elif isinstance(value, dict):
-        for name in _READ_FIELDS:
-            yield from _parts(cast(dict[str, object], value).get(name))
