@@ -27,7 +27,7 @@ def tokens(*asked: object) -> int:
 
 
 @pytest.mark.parametrize(
-    "messages",
+    "asked",
     [
         [{"role": "user", "content": "Where is the key?"}],
         [{"role": "user", "content": [{"type": "text", "text": "Where is the key?"}]}],
@@ -35,8 +35,8 @@ def tokens(*asked: object) -> int:
     ],
     ids=["text", "parts", "picture"],
 )
-def test_texts_are_counted_wherever_a_message_has_them(messages: Sequence[object]) -> None:
-    assert tokens(messages) == COUNTING.count("Where is the key?")
+def test_texts_are_counted_wherever_a_message_has_them(asked: Sequence[object]) -> None:
+    assert tokens(asked) == COUNTING.count("Where is the key?")
 
 
 def test_token_ids_count_as_one_each() -> None:
@@ -47,17 +47,27 @@ def test_any_depth_is_estimated() -> None:
     assert tokens(nested(100_000, "deep")) == tokens()
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda size: nested(size, "deep"),
-        lambda size: [nested(800, "deep")] * (size // 800),
-        lambda size: [{"role": "user", "content": "x"}] * size,
-        lambda size: [{"role": "user", "content": [[]] * size}],
-        lambda size: [1] * size,
-    ],
-    ids=["depth", "many deep", "messages", "empty lists", "token ids"],
-)
+def deep(size: int) -> object:
+    return nested(size, "deep")
+
+
+def many_deep(size: int) -> object:
+    return [nested(800, "deep")] * (size // 800)
+
+
+def messages(size: int) -> object:
+    return [{"role": "user", "content": "x"}] * size
+
+
+def empty_lists(size: int) -> object:
+    return [()] * size
+
+
+def token_ids(size: int) -> object:
+    return [1] * size
+
+
+@pytest.mark.parametrize("make", [deep, many_deep, messages, empty_lists, token_ids])
 def test_twice_the_request_costs_at_most_2_6_times(make: Callable[[int], object]) -> None:
     assert is_linear(make, tokens, size=40_000)
 
