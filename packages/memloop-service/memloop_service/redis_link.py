@@ -23,6 +23,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
+from memloop_service.redis_pool import WaitingPool
 
 TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
 """In the order of their slots; each lies near the middle of its twelfth of all slots."""
@@ -57,17 +58,20 @@ def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode
     ``redis://host:port/0`` and ``rediss://`` (TLS) are one server; ``redis+cluster://user:key@host:port,host:port`` and
     ``rediss+cluster://`` a cluster, found through any of these nodes. One server is tried again once, for a pooled
     connection that it has closed; in a cluster the map of the slots is read anew between tries. Everything else is the
-    caller's to decide. Raises ValueError when the URL means nothing.
+    caller's to decide. While all connections to one server are in use (100, or the URL's ``max_connections``), a
+    command waits for one, at most ``read_timeout_s``. Raises ValueError when the URL means nothing.
     """
     scheme = urlsplit(url).scheme
     if scheme not in _SCHEMES:
-        return Redis.from_url(  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
+        pool = WaitingPool.from_url(  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
             url,
+            wait_s=read_timeout_s,
             socket_connect_timeout=connect_timeout_s,
             socket_timeout=read_timeout_s,
             retry=Retry(NoBackoff(), _CONNECTION_RETRIES),
             decode_responses=decode,
         )
+        return Redis.from_pool(pool)
     nodes, options = _cluster(url, scheme)
     cluster = _Cluster(
         startup_nodes=nodes,

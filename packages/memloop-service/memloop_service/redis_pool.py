@@ -1,0 +1,73 @@
+"""A pool of connections to one Redis server in which a command waits its turn.
+
+The client's own pool raises an error as soon as all connections are in use, so a burst of requests fails although Redis
+answers within milliseconds. Its blocking pool holds a lock for every command and takes a timer for it; this one costs
+nothing while a connection is free.
+"""
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from redis.asyncio.connection import AbstractConnection, ConnectionPool
+from redis.exceptions import MaxConnectionsError
+
+
+class WaitingPool(ConnectionPool):
+    """Commands that find no connection wait for one, first come, first served, for at most ``wait_s`` seconds."""
+
+    def __init__(self, *, wait_s: float, **options: Any) -> None:
+        super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
+        self._wait_s = wait_s
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def get_connection(self, command_name: Any = None, *keys: Any, **options: Any) -> AbstractConnection:
+        """A connection. Raises MaxConnectionsError when none became free in time."""
+        if not self._waiting:
+            try:
+                return await super().get_connection()
+            except MaxConnectionsError:
+                pass
+        return await self._freed()
+
+    async def release(self, connection: AbstractConnection) -> None:
+        """Give a connection back; whoever has waited longest takes it."""
+        try:
+            await super().release(connection)
+        finally:
+            self._wake()
+
+    async def _freed(self) -> AbstractConnection:
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + self._wait_s
+        while True:
+            await self._turn(ends_at)
+            try:
+                return await super().get_connection()
+            except MaxConnectionsError:
+                if loop.time() >= ends_at:
+                    raise
+
+    async def _turn(self, ends_at: float) -> None:
+        """Wait until a connection is given back, or until ``ends_at``."""
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout_at(ends_at):
+                await turn
+        except TimeoutError:
+            pass
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                self._wake()
+            raise
+        finally:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+
+    def _wake(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return

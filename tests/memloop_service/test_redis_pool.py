@@ -1,0 +1,55 @@
+"""More commands than connections: each waits its turn, for a bounded time, and none loses a connection."""
+
+import asyncio
+import time
+
+import pytest
+from redis.asyncio import Redis
+
+from memloop.wire.errors import Unavailable
+from memloop_service.redis_link import connect, redis_errors
+
+MOST = 4
+
+
+def few_connections(redis_url: str, wait_s: float) -> Redis:
+    return connect(f"{redis_url}?max_connections={MOST}", connect_timeout_s=1.0, read_timeout_s=wait_s)
+
+
+async def hold(redis: Redis, seconds: float) -> None:
+    """Take a connection for so long."""
+    await redis.blpop(["nothing"], timeout=seconds)  # pyright: ignore
+
+
+async def _set(redis: Redis, number: int) -> bool:
+    return bool(await redis.set("key", number))
+
+
+async def test_a_burst_waits_for_connections_and_all_of_it_succeeds(redis_url: str) -> None:
+    async with few_connections(redis_url, 3.0) as redis:
+        replies = await asyncio.gather(*(redis.set(f"key{number}", number) for number in range(50 * MOST)))
+    assert all(replies)
+
+
+async def test_a_command_that_gets_no_connection_in_time_is_unavailable(redis_url: str) -> None:
+    async with few_connections(redis_url, 0.3) as redis, asyncio.TaskGroup() as group:
+        held = [group.create_task(hold(redis, 0)) for _ in range(MOST)]
+        await asyncio.sleep(0.05)
+        began = time.monotonic()
+        with pytest.raises(Unavailable), redis_errors():
+            await redis.get("key")
+        assert 0.2 < time.monotonic() - began < 2
+        for task in held:
+            task.cancel()
+
+
+async def test_whoever_stops_waiting_leaves_the_connection_to_the_next(redis_url: str) -> None:
+    async with few_connections(redis_url, 3.0) as redis:
+        for _ in range(20):
+            burst = [asyncio.create_task(_set(redis, number)) for number in range(10 * MOST)]
+            await asyncio.sleep(0)
+            for task in burst[::2]:
+                task.cancel()
+            await asyncio.wait(burst)
+            assert all(task.result() for task in burst[1::2])
+        assert await asyncio.gather(*(redis.ping() for _ in range(MOST)))  # pyright: ignore
