@@ -112,6 +112,15 @@ class Metrics:
         self.longread_resumed = Counter(
             "longread_resumed", "Long reads taken up again after a worker was lost.", registry=registry
         )
+        self.longread_followers = Gauge(
+            "longread_followers", "Streams of reads' events that the process sends.", registry=registry
+        )
+        self.longread_followers_refused = Counter(
+            "longread_followers_refused",
+            "Streams of reads' events that were refused, by the limit: of the tenant or of the process.",
+            ("limit",),
+            registry=registry,
+        )
         self.longread_chunk_seconds = Histogram(
             "longread_chunk_seconds", "From one chunk of a read to the next.", buckets=_LATENCY_S, registry=registry
         )
@@ -202,6 +211,7 @@ class Metrics:
             (self.longread_chunks, get_args(Strategy)),
             (self.longread_degradations, NO_DEGRADATIONS.counts),
             (self.longread_ended, ("completed", "incomplete", "cancelled", "failed", "refused")),
+            (self.longread_followers_refused, ("tenant", "process")),
             (self._active, get_args(Lane)),
             (self.traces, ("kept", "too_long", "off", "lost")),
             (self.longread_webhooks, ("delivered", "gone", "failed", "refused", "dead")),

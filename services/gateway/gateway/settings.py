@@ -91,6 +91,9 @@ class GatewaySettings(ServiceSettings):
     """How long a finished read, its memory, answer and events can be asked for."""
     memory_event_keep_s: float = Field(default=7 * DAY_S, ge=60)
     """How long the event of a finished memory write can be asked for. The memories stay."""
+    max_followers: int = Field(default=1024, ge=1)
+    tenant_followers: int = Field(default=512, ge=1)
+    """Streams of background reads' events that the process sends at a time, of all tenants and of one."""
     sync_wait_s: float = Field(default=60.0, gt=0)
     """How long a memory add with ``sync`` waits for its event before it answers 202."""
 

@@ -8,6 +8,7 @@ from redis.asyncio import Redis
 
 from gateway.engine import Backend
 from gateway.files.files import Files
+from gateway.long_read.following import Followers, Seats
 from gateway.long_read.records import TIERS, ReadRecords
 from gateway.memory.memory import Memory
 from gateway.queue import LaneQueue
@@ -24,6 +25,7 @@ class Reading:
     backend: Backend
     queue: LaneQueue
     records: ReadRecords
+    followers: Followers
     memory: Memory
     files: Files
     webhooks: Webhooks
@@ -35,10 +37,13 @@ def open_reading(
 ) -> Reading:
     """Builds the slice from the settings."""
     queue = LaneQueue(redis, READS_QUEUE, keep_ms=int(settings.long_read_keep_s * 1000), tiers=TIERS)
+    records = ReadRecords(redis, queue, webhooks.queue)
+    seats = Seats(process=settings.max_followers, tenant=settings.tenant_followers)
     return Reading(
         backend=backend,
         queue=queue,
-        records=ReadRecords(redis, queue, webhooks.queue),
+        records=records,
+        followers=Followers(redis, records, backend.metrics, seats, redis_timeout_s=settings.redis_timeout_s),
         memory=memory,
         files=files,
         webhooks=webhooks,

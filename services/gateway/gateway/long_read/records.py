@@ -6,7 +6,6 @@ taken up again after a crash repeats its steps from the journal, and what was pu
 
 import math
 import time
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
@@ -17,7 +16,7 @@ from gateway.access import OtherTenants
 from gateway.files.blobs import Blob
 from gateway.long_read import scripts
 from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
-from gateway.redis import Script, entries, entry_list, text
+from gateway.redis import Script, entry_list, text
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotFound
@@ -30,8 +29,6 @@ TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")
 _ABANDONED_AFTER_MS = 3600 * 1000
 """A foreground read whose process died disappears after this long without an event."""
 _NONE = "There is no long read {!r}."
-_FOLLOW_BLOCK_MS = 1000
-_MAX_SEQUENCE = 2**63 - 1
 _Row: TypeAlias = tuple[float, str]
 """When a read was made, in milliseconds since the epoch, and its id: the order of a tenant's list."""
 _END: _Row = (math.inf, "")
@@ -209,29 +206,6 @@ class ReadRecords:
         ids = [id_ for id_, _ in entry_list(cast(list[object], last))]
         number = int(ids[0].split("-")[1]) if ids else 0
         return terminal_event(record, number)
-
-    async def follow(self, tenant: str, read_id: str, *, starting_after: int = -1) -> AsyncGenerator[ReadEvent, None]:
-        """The read's events after that sequence number, as they come, to its end. Raises NotFound at once.
-
-        The stream of a read that is deleted meanwhile just ends.
-        """
-        await self.get(tenant, read_id)
-        events = self._keys.of_id(read_id).read_events(read_id)
-        last = f"0-{min(starting_after + 1, _MAX_SEQUENCE)}"
-        while True:
-            over = await self._over(read_id)
-            with redis_errors():
-                reply = await self._redis.xread({events: last}, block=None if over else _FOLLOW_BLOCK_MS)
-            found = entries(reply)
-            for id_, fields in found:
-                last = id_
-                yield ReadEvent.model_validate_json(fields["event"])
-            if over:
-                return
-
-    async def _over(self, read_id: str) -> bool:
-        stored = await self._stored(read_id)
-        return stored is None or stored.record.status in TERMINAL
 
     async def _row(self, tenant: str, read_id: str) -> _Row:
         """Where the read stands in the tenant's list. Raises NotFound."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from functools import partial
 from typing import Annotated, TypeAlias
 
@@ -16,7 +16,6 @@ from gateway.http import (
     ClientGone,
     EventStream,
     Outlet,
-    Source,
     StopWhenGone,
     body_of,
     error_event,
@@ -105,12 +104,13 @@ async def get_read(
     starting_after: Annotated[int, Query(ge=-1)] = -1,
 ) -> Response:
     """One read; with ``stream`` its events from ``starting_after`` on, to its end."""
-    records = reading.records
-    read = await records.get(principal.tenant, read_id)
+    read = await reading.records.get(principal.tenant, read_id)
     if not stream:
         return _json(read, 200)
-    events = records.follow(principal.tenant, read_id, starting_after=starting_after)
-    return _event_stream(partial(_send, events), reading)
+    with ExitStack() as seat:
+        seat.enter_context(reading.followers.seat(principal.tenant))
+        events = reading.followers.follow(principal.tenant, read_id, starting_after=starting_after)
+        return _followed(events, reading, seat)
 
 
 @router.post("/{read_id}/cancel")
@@ -134,12 +134,14 @@ async def delete_read(read_id: str, reading: ReadingDep, principal: PrincipalDep
 
 
 async def _queued(job: ReadJob, reading: Reading) -> Response:
-    job = await held(job, reading.files.records)
-    record = new_record(job)
-    await reading.records.enqueue(job, record)
-    if job.request.stream:
-        events = reading.records.follow(job.tenant, job.read_id)
-        return _event_stream(partial(_send, events), reading)
+    with ExitStack() as seat:
+        if job.request.stream:
+            seat.enter_context(reading.followers.seat(job.tenant))
+        job = await held(job, reading.files.records)
+        record = new_record(job)
+        await reading.records.enqueue(job, record)
+        if job.request.stream:
+            return _followed(reading.followers.follow(job.tenant, job.read_id), reading, seat)
     return _json(record, 202)
 
 
@@ -163,8 +165,9 @@ async def _answered(read: ForegroundRead, receive: Receive, reading: Reading, al
         raise
 
 
-def _event_stream(source: Source, reading: Reading) -> Response:
-    return EventStream(source, heartbeat_s=reading.backend.heartbeat_s)
+def _followed(events: AsyncGenerator[ReadEvent, None], reading: Reading, seat: ExitStack) -> Response:
+    """The events as a stream that keeps its seat to the end."""
+    return EventStream(partial(_send, events), heartbeat_s=reading.backend.heartbeat_s, owns=seat.pop_all())
 
 
 async def _send_run(read: ForegroundRead, allowance: Allowance, out: Outlet) -> None:

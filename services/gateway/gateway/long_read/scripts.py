@@ -17,6 +17,13 @@ if redis.call('HEXISTS', KEYS[1], 'cancel') == 1 then return 'cancel' end
 return 'added'
 """
 
+STATUSES = """
+-- KEYS: jobs; each one's status, nil when it is gone
+local statuses = {}
+for number, job in ipairs(KEYS) do statuses[number] = redis.call('HGET', job, 'status') end
+return statuses
+"""
+
 OPEN_READ = (
     LIST_IN
     + """

@@ -12,7 +12,7 @@ from gateway.redis.key_names import (
     traces_of,
     traces_of_user,
 )
-from gateway.redis.lua import Script, entries, entry_list, text
+from gateway.redis.lua import Script, entries, entries_by_stream, entry_list, text
 
 __all__ = [
     "FILES_EXPIRING",
@@ -21,6 +21,7 @@ __all__ = [
     "RedisState",
     "Script",
     "entries",
+    "entries_by_stream",
     "entry_list",
     "mcp_call",
     "rate_window",

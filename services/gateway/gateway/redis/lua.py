@@ -26,11 +26,14 @@ def plain(reply: object) -> Reply:
 
 def entries(reply: object) -> list[tuple[str, dict[str, str]]]:
     """The entries of an XREAD or XREADGROUP reply, stream after stream, in either protocol's shape."""
+    return [entry for _, found in entries_by_stream(reply) for entry in found]
+
+
+def entries_by_stream(reply: object) -> list[tuple[str, list[tuple[str, dict[str, str]]]]]:
+    """The same, with the name of each stream."""
     streams = list(cast(Mapping[object, object], reply).items()) if isinstance(reply, Mapping) else reply
-    if not streams:
-        return []
-    pairs = cast(Sequence[tuple[object, Sequence[object]]], streams)
-    return [entry for _, found in pairs for entry in entry_list(found)]
+    pairs = cast(Sequence[tuple[object, Sequence[object]]], streams or ())
+    return [(text(name), entry_list(found)) for name, found in pairs]
 
 
 def entry_list(found: Sequence[object]) -> list[tuple[str, dict[str, str]]]:

@@ -1,0 +1,96 @@
+"""Clients that follow a read's events, and how many of them a process takes.
+
+A follower costs a connection and some memory for as long as its read takes, and nothing asks it to end. So there is a
+limit per tenant, which leaves room for others, and one for the process.
+"""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from redis.asyncio import Redis
+
+from gateway.long_read.records import TERMINAL, ReadRecords
+from gateway.long_read.streams import StreamReader
+from gateway.metrics import Metrics
+from gateway.redis import Keys
+from memloop.wire.errors import Overloaded, RateLimited
+from memloop.wire.long_read import ReadEvent
+
+_RETRY_AFTER_S: Final = 5.0
+_MAX_SEQUENCE: Final = 2**63 - 1
+_LOOK_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """How many may follow at a time, of the whole process and of one tenant."""
+
+    process: int
+    tenant: int
+
+
+class Followers:
+    """Those who follow reads through this process."""
+
+    def __init__(
+        self, redis: Redis, records: ReadRecords, metrics: Metrics, seats: Seats, *, redis_timeout_s: float
+    ) -> None:
+        self._records = records
+        self._metrics = metrics
+        self._seats = seats
+        self._taken: Counter[str] = Counter()
+        self._keys = Keys(redis)
+        wait_s = min(_LOOK_S, redis_timeout_s / 2)
+        self._readers = {part.tag: StreamReader(redis, wait_s=wait_s) for part in self._keys.partitions}
+
+    @contextmanager
+    def seat(self, tenant: str) -> Generator[None]:
+        """Room for one follower. Raises RateLimited over the tenant's share, Overloaded when the process is full."""
+        self._check(tenant)
+        self._taken[tenant] += 1
+        self._metrics.longread_followers.inc()
+        try:
+            yield
+        finally:
+            self._metrics.longread_followers.dec()
+            self._taken[tenant] -= 1
+            if not self._taken[tenant]:
+                del self._taken[tenant]
+
+    async def follow(self, tenant: str, read_id: str, *, starting_after: int = -1) -> AsyncGenerator[ReadEvent]:
+        """The read's events after that sequence number, as they come, to its end. Raises NotFound at once.
+
+        The stream of a read that is deleted meanwhile just ends. Raises Unavailable.
+        """
+        read = await self._records.get(tenant, read_id)
+        here = self._keys.of_id(read_id)
+        reader, stream = self._readers[here.tag], here.read_events(read_id)
+        last = min(starting_after + 1, _MAX_SEQUENCE)
+        if read.status in TERMINAL:
+            async for entry in reader.stored(stream, last):
+                yield entry.event
+            return
+        async with reader.joined(stream, job=here.job(read_id)) as follower:
+            async for entry in reader.entries(stream, follower, last):
+                yield entry.event
+                if _ends(entry.event):
+                    return
+
+    def _check(self, tenant: str) -> None:
+        if self._taken[tenant] >= self._seats.tenant:
+            self._metrics.longread_followers_refused.labels("tenant").inc()
+            message = (
+                f"{self._seats.tenant} streams of your reads are open. Close some, or ask for reads without stream."
+            )
+            raise RateLimited(message, code="too_many_streams", retry_after_s=_RETRY_AFTER_S)
+        if self._taken.total() >= self._seats.process:
+            self._metrics.longread_followers_refused.labels("process").inc()
+            raise Overloaded("This process sends all the streams that it may.", retry_after_s=_RETRY_AFTER_S)
+
+
+def _ends(event: ReadEvent) -> bool:
+    """Whether it is the last event of its read."""
+    return event.read is not None and event.read.status in TERMINAL

@@ -1,0 +1,243 @@
+"""Reads the event streams that clients of this process follow: all of a partition's with one blocking command.
+
+However many clients follow a read, Redis sees one reader. It hands each event to a bounded queue per follower. A
+follower that falls behind, or joins late, reads what it lacks from Redis, with ordinary commands of its own. The reader
+runs only while there are followers, and holds one connection.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, cast
+
+from redis.asyncio import Redis
+
+from gateway.long_read.scripts import STATUSES
+from gateway.redis import Script, entries_by_stream, entry_list
+from memloop.wire.errors import MemloopError, Unavailable
+from memloop.wire.long_read import ReadEvent
+from memloop_service.redis_link import RETRY_AFTER_S, redis_errors
+
+_LOG = logging.getLogger(__name__)
+_MOST_WAITING: Final = 64
+"""Events that a slow follower may have waiting in memory; it reads the rest from Redis when it gets there."""
+_PAGE: Final = 64
+_CHECK_EVERY_S: Final = 1.0
+_PACE_S: Final = 0.05
+"""How long the reader waits at least before it takes in new streams: each time costs a connection."""
+_UNDER_WAY: Final = ("queued", "in_progress")
+
+
+class Entry:
+    """An event as stored: number ``n`` of the stream is the event with the sequence number ``n - 1``."""
+
+    def __init__(self, id_: str, raw: str) -> None:
+        self.id = id_
+        self.number = int(id_.partition("-")[2])
+        self._raw = raw
+
+    @cached_property
+    def event(self) -> ReadEvent:
+        """The event, parsed once for all followers."""
+        return ReadEvent.model_validate_json(self._raw)
+
+
+class Follower:
+    """One client's place in a stream: what came since it last looked, or that it missed some."""
+
+    def __init__(self) -> None:
+        self._entries: deque[Entry] = deque()
+        self._missed = True
+        self._news = asyncio.Event()
+        self._error: MemloopError | None = None
+        self.is_over = False
+        """No more events will come than are stored by now."""
+
+    def offer(self, entry: Entry) -> None:
+        """Hand over an event. One too many: the follower reads from Redis from where it is."""
+        if len(self._entries) == _MOST_WAITING:
+            self._entries.clear()
+            self._missed = True
+        if not self._missed:
+            self._entries.append(entry)
+        self._news.set()
+
+    def end(self, error: MemloopError | None = None) -> None:
+        """Nothing more will be handed over."""
+        self.is_over = self._missed = True
+        self._error = error
+        self._news.set()
+
+    async def news(self) -> None:
+        """Wait for something new. Raises what the reader failed with."""
+        await self._news.wait()
+        self._news.clear()
+        if self._error is not None:
+            raise self._error
+
+    def missed(self) -> bool:
+        """Whether events have to be read from Redis; from now on new ones are handed over again."""
+        missed, self._missed = self._missed, False
+        return missed
+
+    def taken(self) -> Sequence[Entry]:
+        """What was handed over since."""
+        found = list(self._entries)
+        self._entries.clear()
+        return found
+
+
+@dataclass(slots=True, eq=False)
+class _Channel:
+    """A stream that is read: whose job it belongs to, the id of the last entry that was read, who follows."""
+
+    job: str
+    position: str
+    seemed_over: bool = False
+    followers: set[Follower] = field(default_factory=set[Follower])
+
+    def offer(self, entry: Entry) -> None:
+        self.position = entry.id
+        for follower in self.followers:
+            follower.offer(entry)
+
+    def end(self, error: MemloopError | None = None) -> None:
+        for follower in self.followers:
+            follower.end(error)
+
+
+class StreamReader:
+    """Reads the followed streams of one partition. ``wait_s``: the longest one command waits, below Redis's timeout."""
+
+    def __init__(self, redis: Redis, *, wait_s: float) -> None:
+        self._redis = redis
+        self._wait_ms = max(1, int(wait_s * 1000))
+        self._statuses = Script(redis, STATUSES)
+        self._channels: dict[str, _Channel] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._looking: asyncio.Timeout | None = None
+        self._began = 0.0
+
+    @asynccontextmanager
+    async def joined(self, stream: str, *, job: str) -> AsyncGenerator[Follower]:
+        """A follower of the stream meanwhile. Raises Unavailable."""
+        follower = Follower()
+        channel = self._channels.get(stream) or self._opened(stream, job, await self._end_of(stream))
+        channel.followers.add(follower)
+        try:
+            yield follower
+        finally:
+            channel.followers.discard(follower)
+            if not channel.followers and self._channels.get(stream) is channel:
+                del self._channels[stream]
+            if not self._channels:
+                await self._rest()
+
+    async def entries(self, stream: str, follower: Follower, after: int) -> AsyncGenerator[Entry]:
+        """The entries past that number, each once and in order, until the stream is over. Raises Unavailable."""
+        while True:
+            is_over = follower.is_over
+            if follower.missed():
+                async for entry in self.stored(stream, after):
+                    after = entry.number
+                    yield entry
+            for entry in follower.taken():
+                if entry.number > after:
+                    after = entry.number
+                    yield entry
+            if is_over:
+                return
+            await follower.news()
+
+    async def stored(self, stream: str, after: int) -> AsyncGenerator[Entry]:
+        """The entries past that number which are in Redis now, page by page. Raises Unavailable."""
+        full = True
+        while full:
+            with redis_errors():
+                found = await self._redis.xrange(stream, min=f"(0-{after}", count=_PAGE)
+            page = _entries(entry_list(cast(list[object], found or [])))
+            full = len(page) == _PAGE
+            for entry in page:
+                after = entry.number
+                yield entry
+
+    async def _end_of(self, stream: str) -> str:
+        """The id of the last entry, from which on the reader reads."""
+        with redis_errors():
+            last = await self._redis.xrevrange(stream, count=1)
+        return next((id_ for id_, _ in entry_list(cast(list[object], last or []))), "0-0")
+
+    def _opened(self, stream: str, job: str, position: str) -> _Channel:
+        """The stream's channel; another follower may have opened it meanwhile, further back."""
+        channel = self._channels.setdefault(stream, _Channel(job, position))
+        if self._task is None:
+            self._task = asyncio.create_task(self._read(), name="event streams")
+            self._task.add_done_callback(self._ended)
+        elif self._looking is not None:
+            self._looking.reschedule(max(asyncio.get_running_loop().time(), self._began + _PACE_S))
+        return channel
+
+    async def _rest(self) -> None:
+        """Nobody follows: give the connection back."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait({task})
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """The reader failed: every follower gets the reason, and whoever comes next a new reader."""
+        if task.cancelled() or task is not self._task:
+            return
+        failure = task.exception()
+        if not isinstance(failure, MemloopError):
+            _LOG.error("the reader of event streams failed", exc_info=failure)
+            failure = Unavailable("The events cannot be read now.", retry_after_s=RETRY_AFTER_S)
+        channels, self._channels, self._task = self._channels, {}, None
+        for channel in channels.values():
+            channel.end(failure)
+
+    async def _read(self) -> None:
+        checked_at = time.monotonic()
+        while True:
+            for stream, entries in await self._look():
+                if (channel := self._channels.get(stream)) is not None:
+                    for entry in entries:
+                        channel.offer(entry)
+            if time.monotonic() - checked_at >= _CHECK_EVERY_S:
+                await self._end_what_is_over()
+                checked_at = time.monotonic()
+
+    async def _look(self) -> Sequence[tuple[str, Sequence[Entry]]]:
+        """Wait for entries of any stream; nothing when streams were added, or when nothing came."""
+        positions = {stream: channel.position for stream, channel in self._channels.items()}
+        self._began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(None) as self._looking:
+                with redis_errors():
+                    reply = await self._redis.xread({**positions}, count=_PAGE, block=self._wait_ms)
+        except TimeoutError:
+            return ()
+        finally:
+            self._looking = None
+        return [(stream, _entries(found)) for stream, found in entries_by_stream(reply)]
+
+    async def _end_what_is_over(self) -> None:
+        """End the streams of reads that are over or deleted, which may lack their last event."""
+        channels = list(self._channels.values())
+        statuses = await self._statuses.rows([channel.job for channel in channels], [])
+        for channel, status in zip(channels, statuses, strict=True):
+            if status in _UNDER_WAY:
+                channel.seemed_over = False
+            elif channel.seemed_over:
+                channel.end()
+            else:
+                channel.seemed_over = True  # its last event may be on its way
+
+
+def _entries(found: Sequence[tuple[str, dict[str, str]]]) -> list[Entry]:
+    return [Entry(id_, fields["event"]) for id_, fields in found]
