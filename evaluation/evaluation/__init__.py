@@ -1,1 +1,1 @@
-"""Quality on a user's own data: how well the memory answers, what retrieval finds, how well the loops read."""
+"""Measures quality on a user's own data: memory answers, retrieval recall, and the reading loops."""

@@ -1,4 +1,4 @@
-"""``memloop-evaluate EVALUATION …``: each evaluation has a command line of its own, imported when it is chosen.
+"""``memloop-evaluate EVALUATION …``: each evaluation has its own command line and is imported only when chosen.
 
 The last line of each is one JSON object.
 """
@@ -13,11 +13,11 @@ EVALUATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "retrieval": ("evaluation.retrieval.command", "measure recall with and without each trick of retrieval"),
     "ruler": ("evaluation.ruler.command", "score long reads of RULER-HQA and RULER files"),
 }
-"""By name: the module with its ``main(arguments)``, and its line of help."""
+"""By name: the module with its ``main(arguments)``, and its help line."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run an evaluation with the arguments after its name. Exits with 2 when the name is missing or unknown."""
+    """Run an evaluation with the arguments after its name. Exits with 2 if the name is missing or unknown."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] not in EVALUATIONS:
         asked_for_help = bool(given) and given[0] in ("-h", "--help")

@@ -1,1 +1,1 @@
-"""How well the memory answers, on LoCoMo, LongMemEval and HaluMem files of the user's."""
+"""Evaluates the memory's answers on a user's LoCoMo, LongMemEval and HaluMem files."""

@@ -1,6 +1,6 @@
-"""``memloop-evaluate memory``: files of the user's in, a scorecard out; the last line is one JSON object.
+"""``memloop-evaluate memory``: reads a user's files and writes a scorecard; the last line is one JSON object.
 
-A run that was stopped, in whatever way, goes on where it was when the same command is given again.
+An interrupted run resumes when the same command is run again.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def _encoder() -> Encoder:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Evaluate what the arguments name. Ends with 2 when data or options are wrong, 3 when a server is gone."""
+    """Evaluate the named data. Exits with 2 when data or options are invalid, 3 when a server is unavailable."""
     options = parsed(arguments)
     try:
         print(evaluate(options))
@@ -56,14 +56,14 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _give_up(error: object, status: int) -> None:
-    print(f"{error}\nThe same command goes on from here.", file=sys.stderr)
+    print(f"{error}\nRun the same command again to resume.", file=sys.stderr)
     sys.exit(status)
 
 
 def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _encoder) -> str:
-    """Do what is missing; write scorecard and figure, and give scorecard and last line. ``load`` makes the encoder.
+    """Run the missing parts; write scorecard and figure, return scorecard and last line. ``load`` builds the encoder.
 
-    Raises DataError, and MemloopError or CliError when the gateway is not there.
+    Raises DataError, and MemloopError or CliError when the gateway is unavailable.
     """
     talks = partial(conversations, options.data, options.format, limit=options.limit)
     chosen = {talk.id for talk in talks()}
@@ -81,7 +81,7 @@ def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _enco
 
 
 def _described(options: argparse.Namespace) -> dict[str, object]:
-    """What makes two runs comparable: a results file holds records of one description."""
+    """Return the settings that make two runs comparable: a results file holds records of one description."""
     with options.data.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {
@@ -110,7 +110,7 @@ async def _recall(talks: Iterator[Conversation], load: Callable[[], Encoder], ke
 
 
 def _judged(options: argparse.Namespace) -> Judged | None:
-    """How to judge; None when there is no model: retrieval alone is measured."""
+    """Return the settings of the judged run; None without a model, which measures retrieval alone."""
     if options.engine_url is None:
         return None
     if options.model is None:
@@ -147,7 +147,7 @@ async def _judge(
 
 @asynccontextmanager
 async def _memory(options: argparse.Namespace, judged: Judged, run: str) -> AsyncGenerator[GatewayMemory | None]:
-    """The memory behind a gateway; None where no row needs one."""
+    """Open the memory behind a gateway; None if no row needs one."""
     if not set(judged.rows) & set(IN_MEMORY):
         yield None
         return
@@ -161,7 +161,7 @@ async def _memory(options: argparse.Namespace, judged: Judged, run: str) -> Asyn
 
 @asynccontextmanager
 async def _gateway(options: argparse.Namespace, judged: Judged) -> AsyncGenerator[Place]:
-    """The user's gateway, or one of our own with its data in --out."""
+    """Connect to the user's gateway, or start one with its data in --out."""
     if options.gateway_url:
         variable = options.gateway_key_variable
         yield Place(options.gateway_url, os.environ.get(variable) if variable else None)
@@ -171,7 +171,7 @@ async def _gateway(options: argparse.Namespace, judged: Judged) -> AsyncGenerato
 
 
 def _card(options: argparse.Namespace, run: dict[str, object], entries: Sequence[AnyEntry]) -> Card:
-    """The scores of the rows and seeds that were asked for."""
+    """Score the requested rows and seeds."""
     prices = Prices(options.price_in, options.price_out)
     seeds = set(options.seed or [0])
     answers = [each for each in entries if isinstance(each, Answered) and each.seed in seeds]
@@ -204,29 +204,34 @@ def _positive(text: str) -> int:
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options; argparse ends the process when they are wrong."""
+    """Parse the options; argparse exits when they are invalid."""
     parser = argparse.ArgumentParser(prog="memloop-evaluate memory", description=__doc__)
     add = parser.add_argument
     add("--format", choices=get_args(Format), required=True)
     add("--data", type=Path, required=True, help="a file of the format, JSON or JSONL")
     add("--out", type=Path, default=Path(".memloop/evaluate-memory"), help="folder of results, scorecard and figure")
     add("--rows", type=_rows, default=_ROWS, metavar="ROW,…", help="of ours,raw,full,off; all by default")
-    add("--limit", type=_positive, help="conversations (LongMemEval: questions), from the file's beginning")
-    add("--engine-url", help="base URL that ends in /v1; without it retrieval alone is measured")
+    add("--limit", type=_positive, help="number of conversations (LongMemEval: questions), from the start of the file")
+    add("--engine-url", help="base URL ending in /v1; without it only retrieval is measured")
     add("--model")
     add("--judge-url", help="the engine's by default")
     add("--judge-model", help="the model by default")
     add("--api-key-variable", help="environment variable that holds the engine's key")
     add("--judge-api-key-variable", help="the same for the judge")
-    add("--gateway-url", help="a running gateway; without it one is started, its data in --out")
+    add("--gateway-url", help="a running gateway; default: start one with its data in --out")
     add("--gateway-key-variable", help="environment variable that holds the gateway's key")
-    add("--profile", help="prompts of the memory writer of the gateway that is started")
+    add("--profile", help="memory-writer prompts of the gateway that this command starts")
     add("--top-k", type=_positive, default=10, help="memories for an answer")
     add("--with-raw", action="store_true", help="row ours: raw turns beside the extracted memories")
-    add("--seed", type=int, action="append", help="sent to engine and judge; again to ask each question again")
+    add(
+        "--seed",
+        type=int,
+        action="append",
+        help="seed for engine and judge; repeat the option to ask each question again",
+    )
     add("--at-once", type=_positive, default=8, help="conversations in work, and questions in work")
-    add("--attempts", type=_positive, default=4, help="of a call before it counts as failed")
-    add("--pause-s", type=float, default=1.0, help="after the first failed attempt; doubles")
+    add("--attempts", type=_positive, default=4, help="of a call before it fails")
+    add("--pause-s", type=float, default=1.0, help="pause after the first failed attempt; doubles")
     add("--timeout-s", type=float, default=600.0, help="of one call")
     add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
     add("--price-in", type=float, help="dollars for a million input tokens")

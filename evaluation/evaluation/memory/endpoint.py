@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint whose failed calls are retried."""
+"""Calls an OpenAI-compatible endpoint and retries failed calls."""
 
 import time
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from trainer.data.retry_policy import RetryPolicy
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model is, and the dialect of its endpoint."""
+    """A model's URL, name and key, and the dialect of its endpoint."""
 
     url: str
     model: str
@@ -25,7 +25,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply without its thinking; the seconds of the call that succeeded."""
+    """A reply without its thinking, and the duration of the successful call in seconds."""
 
     text: str
     tokens: Tokens
@@ -33,7 +33,7 @@ class Reply:
 
 
 class Endpoint:
-    """One model."""
+    """A client of one model."""
 
     def __init__(self, address: Address, *, retries: RetryPolicy) -> None:
         self._address = address
@@ -47,7 +47,7 @@ class Endpoint:
         )
 
     async def ask(self, system: str, user: str, *, seed: int, max_tokens: int) -> Reply:
-        """The model's reply. Raises MemloopError when it fails again and again."""
+        """Return the model's reply. Raises MemloopError when every attempt fails."""
         messages = (ChatMessage(role="system", content=system), ChatMessage(role="user", content=user))
         prompt = Prompt(messages, Sampling(max_tokens=max_tokens))
 

@@ -1,4 +1,4 @@
-"""The memory under test, by the gateway's public API: sessions go in as a client would send them."""
+"""Tests the memory through the gateway's public API: sessions are written as a client would send them."""
 
 import hashlib
 import time
@@ -20,14 +20,14 @@ _WRITE_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How memories are looked up. ``with_raw``: raw turns beside the extracted memories of the row *ours*."""
+    """Search settings. ``with_raw`` adds raw turns to the extracted memories of the row *ours*."""
 
     top_k: int = 10
     with_raw: bool = False
 
 
 class GatewayMemory:
-    """Conversations in namespaces of their own: ``run`` is in each user's name, so that runs never meet."""
+    """Stores each conversation in its own namespace: ``run`` is part of each user's name, so that runs never mix."""
 
     def __init__(self, url: str, *, api_key: str | None, run: str, search: Search, retries: RetryPolicy) -> None:
         self._client = GatewayClient(url, api_key=api_key)
@@ -36,9 +36,9 @@ class GatewayMemory:
         self._retries = retries
 
     async def ingest(self, row: Row, talk: Conversation, session: Session) -> Ingested:
-        """Write a session and wait until all of it is settled. Repeating it after a kill writes nothing twice.
+        """Write a session and wait until it is settled. Repeating it after a kill writes nothing twice.
 
-        A write that the gateway gave up is told in ``error``. Raises MemloopError when the gateway does not answer.
+        ``error`` reports a write that the gateway gave up. Raises MemloopError when the gateway does not answer.
         """
         began = time.perf_counter()
         user = self._user(row, talk)
@@ -62,7 +62,7 @@ class GatewayMemory:
         )
 
     async def search(self, row: Row, talk: Conversation, query: str) -> tuple[Recalled, ...]:
-        """The best memories first. Raises MemloopError."""
+        """Return the best memories first. Raises MemloopError."""
         request = MemorySearch(
             query=query,
             user_id=self._user(row, talk),
@@ -86,7 +86,7 @@ class GatewayMemory:
         return await self._ended(await self._retries.get(lambda: self._client.add(request, name=name)))
 
     async def _flushed(self, user: str, name: str) -> list[MemoryEvent]:
-        """Have all that waits for more context settled: the session is over."""
+        """Settle all turns that wait for more context, at the end of the session."""
         events = await self._retries.get(lambda: self._client.flush_buffers(user, name=name))
         return [await self._ended(event_id) for event_id in events]
 
@@ -98,7 +98,7 @@ class GatewayMemory:
 
 
 def _writes(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Turns with words, as many as one write takes; what is too long for one text is cut."""
+    """Split the non-empty turns into writes of the maximum size; overlong texts are cut."""
     said = [
         Turn(turn.id, turn.speaker, turn.text[start : start + _TURN_CHARS], turn.said_at)
         for turn in turns
@@ -114,5 +114,5 @@ def _message(turn: Turn) -> Source:
 
 
 def words_of(turn: Turn) -> str:
-    """What was said and by whom; the same for every row."""
+    """Format a turn as speaker and text; the same for every row."""
     return f"{turn.speaker}: {turn.text}"

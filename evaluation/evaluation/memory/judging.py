@@ -1,4 +1,4 @@
-"""Answers questions from notes and has results judged. What fails for good is kept as wrong, with its reason."""
+"""Answers questions from notes and judges the results. A permanent failure counts as wrong and keeps its reason."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ _JUDGE_TOKENS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question of one row and seed."""
+    """A question for one row and seed."""
 
     row: Row
     talk: Conversation
@@ -41,26 +41,26 @@ class Asked:
     seed: int
 
     def answered(self) -> Answered:
-        """Its record, with nothing in it yet."""
+        """Create its record without an answer."""
         question = self.question
         golds = (question.answer,)
         return Answered(self.row, self.talk.id, question.id, self.seed, question.category, golds)
 
     @property
     def today(self) -> datetime:
-        """When it is asked."""
+        """Return the date on which the question is asked."""
         return self.talk.asked_at(self.question)
 
 
 class Examiner:
-    """One model answers, one judges (it may be the same)."""
+    """Answers with one model and judges with another, or the same."""
 
     def __init__(self, model: Endpoint, judge: Endpoint) -> None:
         self._model = model
         self._judge = judge
 
     async def answer(self, asked: Asked, notes: Sequence[Recalled], *, search_s: float) -> Answered:
-        """The question answered from the notes, and the answer judged."""
+        """Answer the question from the notes and judge the answer."""
         prompt = answer_prompt(asked.question.text, notes, today=asked.today)
         record = replace(asked.answered(), search_s=round(search_s, 4))
         try:
@@ -76,7 +76,7 @@ class Examiner:
     async def extraction(
         self, row: Row, talk: Conversation, session: Session, point: Point, memories: Sequence[str], *, seed: int
     ) -> Graded:
-        """How much of a point is in what was extracted from its session; nothing extracted needs no judge."""
+        """Grade how much of a point was extracted from its session; without memories no judge is called."""
         record = Graded(row, talk.id, session.id, point.id, point.importance, is_update=point.is_update)
         if not memories:
             return replace(record, grade="missed")
@@ -88,7 +88,7 @@ class Examiner:
         return replace(record, grade=grade, judge_tokens=tokens)
 
     async def update(self, record: Graded, point: Point, found: Sequence[Recalled], *, seed: int) -> Graded:
-        """The record with what the memory says now of a fact that changed."""
+        """Return the record graded by the memory's current state of a changed fact."""
         if not found:
             return replace(record, update="missed")
         data = judge_data(
@@ -106,5 +106,5 @@ class Examiner:
 
 
 def told(error: MemloopError) -> str:
-    """An error as records keep it."""
+    """Format an error for the records."""
     return f"{type(error).__name__}: {error.message}"

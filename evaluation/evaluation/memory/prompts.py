@@ -1,6 +1,6 @@
-"""The prompts, in our words: one for answers, the same for every row, and one for each thing that is judged.
+"""The evaluation's prompts: one for answers, the same for every row, and one for each kind of judgement.
 
-What is judged goes in as JSON: a string cannot leave its quotes. Only the last line of the judge's reply is read.
+Judged texts are passed as JSON: a string cannot leave its quotes. Only the last line of the judge's reply is read.
 """
 
 import json
@@ -48,23 +48,23 @@ still true, wrong when they contradict it or keep the old state, and missed when
 
 
 def answer_prompt(question: str, notes: Sequence[Recalled], *, today: datetime) -> str:
-    """The user's message. Tags in notes and question are made harmless."""
+    """Build the user's message. Tags in notes and question are escaped."""
     lines = memory_lines(notes, nothing="(none)")
     return _ANSWER.format(notes=lines, today=f"{today:%A, %d %B %Y}", question=neutralise(question))
 
 
 def judge_system(task: str, choices: Sequence[str]) -> str:
-    """What the judge is told."""
+    """Build the judge's system message."""
     return _JUDGE.format(task=task, choices=" or ".join(choices))
 
 
 def judge_data(**data: str | Sequence[str]) -> str:
-    """What the judge looks at."""
+    """Build the judge's data as JSON."""
     return json.dumps(data, ensure_ascii=False, indent=1)
 
 
 def verdict_of(reply: str, choices: Sequence[Choice]) -> Choice | None:
-    """The choice in the last line that is not empty; None when it is anything else."""
+    """Parse the choice from the last non-empty line; None for anything else."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     head, _, said = (lines[-1] if lines else "").strip("*`_ ").lower().partition(":")
     chosen = said.strip(" .*`_")

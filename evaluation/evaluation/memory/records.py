@@ -1,4 +1,4 @@
-"""What is kept of each piece of an evaluation."""
+"""Records of the pieces of an evaluation."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Tokens:
 
     @property
     def total(self) -> int:
-        """Both."""
+        """Sum prompt and completion tokens."""
         return self.input + self.output
 
 
@@ -32,7 +32,7 @@ NO_TOKENS = Tokens()
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The shares of a question's evidence, as turns and as their sessions, among the first k results; k as text."""
+    """Recall of a question's evidence, as turns and as sessions, among the first k results; k is a string key."""
 
     conversation: str
     question: str
@@ -44,7 +44,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """One session given to a memory. ``memories`` are what it wrote; ``error`` is its writes' own."""
+    """One session written to a memory. ``memories`` are the extracted ones; ``error`` is the error of its writes."""
 
     row: Row
     conversation: str
@@ -58,7 +58,7 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One question answered and judged. ``verdict`` None: the judge's reply could not be read, which is wrong."""
+    """One answered and judged question. ``verdict`` None: the judge's reply was unreadable and counts as wrong."""
 
     row: Row
     conversation: str
@@ -78,7 +78,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One memory point (HaluMem): how much of it was extracted and, for an update, whether the memory now says so."""
+    """One graded memory point (HaluMem): how much was extracted and, for an update, the memory's current state."""
 
     row: Row
     conversation: str
@@ -98,7 +98,7 @@ ENTRIES: TypeAdapter[AnyEntry] = TypeAdapter(Annotated[AnyEntry, Field(discrimin
 
 
 def key_of(entry: AnyEntry) -> Hashable:
-    """What tells an entry from all others."""
+    """Return the key that identifies an entry."""
     match entry:
         case Recalled():
             return entry.kind, entry.conversation, entry.question

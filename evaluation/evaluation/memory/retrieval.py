@@ -1,4 +1,4 @@
-"""Recall@k from evidence ids, with no language model: the store's own search over raw turns, in this process."""
+"""Measures recall@k from evidence IDs without a language model: the store's own search over raw turns, in process."""
 
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
@@ -26,7 +26,7 @@ _STEP = 500
 
 
 class Haystack:
-    """The turns of one conversation in a store of their own. Questions are asked at their own time."""
+    """The turns of one conversation in their own store. Questions are asked as of their own time."""
 
     def __init__(self, talk: Conversation, vectors: QdrantEdge, encoding: TextEncoding, metrics: Metrics) -> None:
         self._talk = talk
@@ -34,7 +34,7 @@ class Haystack:
         self._retrieval = Retrieval(vectors, encoding, metrics=metrics, clock=lambda: self._now)
 
     async def recalled(self, question: Question) -> Recalled:
-        """The recall of one question. Raises ValueError without evidence."""
+        """Measure the recall of one question. Raises ValueError without evidence."""
         self._now = self._talk.asked_at(question)
         sessions = {turn.id: session.id for session in self._talk.sessions for turn in session.turns}
         held = {sessions[turn] for turn in question.evidence}
@@ -53,7 +53,7 @@ class Haystack:
 
 @asynccontextmanager
 async def haystack(talk: Conversation, embedder: Embedder, *, dimension: int) -> AsyncGenerator[Haystack]:
-    """The conversation, embedded and stored; its files go with it."""
+    """Embed and store the conversation; its files are deleted on exit."""
     metrics = Metrics(new_registry())
     with tempfile.TemporaryDirectory(prefix="memloop-recall-") as folder:
         vectors = QdrantEdge(Path(folder), flush_s=3600.0)

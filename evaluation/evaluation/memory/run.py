@@ -1,4 +1,4 @@
-"""One evaluation: what has no record yet is done; every record is on the disk before the run goes on."""
+"""Runs one evaluation: does the missing work and writes each record to disk before it continues."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ IN_MEMORY: tuple[Row, ...] = ("ours", "raw")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How the judged run goes. ``at_once`` bounds conversations in work, and questions and memory points in work."""
+    """Settings of the judged run. ``at_once`` bounds concurrent conversations, and concurrent questions and points."""
 
     rows: tuple[Row, ...]
     model: Address
@@ -37,7 +37,7 @@ class Judged:
 
 
 async def recall_all(talks: Iterator[Conversation], embedder: Embedder, *, dimension: int, kept: Kept) -> None:
-    """The recall of every question that names its evidence, conversation by conversation."""
+    """Measure the recall of every question that names its evidence, conversation by conversation."""
     for talk in talks:
         missing = [
             question
@@ -53,7 +53,7 @@ async def recall_all(talks: Iterator[Conversation], embedder: Embedder, *, dimen
 async def judge_all(
     talks: Callable[[], Iterator[Conversation]], judged: Judged, memory: GatewayMemory | None, kept: Kept
 ) -> None:
-    """Every row of every conversation. Raises MemloopError when the gateway fails again and again: run it anew."""
+    """Judge every row of every conversation. Raises MemloopError on lasting gateway failures: run again to resume."""
     work: Iterator[tuple[Conversation, Row]] = ((talk, row) for talk in talks() for row in judged.rows)
     async with _examiner(judged) as examiner:
         evaluation = _Evaluation(judged, examiner, memory, kept)
@@ -85,7 +85,7 @@ class _Evaluation:
         self._room = asyncio.Semaphore(judged.at_once)
 
     async def work_through(self, work: Iterator[tuple[Conversation, Row]]) -> None:
-        """One conversation in one row after another, drawn from what all share."""
+        """Process conversation and row pairs one by one, taken from the shared iterator."""
         for talk, row in work:
             for over, session in enumerate(talk.sessions, 1):
                 is_last = over == len(talk.sessions)
@@ -97,7 +97,7 @@ class _Evaluation:
                 )
 
     async def _session(self, row: Row, talk: Conversation, session: Session, *, is_last: bool) -> None:
-        """Give the memory a session, and grade what it made of it."""
+        """Write a session to the memory and grade the extraction."""
         if row not in IN_MEMORY:
             return
         ingested = self._kept.get(("ingest", row, talk.id, session.id))
@@ -112,7 +112,7 @@ class _Evaluation:
             )
 
     def _is_open(self, key: Hashable, *, is_last: bool) -> bool:
-        """Whether it is still to be done. What failed is tried again, unless the memory has moved on since."""
+        """Return whether a record is missing. Failures are retried, unless the memory has moved on since."""
         entry = self._kept.get(key)
         failed = isinstance(entry, Answered | Graded) and entry.error is not None
         return entry is None or (failed and is_last)
@@ -128,7 +128,7 @@ class _Evaluation:
         self._kept.append(await self._examiner.answer(asked, notes, search_s=search_s))
 
     async def _notes(self, asked: Asked) -> Sequence[Recalled]:
-        """What the row lets the model see."""
+        """Return the notes that the row shows the model."""
         match asked.row:
             case "off":
                 return ()
@@ -170,6 +170,6 @@ class _Evaluation:
 
 
 def _everything(talk: Conversation, question: Question) -> tuple[Recalled, ...]:
-    """All turns of the sessions that are over."""
+    """Return all turns of the sessions so far."""
     over = talk.sessions[: question.after_sessions]
     return tuple(Recalled(turn.id, words_of(turn), turn.said_at) for session in over for turn in session.turns)

@@ -1,4 +1,4 @@
-"""The scorecard in Markdown, a figure, and the run's last line."""
+"""Renders the scorecard in Markdown, a figure, and the run's last line."""
 
 # pyright: reportUnknownMemberType=false
 # matplotlib's own types are partly unknown.
@@ -24,7 +24,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """All that a run found; ``run`` describes it."""
+    """The results of a run; ``run`` describes it."""
 
     run: dict[str, object]
     rows: Sequence[RowScore]
@@ -33,7 +33,7 @@ class Card:
 
 
 def markdown(card: Card) -> str:
-    """The scorecard."""
+    """Render the scorecard."""
     parts = [f"# {card.run['format']}: a memory evaluation", _about(card)]
     if card.rows:
         parts += ["## Answers", _table(_COLUMNS, [_cells(row) for row in card.rows]), _SAID, _categories(card.rows)]
@@ -49,7 +49,7 @@ cost is of ingest and answers, not of the judge, at the prices given. Tokens are
 
 
 def last_line(card: Card) -> str:
-    """One JSON object."""
+    """Format the last line: one JSON object."""
     found = {
         "benchmark": "memory evaluate",
         **card.run,
@@ -61,7 +61,7 @@ def last_line(card: Card) -> str:
 
 
 def save_plot(card: Card, path: Path) -> None:
-    """Accuracy with its interval, and tokens for a question, as SVG."""
+    """Plot accuracy with its interval, and tokens per question, as SVG."""
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     names = [_NAMES[row.row] for row in card.rows]

@@ -1,4 +1,4 @@
-"""What the records come to: a line for each row, and the figures of retrieval and of memory points."""
+"""Aggregates the records: one score per row, retrieval recall, and memory points."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,13 +18,13 @@ _GRADE = {"full": 2, "half": 1}
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars for a million tokens; None where no price was given."""
+    """Dollars per million tokens; None if no price was given."""
 
     input: float | None = None
     output: float | None = None
 
     def of(self, tokens: Tokens) -> float | None:
-        """Dollars of the tokens."""
+        """Return the price of the tokens in dollars."""
         if self.input is None or self.output is None:
             return None
         return (tokens.input * self.input + tokens.output * self.output) / 1e6
@@ -32,7 +32,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share from 0 to 1 of so many, with Wilson's 95 % interval."""
+    """A share from 0 to 1 with its sample size and Wilson's 95 % interval."""
 
     share: float
     low: float
@@ -41,14 +41,16 @@ class Share:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Share":
-        """The mean of values from 0 to 1."""
+        """Average values from 0 to 1."""
         share = fmean(values) if values else 0.0
         return cls(share, *wilson(share, len(values)), len(values))
 
 
 @dataclass(frozen=True, slots=True)
 class RowScore:
-    """One row. ``failed`` and ``unreadable`` (the judge's reply) count as wrong. Seconds are of search and answer."""
+    """The score of one row. ``failed`` and ``unreadable`` (verdicts) count as wrong. Seconds cover search
+    and answer.
+    """
 
     row: Row
     accuracy: Share
@@ -68,7 +70,7 @@ class RowScore:
 
 @dataclass(frozen=True, slots=True)
 class PointScore:
-    """Memory points (HaluMem). Shares are of all points or of all updates; what was not judged counts as missed."""
+    """Memory points (HaluMem). Shares are of all points or of all updates; unjudged ones count as missed."""
 
     points: int
     recall: float
@@ -93,7 +95,7 @@ class RecallScore:
 
 
 def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested], prices: Prices) -> RowScore:
-    """The score of one row's records. A question that was asked with several seeds counts once, with its mean."""
+    """Score one row's records. A question asked with several seeds counts once, with its mean."""
     times = [answer.search_s + answer.answer_s for answer in answers if answer.error is None] or [0.0]
     ingest = sum((each.tokens for each in ingests), NO_TOKENS)
     spent = sum((answer.tokens for answer in answers), NO_TOKENS)
@@ -116,7 +118,7 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
 
 
 def point_score(points: Sequence[Graded]) -> PointScore | None:
-    """The score of memory points; None without any."""
+    """Score the memory points; None without any."""
     if not points:
         return None
     grades = [_GRADE.get(point.grade or "", 0) for point in points]
@@ -135,7 +137,7 @@ def point_score(points: Sequence[Graded]) -> PointScore | None:
 
 
 def recall_score(found: Sequence[Recalled]) -> RecallScore | None:
-    """The score of retrieval; None when no question names evidence."""
+    """Score the retrieval; None when no question names evidence."""
     if not found:
         return None
     ks = list(found[0].turns)

@@ -1,4 +1,4 @@
-"""The local stack for an evaluation: Redis, store, gateway and worker, with their data beside the results."""
+"""Starts the local stack for an evaluation: Redis, store, gateway and worker, with their data beside the results."""
 
 import hashlib
 import os
@@ -29,9 +29,9 @@ class Place:
 
 @asynccontextmanager
 async def own_stack(folder: Path, model: Address, *, profile: str | None = None) -> AsyncGenerator[Place]:
-    """Start a stack on free ports, and stop it on leaving.
+    """Start a stack on free ports and stop it on exit.
 
-    The data that an earlier run stored in the folder is there again. Raises CliError when a process does not start.
+    Data that an earlier run stored in the folder is reused. Raises CliError when a process does not start.
     """
     key, ports = secrets.token_hex(32), free_ports(random.choice(_PORTS))
     stages = local_stages(folder, ports, _environment(model, profile, key))
@@ -40,7 +40,7 @@ async def own_stack(folder: Path, model: Address, *, profile: str | None = None)
 
 
 def _environment(model: Address, profile: str | None, key: str) -> dict[str, str]:
-    """The variables of the stack, without those of an operator's own."""
+    """Build the stack's environment without the operator's own MEMLOOP variables."""
     settings = {
         "MEMLOOP_ENGINE_URL": model.url,
         "MEMLOOP_MODEL": model.model,
@@ -58,5 +58,5 @@ def _say(ready: Ready) -> None:
 
 
 def embedding_threads() -> int:
-    """All cores: nothing else runs while turns are embedded."""
+    """Return the number of cores: nothing else runs while turns are embedded."""
     return os.cpu_count() or 1

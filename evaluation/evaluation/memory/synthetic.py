@@ -1,4 +1,4 @@
-"""Small files of our own making in each format, from the generator of dialogues; the same for the same seed."""
+"""Writes small made-up files in each format, from the dialogue generator; the same seed gives the same file."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,12 +12,12 @@ _LOCOMO_CATEGORIES: Mapping[made_up.Kind, str] = {"temporal": "temporal", "multi
 
 
 def write_synthetic(path: Path, format_: Format, *, seed: int = 0, sessions: int | None = None) -> None:
-    """A file with one made-up conversation, of its first ``sessions`` only when that is given."""
+    """Write a file with one made-up conversation, or with its first ``sessions`` only."""
     write([synthetic(format_, seed=seed, sessions=sessions)], path, format_)
 
 
 def synthetic(format_: Format, *, seed: int = 0, sessions: int | None = None) -> Conversation:
-    """The conversation as the format's own loader would give it, but that LongMemEval makes one of each question."""
+    """Build the conversation as the format's loader would, except that LongMemEval makes one of each question."""
     made = made_up.conversation(seed)
     spoken = made.sessions[:sessions]
     names = {turn.id: _id(place, at, format_) for place, turns in enumerate(spoken) for at, turn in enumerate(turns)}
@@ -41,7 +41,7 @@ def synthetic(format_: Format, *, seed: int = 0, sessions: int | None = None) ->
 
 
 def _place(turn_id: str) -> int:
-    """The session of a generated turn, from 1."""
+    """Return the session of a generated turn, from 1."""
     return int(turn_id.partition(":")[0])
 
 
@@ -57,7 +57,7 @@ def _session(
     format_: Format,
     names: Mapping[str, str],
 ) -> Session:
-    """Of two speakers the first is the user where a format knows users and assistants only."""
+    """Build a session; the first speaker becomes the user if the format has only users and assistants."""
     said = tuple(
         Turn(names[t.id], t.speaker if format_ == "locomo" else _role(t, made), _words(t, format_), t.said_at)
         for t in turns
@@ -75,7 +75,7 @@ def _words(turn: Turn, format_: Format) -> str:
 
 
 def _points(turns: tuple[Turn, ...], asked: list[made_up.Question]) -> tuple[Point, ...]:
-    """What was said in answer to a question; what a question about a change rests on replaces something."""
+    """Build a point for each answered question; the evidence of a question about a change replaces something."""
     kinds = {turn_id: question.kind for question in asked for turn_id in question.evidence}
     told = [turn for turn in turns if turn.id in kinds]
     return tuple(
@@ -90,7 +90,7 @@ def _points(turns: tuple[Turn, ...], asked: list[made_up.Question]) -> tuple[Poi
 
 
 def _numbered(questions: tuple[Question, ...], format_: Format, seed: int) -> tuple[Question, ...]:
-    """Ids as the format's loader gives them, and the questions in its order."""
+    """Assign IDs as the format's loader does, and sort the questions in its order."""
     if format_ == "halumem":
         by_session = sorted(questions, key=lambda question: question.after_sessions)
         counts: dict[int, int] = {}

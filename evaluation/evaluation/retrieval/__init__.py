@@ -1,1 +1,1 @@
-"""What each trick of the store's retrieval is worth, on made-up conversations: no model, no server."""
+"""Measures the gain of each retrieval boost on made-up conversations, without a model or a server."""

@@ -1,4 +1,4 @@
-"""Recall@k from evidence ids, with no language model: the store's own search over raw turns, boost by boost."""
+"""Measures recall@k from evidence IDs without a language model: the store's own search over raw turns, per boost."""
 
 import statistics
 import tempfile
@@ -25,7 +25,7 @@ from trainer.data.dialogues.dialogue import Turn
 
 TUNED_ON = tuple(range(6))
 REPORTED_ON = tuple(range(200, 210))
-"""Used only once the defaults were set; 100 to 109 decided which boosts are on."""
+"""Held out from tuning: seeds 100 to 109 decided which boosts are on."""
 K = 10
 _TENANT = "recall"
 _DIMENSION = 384
@@ -40,7 +40,7 @@ _BOOSTS: Mapping[str, Mapping[str, float]] = {
 
 
 def variants() -> dict[str, Tuning]:
-    """Every row of the ablation."""
+    """Return the settings of every row of the ablation."""
     rows = {
         "dense": replace(PLAIN, dense_weight=1.0),
         "bm25": replace(PLAIN, dense_weight=0.0),
@@ -56,7 +56,7 @@ def variants() -> dict[str, Tuning]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A variant's recall in percent: of each seed, and of each kind of question."""
+    """A variant's recall in percent: per seed, and per kind of question."""
 
     name: str
     by_seed: Sequence[float]
@@ -64,17 +64,17 @@ class Row:
 
     @property
     def mean(self) -> float:
-        """Over the seeds."""
+        """Average over the seeds."""
         return statistics.fmean(self.by_seed)
 
 
 def interval(values: Sequence[float]) -> float:
-    """Half the width of a 95 % interval of the mean (normal)."""
+    """Return half the width of a 95 % interval of the mean (normal)."""
     return 1.96 * statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
 
 
 class Haystack:
-    """Conversations in a store of their own."""
+    """Conversations in their own store."""
 
     def __init__(self, vectors: QdrantEdge, encoding: TextEncoding, talks: Sequence[Conversation]) -> None:
         self._vectors = vectors
@@ -89,7 +89,7 @@ class Haystack:
             await self._vectors.upsert(await points_of(records, self._encoding))
 
     async def row(self, name: str, tuning: Tuning) -> Row:
-        """Ask every question."""
+        """Measure one variant over all questions."""
         retrieval = Retrieval(
             self._vectors, self._encoding, metrics=self._metrics, clock=lambda: ASKED_AT, tuning=tuning
         )
@@ -106,7 +106,7 @@ class Haystack:
 
 
 async def run(rows: Mapping[str, Tuning], *, seeds: Sequence[int], cache: Path) -> list[Row]:
-    """All rows on the conversations of the seeds."""
+    """Measure all rows on the conversations of the seeds."""
     embedder = CachedEmbedder(cache)
     with tempfile.TemporaryDirectory(prefix="memloop-recall-") as folder:
         vectors = QdrantEdge(Path(folder), flush_s=3600.0)
@@ -120,7 +120,7 @@ async def run(rows: Mapping[str, Tuning], *, seeds: Sequence[int], cache: Path) 
 
 
 async def _recall(retrieval: Retrieval, talk: Conversation, question: str, evidence: Sequence[str]) -> float:
-    """The share of the evidence among the first ``K``."""
+    """Return the share of the evidence among the first ``K`` results."""
     namespace = namespace_of(talk.name)
     asked = StoreSearch(namespace=namespace, query=question, top_k=K, include_raw=True)
     found = {hit.item.key for hit in (await retrieval.search(asked)).results}
@@ -128,12 +128,12 @@ async def _recall(retrieval: Retrieval, talk: Conversation, question: str, evide
 
 
 def namespace_of(name: str) -> Namespace:
-    """Where the turns of a conversation are."""
+    """Return the namespace of a conversation's turns."""
     return Namespace(tenant=_TENANT, user_id=name)
 
 
 def raw_turn(name: str, turn: Turn) -> Record:
-    """A turn of the conversation of that name, as the store keeps raw turns."""
+    """Build the raw-turn record of a turn."""
     namespace = namespace_of(name)
     item = MemoryItem(
         id=_uuid(name, turn),

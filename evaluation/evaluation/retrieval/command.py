@@ -1,4 +1,4 @@
-"""``memloop-evaluate retrieval``: recall with and without each trick. The last line is one JSON object."""
+"""``memloop-evaluate retrieval``: recall with and without each boost. The last line is one JSON object."""
 
 import argparse
 import os
@@ -42,10 +42,10 @@ def figures(rows: Sequence[ablation.Row]) -> dict[str, float]:
 
 
 def show(rows: Sequence[ablation.Row], console: Console) -> None:
-    """Print the table; the interval of a gain is that of the paired differences."""
+    """Print the table; a gain's interval is that of the paired differences."""
     plain = next(row for row in rows if row.name == "rrf")
     kinds = list(plain.by_kind)
-    conversations = f"{len(ablation.REPORTED_ON)} made-up conversations that nothing was tuned on"
+    conversations = f"{len(ablation.REPORTED_ON)} made-up conversations held out from tuning"
     title = f"recall@{ablation.K} in %, {conversations}, 95 %"
     table = Table("search", "recall", "over rrf", *kinds, title=title)
     for row in rows:

@@ -1,8 +1,8 @@
-"""Made-up conversations of two friends over a year, with questions and the turns that answer them. Licence-free.
+"""Makes up conversations of two friends over a year, with questions and the turns that answer them. Licence-free.
 
-Each kind of question is hard for somebody: paraphrases for BM25, rare names for dense vectors, two speakers who talk
-of the same thing for both, answers that share no word with their question (they stand in the next turn), the same
-event in several months, facts that changed, and questions about two things. Everything follows from the seed.
+Each kind of question is hard for one method: paraphrases for BM25, rare names for dense vectors, two speakers with the
+same topic for both, answers that share no word with their question (they stand in the next turn), the same event in
+several months, changed facts, and questions about two facts. The seed determines everything.
 """
 
 import random
@@ -24,7 +24,7 @@ _CHATTER = 14
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and the ids of the turns that answer it."""
+    """A question, and the IDs of the turns that answer it."""
 
     text: str
     evidence: tuple[str, ...]
@@ -34,7 +34,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Two speakers' sessions, in time order; a turn's id is ``{session}:{number}``."""
+    """Two speakers' sessions in time order; a turn's ID is ``{session}:{number}``."""
 
     name: str
     speakers: tuple[str, str]
@@ -43,13 +43,13 @@ class Conversation:
 
     @property
     def turns(self) -> Iterator[Turn]:
-        """All of them."""
+        """Yield all turns."""
         return (turn for session in self.sessions for turn in session)
 
 
 @dataclass(slots=True)
 class _Line:
-    """A turn before it has its place; ``tag`` is what questions know it by."""
+    """A turn without a position; questions refer to it by ``tag``."""
 
     speaker: str
     text: str
@@ -58,7 +58,7 @@ class _Line:
 
 @dataclass(slots=True)
 class _Draft:
-    """Sessions being filled with exchanges, and questions that name their evidence by tag."""
+    """A conversation under construction: sessions of exchanges, and questions that name their evidence by tag."""
 
     sessions: list[list[list[_Line]]] = field(default_factory=lambda: [[] for _ in range(_SESSIONS)])
     questions: list[tuple[str, tuple[str, ...], Kind, str]] = field(
@@ -66,16 +66,16 @@ class _Draft:
     )
 
     def say(self, session: int, *lines: _Line) -> None:
-        """An exchange that stays together."""
+        """Add an exchange whose lines stay together."""
         self.sessions[session].append(list(lines))
 
     def ask(self, text: str, *tags: str, kind: Kind, answer: str) -> None:
-        """A question."""
+        """Add a question."""
         self.questions.append((text, tags, kind, answer))
 
 
 def conversation(seed: int) -> Conversation:
-    """The conversation of a seed."""
+    """Generate the conversation of a seed."""
     chance = random.Random(f"dialogue {seed}")
     one, other = chance.sample(phrases.NAMES, 2)
     draft = _Draft()
@@ -104,7 +104,7 @@ def _placed(name: str, speakers: tuple[str, str], draft: _Draft) -> Conversation
 
 
 def _session_day(session: int) -> datetime:
-    """One session a month."""
+    """Return the session's day: one session a month."""
     return _FIRST_DAY + timedelta(days=30.4 * session)
 
 
@@ -128,7 +128,7 @@ def _names(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> Non
 
 
 def _shared_topics(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> None:
-    """Both say the like of themselves; the question is about one."""
+    """Add similar facts about both speakers; the question asks about one of them."""
     for number, (said, asked, values) in enumerate(chance.sample(phrases.TOPICS, 4)):
         for speaker, value in zip(speakers, chance.sample(values, 2), strict=True):
             tag = f"s{number}{speaker}"
@@ -144,7 +144,7 @@ def _answers_beside(draft: _Draft, chance: random.Random, speakers: Sequence[str
 
 
 def _months(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> None:
-    """The same thing in several months; the question names one."""
+    """Add the same event in several months; the question names one month."""
     for number, (said, asked, values) in enumerate(chance.sample(phrases.MONTHLY, 3)):
         speaker = chance.choice(speakers)
         told = dict(zip(chance.sample(range(1, _SESSIONS), 4), chance.sample(values, 4), strict=True))
@@ -168,7 +168,7 @@ def _changes(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> N
 
 
 def _pairs(draft: _Draft, chance: random.Random, speakers: Sequence[str]) -> None:
-    """One question about two things that were said apart."""
+    """Add one question about two facts from different sessions."""
     facts = chance.sample(phrases.APART, 6)
     for number in range(3):
         (said, asked), (said2, asked2) = facts[2 * number : 2 * number + 2]

@@ -1,4 +1,4 @@
-"""Embeddings kept in a file between runs: the same texts are asked for again and again."""
+"""Keeps embeddings in a file between runs, because runs embed the same texts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncod
 
 
 class CachedEmbedder:
-    """``Embedder`` of the default model. The file is for one precision; delete it when the model changes."""
+    """An ``Embedder`` of the default model. The file is for one precision; delete it when the model changes."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -20,7 +20,7 @@ class CachedEmbedder:
         self._encoder: SentenceEncoder | None = None
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """One vector per text, in order."""
+        """Embed the texts, one vector each, in order."""
         missing = list(dict.fromkeys(text for text in texts if text not in self._known))
         if missing:
             self._encoder = self._encoder or SentenceEncoder(DEFAULT_MODEL, threads=1, batch=32)
@@ -29,7 +29,7 @@ class CachedEmbedder:
         return [self._known[text] for text in texts]
 
     def save(self) -> None:
-        """Write what is new."""
+        """Write the new embeddings."""
         if self._fresh:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             vectors = np.asarray(list(self._known.values()), dtype=np.float32)

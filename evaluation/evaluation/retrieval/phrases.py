@@ -1,4 +1,4 @@
-"""What the speakers of the made-up conversations say, and what is asked about it."""
+"""The speakers' sentences and the questions of the made-up conversations."""
 # ruff: noqa: E501 - tables
 
 NAMES = ("Anna", "Boris", "Chen", "Dalia", "Emeka", "Farah", "Goran", "Hana", "Ivo", "Jun", "Kofi", "Lena", "Malik")

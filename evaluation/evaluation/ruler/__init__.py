@@ -1,1 +1,1 @@
-"""MemAgent's evaluation on a user's own RULER files, through the loops that the gateway runs, on many engines."""
+"""Runs MemAgent's evaluation on a user's RULER files, through the gateway's loops, on many engines."""

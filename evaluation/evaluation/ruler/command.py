@@ -1,7 +1,7 @@
 """``memloop-evaluate ruler run --data … --engine-url … --model …``: the last line is one JSON object.
 
-A run that was stopped, in whatever way, goes on where it was when the same command is given again.
-``memloop-evaluate ruler synthesise --hotpot FILE`` makes RULER-HQA items of any size.
+An interrupted run resumes when the same command is run again. ``memloop-evaluate ruler synthesise --hotpot FILE`` makes
+RULER-HQA items of any size.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from trainer.data.json_rows import DataError
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run what was asked for. Ends with 2 when data or options are wrong."""
+    """Run the chosen subcommand. Exits with 2 when data or options are invalid."""
     options = _parser().parse_args(arguments)
     try:
         options.act(options)
@@ -85,7 +85,7 @@ def _synthesise(options: argparse.Namespace) -> None:
 
 
 def _write(items: Iterable[Json], path: Path) -> int:
-    """Write the items; how many."""
+    """Write the items and return their number."""
     with path.open("w", encoding="ascii") as file:
         return sum(bool(file.write(json.dumps(item) + "\n")) for item in items)
 
@@ -101,8 +101,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_run(run: argparse.ArgumentParser) -> None:
     run.set_defaults(act=_run)
     add = run.add_argument
-    add("--data", action="append", required=True, help="a JSONL or JSON file, or TASK:SIZE=FILE; again for each")
-    add("--engine-url", action="append", required=True, help="base URL that ends in /v1; again for each engine")
+    add("--data", action="append", required=True, help="a JSONL or JSON file, or TASK:SIZE=FILE; repeatable")
+    add("--engine-url", action="append", required=True, help="base URL ending in /v1; repeatable, one per engine")
     add("--model", required=True)
     add("--reader", choices=get_args(ReaderKind), default="loop", help="the loop here, or the gateways at the URLs")
     add("--strategy", choices=get_args(Strategy), default="memagent")
@@ -111,13 +111,13 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--chunk-tokens", type=_positive, help="as in the API; else the profile's")
     add("--memory-tokens", type=_positive, help="as in the API; else the profile's")
     add("--profile", default="default", help="the loop's prompts: a built-in profile, or a folder")
-    add("--tokenizer", type=Path, help="the model's tokenizer.json; without it chunks are cut by an estimate")
+    add("--tokenizer", type=Path, help="the model's tokenizer.json; default: estimate the tokens of a chunk")
     add("--api-key-variable", help="environment variable that holds the endpoints' key")
     add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
-    add("--seed", type=int, action="append", help="sent to the engine; again to read each item again")
-    add("--limit", type=_positive, help="items of each task and size")
-    add("--at-once", type=_positive, default=8, help="items at once on each engine")
-    add("--attempts", type=_positive, default=3, help="on each engine, before an item counts as failed")
+    add("--seed", type=int, action="append", help="seed for the engine; repeat the option to read each item again")
+    add("--limit", type=_positive, help="maximum number of items per task and size")
+    add("--at-once", type=_positive, default=8, help="concurrent items per engine")
+    add("--attempts", type=_positive, default=3, help="attempts per engine before an item fails")
     add("--timeout-s", type=float, default=900.0, help="of one call")
     add("--ray", nargs="?", const="auto", help="spread over a Ray cluster: its address, auto, or local")
     add("--out", type=Path, default=Path(".memloop/ruler"), help="folder of results, table and figure")
@@ -127,7 +127,13 @@ def _add_synthesise(synthesise_: argparse.ArgumentParser) -> None:
     synthesise_.set_defaults(act=_synthesise)
     add = synthesise_.add_argument
     add("--hotpot", type=Path, required=True, help="a HotpotQA file, JSON or JSONL")
-    add("--documents", type=_positive, action="append", required=True, help="documents in an item; again for each size")
+    add(
+        "--documents",
+        type=_positive,
+        action="append",
+        required=True,
+        help="documents per item; repeatable, one per size",
+    )
     add("--items", type=_positive, default=128, help="of each size")
     add("--seed", type=int, default=0)
     add("--out", type=Path, required=True, help="folder for eval_hqa_N.jsonl")

@@ -1,4 +1,4 @@
-"""Spreads items over engines: so many at once on each, and what one engine fails goes to the others."""
+"""Spreads items over engines: bounded concurrency on each, and failover of items to the other engines."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ _ITEMS_OWN_FAULT = frozenset({400, 413, 422})
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An endpoint by its URL, and who reads there."""
+    """An endpoint's URL and its reader."""
 
     url: str
     reader: ItemReader
@@ -26,9 +26,9 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``at_once`` items on each engine; an item fails for good when each engine failed it ``attempts`` times.
+    """Concurrency and retries: ``at_once`` items per engine; an item fails after ``attempts`` on each engine.
 
-    After a failure the engine's place pauses for ``pause_s``, twice as long after each further one, at most a minute.
+    After a failure the engine's slot pauses for ``pause_s``, twice as long after each further one, at most a minute.
     """
 
     at_once: int = 8
@@ -48,7 +48,7 @@ class Job:
 
 
 class PaidReplies:
-    """Checkpoints that live as long as the job: the next engine goes on where the last one failed."""
+    """Checkpoints with the lifetime of the job: the next engine resumes from the previous engine's replies."""
 
     def __init__(self) -> None:
         self._replies: dict[str, Completion] = {}
@@ -68,7 +68,7 @@ DEFAULT_EFFORT = Effort()
 async def read_all(
     jobs: Iterator[Job], engines: Sequence[Engine], *, effort: Effort, keep: Callable[[Record], None]
 ) -> None:
-    """Read all jobs, which are drawn as places become free, and hand each one's record to ``keep``."""
+    """Read all jobs, drawn as slots become free, and pass each record to ``keep``."""
     await _Fleet(jobs, engines, effort, keep).run()
 
 
@@ -91,7 +91,7 @@ class _Fleet:
                     places.create_task(self._work(engine))
 
     async def _work(self, engine: Engine) -> None:
-        """One place at an engine."""
+        """Run one slot of an engine."""
         pause_s = self._effort.pause_s
         while (job := await self._next(engine)) is not None:
             error = await self._read(job, engine)
@@ -102,7 +102,7 @@ class _Fleet:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _next(self, engine: Engine) -> Job | None:
-        """The next job for the engine; None when all are done."""
+        """Return the engine's next job; None when all are done."""
         async with self._changed:
             while (job := await self._any_for(engine)) is None:
                 if not self._in_flight and not self._returned:
@@ -122,7 +122,7 @@ class _Fleet:
         return min(job.failures[engine.url] for engine in self._engines)
 
     async def _read(self, job: Job, engine: Engine) -> MemloopError | None:
-        """Read the job; give the error when that is the engine's fault."""
+        """Read the job; return the error if the engine caused it."""
         began = time.monotonic()
         try:
             reading = await engine.reader.read(job.item, seed=job.seed, paid=job.paid)
@@ -152,7 +152,7 @@ class _Fleet:
 
 
 def _is_the_items_fault(error: MemloopError) -> bool:
-    """Whether no other engine would take it either: too long a question, an empty document."""
+    """Return whether every engine would refuse the item: too long a question, an empty document."""
     if isinstance(error, EngineError):
         return error.engine_status in _ITEMS_OWN_FAULT
     return isinstance(error, InvalidRequest)

@@ -1,4 +1,4 @@
-"""Items of RULER-HQA and of RULER's own tasks, read from a user's files.
+"""Reads items of RULER-HQA and of RULER's own tasks from a user's files.
 
 Sources: MemAgent (arXiv 2507.02259), its evaluation sets; RULER (arXiv 2404.06654), its tasks.
 """
@@ -34,7 +34,7 @@ ItemKey: TypeAlias = tuple[str, int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A document with a question. ``size`` counts documents for RULER-HQA, else the tokens that RULER made it of."""
+    """A document with a question. ``size`` counts documents for RULER-HQA, else RULER's nominal tokens."""
 
     task: str
     size: int
@@ -45,14 +45,14 @@ class Item:
 
     @property
     def key(self) -> ItemKey:
-        """What tells it from all others; changed data has another key."""
+        """Return the key that identifies the item; changed data gets another key."""
         digest = hashlib.sha256(f"{self.question}\0{self.context}".encode("utf-8", "surrogatepass"))
         return self.task, self.size, self.index, digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, and for RULER's own tasks what its rows do not say themselves."""
+    """A file, with task and size if its rows lack them (RULER's own tasks)."""
 
     path: Path
     task: str | None = None
@@ -60,9 +60,9 @@ class Source:
 
 
 def source_of(given: str) -> Source:
-    """``PATH`` or ``TASK:SIZE=PATH``; of a bare path, task and size are read from its last parts.
+    """Parse ``PATH`` or ``TASK:SIZE=PATH``; a bare path's last parts give task and size.
 
-    Raises DataError when the task is none of RULER's.
+    Raises DataError for a task outside RULER.
     """
     named = re.fullmatch(r"(\w+):(\d+)=(.+)", given)
     if named is None:
@@ -74,7 +74,9 @@ def source_of(given: str) -> Source:
 
 
 def _named_by_path(path: Path) -> Source:
-    """As in ``8192/niah_single_1/validation.jsonl`` and ``eval_vt_8192.json``: the innermost task and number."""
+    """Derive the innermost task and number of a path such as ``8192/niah_single_1/validation.jsonl`` or
+    ``eval_vt_8192.json``.
+    """
     task = size = None
     for part in path.parts[-3:]:
         tasks = _TASK.findall(part)
@@ -104,7 +106,7 @@ class _OodRow(BaseModel):
 
 
 def items(sources: Sequence[Source], *, limit: int | None = None) -> Iterator[Item]:
-    """All items, at most ``limit`` of each task and size. Raises DataError, for an item that comes twice too."""
+    """Yield all items, at most ``limit`` per task and size. Raises DataError, also for a duplicate item."""
     seen: set[ItemKey] = set()
     counts: Counter[tuple[str, int]] = Counter()
     for source in sources:
@@ -131,5 +133,5 @@ def _item(row: object, source: Source, line: int) -> Item:
 
 def _ood_item(row: _OodRow, source: Source) -> Item:
     if source.task is None or not source.size:
-        raise DataError(f"{source.path}: its name tells no task and size; give it as niah_single_1:8192={source.path}")
+        raise DataError(f"{source.path}: its name holds no task and size; give it as niah_single_1:8192={source.path}")
     return Item(source.task, source.size, row.index, row.input, row.context, row.outputs)

@@ -1,7 +1,7 @@
-"""The same reading as Ray tasks, for more than one machine. Only this module knows Ray, and only when it is used.
+"""Reads items as Ray tasks on several machines. Only this module imports Ray, and only when it is used.
 
-Each task reads one item and takes the engines in its own order, so a task on any machine goes on elsewhere when its
-engine fails. The driver alone writes results; a task whose machine is lost is Ray's to start again.
+Each task reads one item and tries the engines in its own order, so it continues on another engine when one fails. Only
+the driver writes results; Ray restarts a task whose machine is lost.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _CPUS_PER_TASK = 0.25
 _RESTARTS = 3
 
 Reference: TypeAlias = object
-"""Where Ray will put a task's result."""
+"""Ray's reference to a task's result."""
 
 
 class _Faults(Protocol):
@@ -33,7 +33,7 @@ class _Task(Protocol):
 
 
 class _Ray(Protocol):
-    """As much of Ray as is used."""
+    """The part of Ray's API that is used."""
 
     exceptions: _Faults
 
@@ -54,7 +54,7 @@ def read_on_ray(
     address: str,
     keep: Callable[[Record], None],
 ) -> None:
-    """Read all jobs on a cluster: ``auto``, its address, or ``local`` for one of this machine.
+    """Read all jobs on a cluster: ``auto``, its address, or ``local`` for a cluster on this machine.
 
     Raises ImportError without Ray.
     """
@@ -67,7 +67,7 @@ def read_on_ray(
 
 
 def read_alone(item: Item, seed: int, urls: Sequence[str], setup: Setup, effort: Effort) -> Record:
-    """One item in a process of its own: the first engine reads it, the others stand by."""
+    """Read one item in its own process: on the first engine, with the others for failover."""
     return asyncio.run(_read_alone(Job(item, seed), urls, setup, effort))
 
 
@@ -83,7 +83,7 @@ async def _read_alone(job: Job, urls: Sequence[str], setup: Setup, effort: Effor
 
 
 class _Spread:
-    """Tasks in flight: so many for each engine, each with the place that it gives back."""
+    """Tasks in flight: a bounded number per engine, each of which returns its slot."""
 
     def __init__(self, ray: _Ray, urls: Sequence[str], setup: Setup, effort: Effort) -> None:
         self._ray = ray
@@ -117,7 +117,7 @@ class _Spread:
         keep(self._record(reference, job))
 
     def _record(self, reference: Reference, job: Job) -> Record:
-        """The task's record; a failure when its processes died again and again. What is a fault of ours is raised."""
+        """Return the task's record; a failure if its processes died on every attempt. Our own bugs are raised."""
         try:
             return self._ray.get(reference)
         except self._ray.exceptions.RayTaskError:

@@ -1,4 +1,4 @@
-"""Who reads an item: the loop in this process on an engine, or a gateway that runs the same loop."""
+"""Reads an item: by the loop in this process on an engine, or by a gateway that runs the same loop."""
 
 import asyncio
 import os
@@ -28,10 +28,10 @@ ReaderKind: TypeAlias = Literal["loop", "gateway"]
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How items are read. All that it needs is in it, so that it can go to another machine; no key is.
+    """How to read items. Self-contained, so that it can be sent to another machine, and free of secrets.
 
-    ``profile_files`` and ``tokenizer_json`` (without one, tokens are estimated) are of the loop; a gateway has its own.
-    ``key_variable`` names the environment variable with the endpoint's key; ``timeout_s`` is of one call;
+    ``profile_files`` and ``tokenizer_json`` (without one, tokens are estimated) are for the loop; a gateway has its
+    own. ``key_variable`` names the environment variable with the endpoint's key; ``timeout_s`` bounds one call;
     ``dialect`` is the endpoint's.
     """
 
@@ -49,7 +49,7 @@ class Setup:
     dialect: DialectName = "auto"
 
     def request(self, item: Item) -> LongReadRequest:
-        """The item as the gateway's request."""
+        """Build the gateway's request for the item."""
         return LongReadRequest(
             model=self.model,
             question=item.question,
@@ -75,7 +75,7 @@ class ItemReader(Protocol):
     """Reads items at one endpoint."""
 
     async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
-        """The reading; calls that ``paid`` knows cost nothing. Raises MemloopError."""
+        """Read the item; calls found in ``paid`` cost nothing. Raises MemloopError."""
         ...
 
     async def check(self) -> None:
@@ -88,7 +88,7 @@ class ItemReader(Protocol):
 
 
 def reader_at(url: str, setup: Setup) -> ItemReader:
-    """The reader of an endpoint, by the setup's kind."""
+    """Create the reader of an endpoint, by the setup's kind."""
     key = os.environ.get(setup.key_variable) if setup.key_variable else None
     timeouts = Timeouts(read_s=setup.timeout_s, total_s=setup.timeout_s)
     if setup.kind == "gateway":
@@ -99,7 +99,7 @@ def reader_at(url: str, setup: Setup) -> ItemReader:
 
 
 class LoopReader:
-    """The gateway's own plan and loop, on an engine."""
+    """Runs the gateway's plan and loop on an engine."""
 
     def __init__(self, client: EngineClient, setup: Setup) -> None:
         self._client = client
@@ -132,7 +132,7 @@ class LoopReader:
 
 
 class GatewayReader:
-    """A gateway's ``/v1/long-read``, as a job in the background; it decodes as it is set up, whatever the seed."""
+    """Uses a gateway's ``/v1/long-read`` as a background job; the gateway's own decoding applies, whatever the seed."""
 
     def __init__(self, client: GatewayClient, setup: Setup) -> None:
         self._client = client

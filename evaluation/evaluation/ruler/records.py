@@ -1,4 +1,4 @@
-"""What became of each item, one JSON line each, kept on the disk before the run goes on."""
+"""Keeps each item's outcome as a JSON line, written to disk before the run continues."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,9 @@ RecordKey: TypeAlias = tuple[str, int, int, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One item read once. ``raw`` is the whole reply, None where only the parsed answer is known (a gateway's).
+    """One item read once. ``raw`` is the whole reply, None if only the parsed answer is available (gateways).
 
-    ``error`` says why there is no answer; ``attempts`` counts the reads that it took, ``seconds`` is all their time.
+    ``error`` is the reason for a missing answer; ``attempts`` counts its reads, ``seconds`` is their total time.
     """
 
     task: str
@@ -38,12 +38,12 @@ class Record:
 
     @property
     def key(self) -> RecordKey:
-        """Which item and seed it is of."""
+        """Return the item and seed."""
         return self.task, self.size, self.index, self.digest, self.seed
 
 
 def record_key(item: Item, seed: int) -> RecordKey:
-    """The key of the record that the item will have."""
+    """Return the key of the item's future record."""
     return *item.key, seed
 
 
@@ -51,12 +51,12 @@ _RECORD = TypeAdapter(Record)
 
 
 class Results(Journal[Record]):
-    """The results file of a run. Raises as ``Journal`` does."""
+    """A run's results file. Raises as ``Journal`` does."""
 
     def __init__(self, path: Path, run: dict[str, object]) -> None:
         super().__init__(path, run, records=_RECORD, key_of=lambda record: record.key)
 
     def has(self, key: RecordKey) -> bool:
-        """Whether there is an answer; what failed is to be read again."""
+        """Return whether an answer exists; failed items are read again."""
         record = self.get(key)
         return record is not None and record.error is None

@@ -1,4 +1,4 @@
-"""The result as a Markdown table, a figure, and the run's last line."""
+"""Renders the result as a Markdown table, a figure, and the run's last line."""
 
 # pyright: reportUnknownMemberType=false
 # matplotlib's own types are partly unknown.
@@ -22,13 +22,13 @@ _COLUMNS = ("task", "size", "items", "reads", "failed", *_SCORES, "calls", "toke
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Scores in percent with their 95 % intervals; a dash where a score is not of the task, or not known."""
+    """Format scores in percent with 95 % intervals; a dash for a score that does not apply or is unknown."""
     lines = [_line(_COLUMNS), _line("---" for _ in _COLUMNS)]
     return "\n".join([*lines, *(_line(_cells(row)) for row in rows)]) + "\n"
 
 
 def last_line(rows: Sequence[Row], run: dict[str, object]) -> str:
-    """One JSON object."""
+    """Format the last line: one JSON object."""
     found = {
         "benchmark": "ruler",
         **run,
@@ -40,7 +40,7 @@ def last_line(rows: Sequence[Row], run: dict[str, object]) -> str:
 
 
 def save_plot(rows: Sequence[Row], path: Path, *, title: str) -> None:
-    """Containment against size as SVG, documents and tokens in a panel each."""
+    """Plot containment against size as SVG, with a panel each for documents and tokens."""
     panels = [
         (unit, own)
         for unit, own in (

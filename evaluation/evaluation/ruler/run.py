@@ -1,4 +1,4 @@
-"""One evaluation: the items that have no answer yet are read, and all records so far are reported."""
+"""Runs one evaluation: reads the items without an answer and reports all records so far."""
 
 import asyncio
 import json
@@ -25,7 +25,9 @@ _SAY_EVERY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What to read, where and how. ``ray`` is a cluster's address as ``ray.init`` takes it (``auto``, ``local``)."""
+    """The data, readers and effort of a run. ``ray`` is a cluster's address as in ``ray.init`` (``auto``,
+    ``local``).
+    """
 
     sources: tuple[Source, ...]
     urls: tuple[str, ...]
@@ -37,7 +39,7 @@ class Evaluation:
     ray: str | None = None
 
     def described(self) -> dict[str, object]:
-        """What makes two runs comparable: a results file holds records of one description."""
+        """Return the settings that make two runs comparable: a results file holds records of one description."""
         setup = self.setup
         loop = setup.kind == "loop"
         return {
@@ -54,7 +56,7 @@ class Evaluation:
 
 
 def evaluate(evaluation: Evaluation, *, say: Callable[[str], None]) -> str:
-    """Read what is missing, write table and figure beside the results, and give the last line. Raises DataError."""
+    """Read the missing items, write table and figure, and return the last line. Raises DataError."""
     wanted = {
         record_key(item, seed)
         for item in items(evaluation.sources, limit=evaluation.limit)
@@ -62,7 +64,7 @@ def evaluate(evaluation: Evaluation, *, say: Callable[[str], None]) -> str:
     }
     with Results(evaluation.out / "results.jsonl", evaluation.described()) as results:
         missing = {key for key in wanted if not results.has(key)}
-        say(f"{len(wanted) - len(missing)} of {len(wanted)} reads are there already")
+        say(f"{len(wanted) - len(missing)} of {len(wanted)} reads already done")
         if missing:
             _read(evaluation, missing, _Progress(results, len(missing), say).keep, say)
         return _report(evaluation, [record for record in results.records if record.key in wanted])
@@ -99,7 +101,7 @@ async def _read_here(
 
 
 async def _check(engines: Sequence[Engine], say: Callable[[str], None]) -> None:
-    """Tell which engines do not answer; they may come back. Raises DataError when none does."""
+    """Report the engines that do not answer; they may recover. Raises DataError when none answers."""
     faults = 0
     for engine in engines:
         try:
@@ -112,7 +114,7 @@ async def _check(engines: Sequence[Engine], say: Callable[[str], None]) -> None:
 
 
 class _Progress:
-    """Keeps each record, and tells now and then how far the run is."""
+    """Keeps each record and reports progress at intervals."""
 
     def __init__(self, results: Results, total: int, say: Callable[[str], None]) -> None:
         self._results = results
@@ -141,5 +143,5 @@ def _report(evaluation: Evaluation, records: Sequence[Record]) -> str:
 
 
 def to_stderr(line: str) -> None:
-    """Progress, apart from the result."""
+    """Print progress to stderr, apart from the result."""
     print(line, file=sys.stderr, flush=True)

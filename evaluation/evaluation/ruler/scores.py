@@ -1,7 +1,7 @@
-"""Scores of a run, by task and size: strict, lenient and RULER's own, each with a bootstrap interval.
+"""Scores a run by task and size: strict, lenient and RULER's own, each with a bootstrap interval.
 
-A failed item is a wrong one. Where an item was read with several seeds its mean counts, once, as the seeds are no
-independent items.
+A failed item counts as wrong. An item read with several seeds counts once, with its mean: seeds are not independent
+items.
 """
 
 import random
@@ -33,7 +33,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One task at one size. ``items`` counts each once, ``reads`` each seed; costs are means over reads that ended."""
+    """One task at one size. ``items`` counts each once, ``reads`` each seed; costs are means over completed reads."""
 
     task: str
     size: int
@@ -47,12 +47,12 @@ class Row:
 
     @property
     def headline(self) -> str:
-        """The score that is drawn: containment, as published."""
+        """Return the plotted score: containment, as published."""
         return "sub_em" if self.task in QUESTION_ANSWERING else "references"
 
 
 def scores_of(record: Record) -> dict[str, float]:
-    """The scores of one record. A gateway's has no strict one: the box around its answer is gone."""
+    """Score one record. A gateway's has no strict score: the box around its answer is lost."""
     failed = record.error is not None
     answer = "" if failed else record.answer
     if record.task not in QUESTION_ANSWERING:
@@ -66,7 +66,7 @@ def scores_of(record: Record) -> dict[str, float]:
 
 
 def rows_of(records: Iterable[Record], *, seed: int) -> list[Row]:
-    """One row for each task and size, in order."""
+    """Build one row per task and size, in order."""
     groups: dict[tuple[str, int], list[Record]] = defaultdict(list)
     for record in records:
         groups[record.task, record.size].append(record)
@@ -74,7 +74,7 @@ def rows_of(records: Iterable[Record], *, seed: int) -> list[Row]:
 
 
 def bootstrap(values: Sequence[float], *, seed: int) -> Estimate:
-    """The mean and its percentile interval over resampled items. Raises ValueError without values."""
+    """Return the mean and its percentile interval over resampled items. Raises ValueError without values."""
     if not values:
         raise ValueError("no values have no mean")
     rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""RULER-HQA items of any size from a HotpotQA file, as rows of the published format."""
+"""Makes RULER-HQA items of any size from a HotpotQA file, as rows of the published format."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -9,10 +9,10 @@ from trainer.data.synthesis import Size, compose
 
 
 def synthesise(questions: Sequence[HotpotQuestion], *, documents: int, seed: int, count: int) -> Iterator[Json]:
-    """Rows for the first ``count`` questions, each with exactly ``documents`` documents.
+    """Yield rows for the first ``count`` questions, each with exactly ``documents`` documents.
 
     ``evidence`` holds the numbers (from 1) of the documents with the facts. Raises DataError when the file has too few
-    paragraphs, or a question more evidence than ``documents``.
+    paragraphs, or a question has more evidence than ``documents``.
     """
     pool = list(
         {title: paragraph for question in questions for title, paragraph in question.paragraphs.items()}.values()

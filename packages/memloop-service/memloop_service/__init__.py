@@ -1,4 +1,4 @@
-"""What every FastAPI process of ours shares: errors, request ids, limits, health, metrics, logs, settings, start-up."""
+"""Code that every FastAPI process shares: errors, request IDs, limits, health, metrics, logs, settings, start-up."""
 
 from memloop_service.app import create_app
 from memloop_service.chores import ended

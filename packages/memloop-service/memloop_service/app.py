@@ -1,4 +1,4 @@
-"""Makes the FastAPI app of a process."""
+"""Builds the FastAPI app of a process."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -44,10 +44,9 @@ def create_app(
     """An app with the process's routers, and all that every process has.
 
     ``readiness`` names the dependencies that ``/readyz`` checks, ``warnings`` the sentences that it shows beside them.
-    ``registry`` holds the process's metrics; without one the app gets its own. ``larger_bodies`` are the body limits,
-    in bytes, of paths that stream what they are sent.
-    ``lifespan`` opens and closes what the process owns. ``adopts_ids`` is for a process that only other processes of
-    ours call. A process that traces has started that before.
+    ``registry`` holds the process's metrics; the default is a new one. ``larger_bodies`` maps paths that stream their
+    request bodies to their limits in bytes. ``lifespan`` opens and closes the process's resources. ``adopts_ids`` is
+    for a process that only our own processes call. Call ``start_tracing`` first if the process traces.
     """
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
@@ -74,7 +73,7 @@ def create_app(
     for router in (*routers, health_routes(checks, drain, warnings), metrics_route(registry)):  # searched in this order
         app.include_router(router)
     app.openapi_url = "/openapi.json"
-    app.setup()  # the document and its pages: after what is asked for all the time
+    app.setup()  # the document and its pages: after the frequent routes
     return app
 
 

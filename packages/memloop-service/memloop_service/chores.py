@@ -1,4 +1,4 @@
-"""Tasks that run for ever beside the work, and their end."""
+"""Runs endless background tasks and cancels them at the end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
@@ -10,7 +10,7 @@ _CANCEL_AGAIN_S: Final = 0.2
 
 @asynccontextmanager
 async def alongside(*chores: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """Run them meanwhile; they are over on leaving."""
+    """Run the coroutines in the background; cancel them and wait on exit."""
     tasks = {asyncio.create_task(chore) for chore in chores}
     try:
         yield
@@ -19,7 +19,7 @@ async def alongside(*chores: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
 
 
 async def ended(tasks: "set[asyncio.Task[None]]") -> None:
-    """Cancel them until they are over: a Redis connection that is just being made swallows a first cancellation."""
+    """Cancel the tasks until all have ended: a Redis connection being opened swallows the first cancellation."""
     while tasks := {task for task in tasks if not task.done()}:
         for task in tasks:
             task.cancel()

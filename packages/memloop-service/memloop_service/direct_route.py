@@ -1,7 +1,7 @@
-"""A route on the hot path: FastAPI reads and describes it, and has no part in running it.
+"""A route for the hot path: FastAPI resolves and documents it once but does not run it.
 
-FastAPI's resolver, its three exit stacks and its wrappers around every message that is sent serve what such a route
-does not use: parameters in the path, the query and the headers. What the route declares stays the one truth: the same
+FastAPI's resolver, its three exit stacks and its wrappers around every sent message serve features that such a route
+does not use: parameters in the path, the query and the headers. The declaration stays the only source: the same
 dependencies and the same body are documented and run. The numbers: docs/decisions/0012-direct-routes.md.
 """
 
@@ -23,18 +23,18 @@ from memloop.wire.errors import InvalidRequest
 
 
 class DirectRoute(APIRoute):
-    """A route whose dependencies ask for the request alone, and whose endpoint asks for them and for the request or
-    for the model that the body is.
+    """A route whose dependencies take only the request, and whose endpoint takes dependencies and the request or the
+    body's model.
 
-    The endpoint returns a Response, or a model that is one; dependencies that yield are held until its last byte.
-    Raises TypeError when a route is declared that asks for anything else.
+    The endpoint returns a Response, or a model to serialise; dependencies that yield stay open until the last byte.
+    Raises TypeError when a declared route asks for anything else.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
         asked = self.dependant
         if _has_parameters(asked) or (asked.request_param_name is None) != (len(asked.body_params) == 1):
-            raise TypeError(f"{path}: a direct route's endpoint asks for dependencies, and the request or one model")
+            raise TypeError(f"{path}: a direct route's endpoint takes dependencies, and the request or one model")
         self._needs = [_need(needed) for needed in asked.dependencies]
         self._body = _Body.of(asked) if asked.body_params else None
         self.app = self._run
@@ -57,13 +57,13 @@ class DirectRoute(APIRoute):
 
 
 def json_response(model: BaseModel, *, status: int = 200) -> Response:
-    """The model as a JSON answer, written in one step."""
+    """Serialise the model as a JSON response in one step."""
     return Response(model.model_dump_json(), status_code=status, media_type="application/json")
 
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """The endpoint's name for the body, and what it is."""
+    """The endpoint's parameter for the body, and the body's type."""
 
     name: str
     model: type[BaseModel]
@@ -74,9 +74,10 @@ class _Body:
         return cls(field.name, cast("type[BaseModel]", field.field_info.annotation))
 
     def model_in(self, raw: bytes) -> BaseModel:
-        """Raises InvalidRequest for what is no JSON, and what FastAPI raises for another object.
+        """Parse the body. Raises InvalidRequest for invalid JSON, and FastAPI's error when the object does not fit the
+        model.
 
-        Read by the standard library, as FastAPI does: pydantic's own reader takes a deep object for no JSON.
+        The standard library parses it, as in FastAPI: pydantic's own parser rejects deeply nested objects.
         """
         try:
             fields = json.loads(raw)
@@ -91,14 +92,14 @@ class _Body:
 
 @dataclass(frozen=True, slots=True)
 class _Need:
-    """One dependency, and the endpoint's name for it, if it wants the value."""
+    """One dependency, and the endpoint's parameter for its value, if it has one."""
 
     name: str | None
     call: Callable[[Request], Awaitable[object]] | None
     hold: Callable[[Request], AbstractAsyncContextManager[object]] | None
 
     async def get(self, request: Request, held: AsyncExitStack) -> object:
-        """Its value."""
+        """Resolve the dependency."""
         if self.hold is not None:
             return await held.enter_async_context(self.hold(request))
         return await self.call(request) if self.call is not None else None
@@ -107,7 +108,7 @@ class _Need:
 def _need(needed: Dependant) -> _Need:
     call = cast(Callable[..., Any], needed.call)
     if needed.dependencies or needed.body_params or _has_parameters(needed) or needed.request_param_name is None:
-        raise TypeError(f"{call}: a dependency of a direct route asks for the request alone")
+        raise TypeError(f"{call}: a dependency of a direct route takes only the request")
     if inspect.isasyncgenfunction(call):
         return _Need(needed.name, None, asynccontextmanager(call))
     return _Need(needed.name, call, None)

@@ -1,9 +1,9 @@
-"""How a process that is told to stop takes leave of its clients, so that none of their requests fails.
+"""Graceful shutdown: a stopping process drains its connections so that no client's request fails.
 
-On SIGTERM ``/readyz`` answers 503, so that whoever balances sends nothing new, and every answer says ``Connection:
-close``; what still comes is served. That lasts for ``drain_s`` seconds after the last answer that could not say so any
-more, because its head was sent before: its client may use the connection once more. Then the process listens no longer,
-closes connections that nobody uses, and gives requests in flight what is left of ``stop_grace_s``.
+On SIGTERM ``/readyz`` returns 503, so that load balancers send nothing new, and every response carries ``Connection:
+close``; requests that still arrive are served. That lasts for ``drain_s`` seconds after the last response whose head
+was sent before the signal: its client may use the connection once more. Then the process stops listening, closes idle
+connections, and gives requests in flight the rest of ``stop_grace_s``.
 """
 
 import signal
@@ -14,7 +14,7 @@ import uvicorn
 
 
 class Drain:
-    """Whether the process is taking leave, and which clients do not know it. Times are of ``time.monotonic``."""
+    """Tracks whether the process drains and which clients have not been notified. Times are of ``time.monotonic``."""
 
     def __init__(self) -> None:
         self._began_at: float | None = None
@@ -23,26 +23,26 @@ class Drain:
 
     @property
     def begun(self) -> bool:
-        """Whether answers should say ``Connection: close``."""
+        """Whether responses should carry ``Connection: close``."""
         return self._began_at is not None
 
     def begin(self) -> None:
-        """Take leave from now on."""
+        """Start draining."""
         if self._began_at is None:
             self._began_at = time.monotonic()
 
     def promised(self) -> None:
-        """An answer begins whose client may use the connection again."""
+        """Count a response that starts without ``Connection: close``: its client may reuse the connection."""
         self._untold += 1
 
     def fulfilled(self) -> None:
-        """Such an answer has ended."""
+        """Count the end of such a response."""
         self._untold -= 1
         if self.begun:
             self._last_untold_at = time.monotonic()
 
     def left_s(self, drain_s: float, grace_s: float) -> float | None:
-        """Seconds that requests in flight may still take, once nothing new need be served; None before."""
+        """Return the seconds left for requests in flight once the drain is over; None before."""
         if self._began_at is None:
             return None
         now = time.monotonic()
@@ -52,7 +52,7 @@ class Drain:
 
 
 class DrainingServer(uvicorn.Server):
-    """A server that drains on its first SIGTERM. Any further signal, and SIGINT, ends it as uvicorn does."""
+    """A uvicorn server that drains on its first SIGTERM. A second signal, or SIGINT, stops it as in uvicorn."""
 
     def __init__(self, config: uvicorn.Config, drain: Drain, *, drain_s: float, grace_s: float) -> None:
         super().__init__(config)
@@ -61,14 +61,14 @@ class DrainingServer(uvicorn.Server):
         self._grace_s = grace_s
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal."""
+        """Start the drain, or stop on a further signal."""
         if sig == signal.SIGTERM and self._drain_s > 0 and self.started and not self._drain.begun:
             self._drain.begin()
         else:
             super().handle_exit(sig, frame)
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second: whether to end."""
+        """Return whether to stop; uvicorn calls it ten times a second."""
         left_s = self._drain.left_s(self._drain_s, self._grace_s)
         if left_s is not None and not self.should_exit:
             self.config.timeout_graceful_shutdown = round(left_s)

@@ -1,7 +1,7 @@
-"""The outermost layer of an app, as plain ASGI: request id, timing, body limit, slashes, the last net for errors.
+"""The outermost layer of an app, as plain ASGI: request ID, timing, body limit, trailing slashes, unhandled errors.
 
-No layer of ours looks at more of an answer than its start. What follows may pass them all by, and does where it comes
-in many pieces: ``scope[BODY_SEND]`` is the ``send`` for it.
+Our layers inspect only the start of a response. The body may bypass them all, and does when it is streamed:
+``scope[BODY_SEND]`` is the ``send`` for it.
 """
 
 import logging
@@ -22,7 +22,7 @@ from memloop_service.errors import as_error, error_response
 from memloop_service.surrogates import without_lone_surrogates
 
 BODY_SEND: Final = "memloop.body_send"
-"""Where the scope has the way of an answer's body, once its start was sent through all layers."""
+"""The scope's key for the direct ``send`` of a response's body, set once its start has passed all layers."""
 _CLIENT_ID_CHARS = 512
 _OUR_ID = re.compile(r"req_[0-9a-f]{32}")
 
@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 
 
 class Edge:
-    """Wraps an app. Routes are declared without a trailing slash and answer with one too.
+    """Wraps an app. Routes are declared without a trailing slash and also match with one.
 
-    ``larger_bodies`` are the limits of paths that stream what they are sent. ``adopts_ids``: the caller is a process of
-    ours, and its request id is ours too.
+    ``larger_bodies`` are the limits of paths that stream their request bodies. ``adopts_ids``: the caller is one of our
+    processes, and its request ID is kept.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Edge:
         self._adopts_ids = adopts_ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle an ASGI call."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -93,13 +93,13 @@ class _Exchange:
         self._is_json = "json" in headers.get("content-type", "")
 
     def refuse_announced_size(self) -> None:
-        """Raises TooLarge before a byte is read, when the client told its size."""
+        """Raise TooLarge from the Content-Length header, before reading a byte."""
         announced = Headers(scope=self._scope).get("content-length", "")
         if announced.isdecimal():
             self._check(int(announced))
 
     async def receive(self) -> Message:
-        """The app's next message; JSON comes whole and well-formed. Raises TooLarge when the body passes its limit."""
+        """Return the app's next message; JSON bodies are whole and well-formed. Raises TooLarge above the limit."""
         message = await self._next()
         if not self._is_json or message["type"] != "http.request":
             return message
@@ -118,7 +118,7 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """The app's response, our headers added to its start."""
+        """Forward the app's response with our headers added to its start."""
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             self._begin(headers)
@@ -137,12 +137,12 @@ class _Exchange:
             self._drain.promised()
 
     def ended(self) -> None:
-        """The exchange is over, well or not."""
+        """Record the end of the exchange, successful or not."""
         if self.started and not self._told_to_close:
             self._drain.fulfilled()
 
     async def fail(self, failure: Exception) -> None:
-        """Answer for an exception that nobody handled."""
+        """Respond to an unhandled exception."""
         error = as_error(failure, Request(self._scope))
         if type(error) is MemloopError:
             log.error("unhandled exception", exc_info=failure)

@@ -1,4 +1,4 @@
-"""Every failure as OpenAI's ``{"error": {…}}``, translated here and nowhere else."""
+"""Translates every failure into OpenAI's ``{"error": {…}}``; the only place that does."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from memloop.profiles import well_formed
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
 
 _COME_BACK = frozenset({429, 503})
-"""These always tell when."""
+"""Responses with these statuses always carry Retry-After."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 409: "conflict_error"}
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
 
 
 class RouteError(MemloopError):
-    """What the router itself refused: no such route, or not with this method."""
+    """The router's own refusal: no such route, or a wrong method."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str]) -> None:
         super().__init__(message, code=_CODES.get(status, "invalid_request" if status < 500 else "internal_error"))
@@ -29,28 +29,28 @@ class RouteError(MemloopError):
 
     @property
     def http_status(self) -> int:
-        """The router's status."""
+        """Return the router's status."""
         return self._status
 
     def envelope(self) -> ErrorEnvelope:
-        """The body; its type follows from the status."""
+        """Build the body; its type follows from the status."""
         kind = _TYPES.get(self._status, "invalid_request_error" if self._status < 500 else "api_error")
         return ErrorEnvelope(error=ErrorBody(message=self.message, type=kind, code=self.code))
 
 
 def error_response(error: MemloopError) -> JSONResponse:
-    """The answer that an error makes, with the headers that go with its status."""
+    """Build the response of an error, with the headers of its status."""
     content = error.envelope().model_dump()
     return JSONResponse(content, status_code=error.http_status, headers=_headers(error))
 
 
 async def handle(request: Request, failure: Exception) -> JSONResponse:
-    """The exception handler of every app."""
+    """Handle an exception of any app."""
     return error_response(as_error(failure, request))
 
 
 def as_error(failure: Exception, request: Request) -> MemloopError:
-    """Any exception as one of ours; one that is not known says nothing of itself."""
+    """Convert any exception to a MemloopError; an unknown one reveals nothing about itself."""
     if isinstance(failure, MemloopError):
         return failure
     if isinstance(failure, RequestValidationError):
@@ -59,11 +59,11 @@ def as_error(failure: Exception, request: Request) -> MemloopError:
         return _refused(failure, request)
     if isinstance(failure, ExceptionGroup):
         return as_error(_only(cast("ExceptionGroup[Exception]", failure)), request)
-    return MemloopError("an internal error; the request id finds it in our logs")
+    return MemloopError("internal error; search the logs for the request id")
 
 
 def _only(group: "ExceptionGroup[Exception]") -> Exception:
-    """A task group wraps even a single failure."""
+    """Unwrap a task group that holds a single failure."""
     return group.exceptions[0] if len(group.exceptions) == 1 else RuntimeError("several failures")
 
 
@@ -77,7 +77,7 @@ def _invalid(faults: Sequence[Mapping[str, object]]) -> InvalidRequest:
 
 
 def _refused(failure: HTTPException, request: Request) -> MemloopError:
-    """FastAPI hides what fails while it reads a body in the cause of a 400."""
+    """Translate FastAPI's HTTPException; a body that fails to parse is hidden in the cause of a 400."""
     if isinstance(failure.__cause__, MemloopError):
         return failure.__cause__
     headers = dict(failure.headers or {})
@@ -90,7 +90,7 @@ def _refused(failure: HTTPException, request: Request) -> MemloopError:
 
 
 def _methods_here(request: Request) -> set[str]:
-    """The methods of every route of this path; the router's own answer names those of its first one only."""
+    """Collect the methods of every route of this path; the router itself lists only the first route's."""
     routes = [route for route in cast(Sequence[BaseRoute], request.app.routes) if isinstance(route, Route)]
     here = next((route.path for route in routes if route.matches(request.scope)[0] is not Match.NONE), "")
     return {method for route in routes if route.path == here for method in route.methods or ()}

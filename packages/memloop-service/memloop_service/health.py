@@ -1,4 +1,4 @@
-"""``/livez``: the process runs. ``/readyz``: so does each of its dependencies, by name."""
+"""``/livez``: the process is running. ``/readyz``: each dependency, by name, is available."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,25 +12,25 @@ from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 from memloop_service.drain import Drain
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
-"""Raises when the dependency is not there."""
+"""Raises when the dependency is unavailable."""
 Warn: TypeAlias = Callable[[], Awaitable[str | None]]
-"""Gives a sentence for an operator, or None. A process that warns is ready all the same."""
+"""Returns a sentence for an operator, or None. A process with warnings is still ready."""
 
 CHECK_TIMEOUT_S = 3.0
 _OK = "ok"
 
 
 class Ready(Wire):
-    """``/readyz`` when every dependency is there, each by name."""
+    """The ``/readyz`` body when every dependency is available."""
 
     status: str
     dependencies: dict[str, str]
     warnings: dict[str, str] | None = None
-    """By name; left out where there are none."""
+    """By name; omitted when empty."""
 
 
 class NotReady(ErrorEnvelope):
-    """``/readyz`` when one is not: what each of them says."""
+    """The ``/readyz`` body when a dependency is unavailable: the state of each."""
 
     status: str
     dependencies: dict[str, str]
@@ -39,9 +39,9 @@ class NotReady(ErrorEnvelope):
 def health_routes(
     readiness: Mapping[str, Check], drain: Drain, warnings: Mapping[str, Warn] | None = None
 ) -> APIRouter:
-    """Both routes. The checks run together, each within three seconds; what fails is named, with the reason.
+    """Build both routes. The checks run in parallel, each within three seconds; failures are named with the reason.
 
-    A process that takes leave is not ready, whatever its dependencies say.
+    A draining process is not ready, whatever the state of its dependencies.
     """
     router = APIRouter(tags=["health"])
 
@@ -52,7 +52,7 @@ def health_routes(
     @router.get("/readyz", response_model=Ready, responses={503: {"model": NotReady}})
     async def readyz() -> JSONResponse:
         if drain.begun:
-            return _not_ready("draining", "This process is about to stop.", {})
+            return _not_ready("draining", "This process is stopping.", {})
         states = await asyncio.gather(*(_state(check) for check in readiness.values()))
         found = dict(zip(readiness, states, strict=True))
         down = [name for name, state in found.items() if state != _OK]
@@ -65,7 +65,7 @@ def health_routes(
 
 
 async def is_there(check: Check) -> bool:
-    """Whether the dependency answers within three seconds."""
+    """Return whether the dependency answers within three seconds."""
     return await _state(check) == _OK
 
 

@@ -1,4 +1,4 @@
-"""Logs as one JSON object per line on standard output."""
+"""Writes logs as one JSON object per line to standard output."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ from memloop.wire.correlation import request_id, trace_id
 class JsonLines(logging.Formatter):
     """``time`` (UTC), ``level``, ``service``, ``logger``, ``message``; and ``request_id``, ``trace_id``, ``error``.
 
-    What a caller gives as ``extra={"fields": {...}}`` stands beside them.
+    Fields that a caller passes as ``extra={"fields": {...}}`` are added to the object.
     """
 
     def __init__(self, service: str) -> None:
@@ -21,7 +21,7 @@ class JsonLines(logging.Formatter):
         self._service = service
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record's line."""
+        """Format the record as a line."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -40,7 +40,7 @@ class JsonLines(logging.Formatter):
 
 
 def configure_logging(service: str, level: str) -> None:
-    """Send all loggers of this process, uvicorn's included, to one handler."""
+    """Route all loggers of this process, including uvicorn's, to one handler."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonLines(service))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -1,4 +1,4 @@
-"""``/metrics``, and what every process tells of itself: its version, its loop's lag, its memory, what it depends on."""
+"""``/metrics``, and the metrics of every process: version, event-loop lag, memory, dependencies."""
 
 import asyncio
 import os
@@ -30,11 +30,11 @@ _CGROUP_LIMITS: Final = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
-"""Of the second and of the first version."""
+"""The content types of exposition format versions 2 and 1."""
 
 
 def new_registry() -> CollectorRegistry:
-    """A registry of a process's own, with its memory, file handles and collector."""
+    """Create a process's registry with the metrics of its memory, file handles and garbage collector."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
@@ -42,7 +42,7 @@ def new_registry() -> CollectorRegistry:
 
 
 def metrics_route(registry: CollectorRegistry) -> APIRouter:
-    """``GET /metrics`` in Prometheus's text format."""
+    """Serve ``GET /metrics`` in Prometheus's text format."""
     router = APIRouter(tags=["health"])
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
@@ -54,15 +54,15 @@ def metrics_route(registry: CollectorRegistry) -> APIRouter:
 
 
 def introduce(part: str, registry: CollectorRegistry) -> None:
-    """Say once which part of which version this process is, and how much memory it may use."""
+    """Register the process's part, version and memory limit."""
     build = Gauge("memloop_build_info", "1, with part and version", ("part", "version"), registry=registry)
     build.labels(part, version("memloop")).set(1)
-    limit = Gauge("process_memory_limit_bytes", "Memory that the process may use at most", registry=registry)
+    limit = Gauge("process_memory_limit_bytes", "Memory limit of the process", registry=registry)
     limit.set(memory_limit_bytes())
 
 
 def watch_disk(registry: CollectorRegistry, folder: Path) -> None:
-    """Tell at each scrape how full the disk of the folder is; NaN while the folder is not there."""
+    """Register the free share of the folder's disk, read at each scrape; NaN while the folder does not exist."""
 
     def share() -> float:
         try:
@@ -76,7 +76,7 @@ def watch_disk(registry: CollectorRegistry, folder: Path) -> None:
 
 
 async def watch_loop(registry: CollectorRegistry) -> None:
-    """Measure for ever how much later than asked the event loop wakes a sleeper."""
+    """Measure in an endless loop how late the event loop wakes a sleeper."""
     lag = Histogram("event_loop_lag_seconds", "Delay of the event loop's timers", registry=registry, buckets=_BUCKETS)
     loop = asyncio.get_running_loop()
     while True:
@@ -88,7 +88,7 @@ async def watch_loop(registry: CollectorRegistry) -> None:
 async def watch_dependencies(
     registry: CollectorRegistry, checks: Mapping[str, Check], *, every_s: float = _CHECK_EVERY_S
 ) -> None:
-    """Ask for ever, as ``/readyz`` does, whether each dependency is there."""
+    """Check each dependency in an endless loop, as ``/readyz`` does."""
     up = Gauge("dependency_up", "1 when the dependency answered the last check", ("dependency",), registry=registry)
     while True:
         await asyncio.sleep(every_s)
@@ -97,7 +97,7 @@ async def watch_dependencies(
 
 
 def memory_limit_bytes() -> int:
-    """The container's limit, or the machine's memory where that is less."""
+    """Return the container's memory limit, or the machine's memory if that is less."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *(int(text) for path in _CGROUP_LIMITS if (text := _read(path)).isdecimal())])
 

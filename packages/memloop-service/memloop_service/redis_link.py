@@ -1,9 +1,9 @@
-"""The connection to Redis, one server or a cluster, and what of our data lies together in a cluster.
+"""Connects to Redis, one server or a cluster, and decides which keys share a cluster slot.
 
-A cluster has 16,384 slots, spread over its primaries. A key's slot is the hash of what stands in its first braces, and
-one script or transaction may touch keys of one slot only. So what is changed together carries the same *tag* in its
-names. There are twelve tags, their slots spread evenly: 2, 3, 4, 6 and 12 primaries get equally many. One server has
-one tag, and so as few commands as if there were none (docs/decisions/0035-slots-by-place.md).
+A cluster has 16,384 slots, spread over its primaries. A key's slot is the hash of the text in its first braces, and one
+script or transaction may touch keys of one slot only. Keys that change together therefore carry the same *tag* in their
+names. There are twelve tags, their slots spread evenly: 2, 3, 4, 6 and 12 primaries get equally many. One server uses
+one tag, so it needs no more commands than without tags (docs/decisions/0035-slots-by-place.md).
 """
 
 import hashlib
@@ -38,11 +38,11 @@ _UNREACHABLE: Final = (
     exceptions.SlotNotCoveredError,
     OSError,
 )
-"""What the client raises when no server takes the command now; it passes."""
+"""Transient errors of the client: no server accepts the command now."""
 _REFUSED_FOR_NOW: Final = re.compile(r"(?:^|\s-)(?:OOM|READONLY|MISCONF|NOREPLICAS) ")
-"""How the server refuses a write that it may take later: it is full, a replica, or cannot save.
+"""Error prefixes of writes that may succeed later: the server is full, a replica, or cannot save.
 
-Redis 6.2 reports what a script ran into as a plain error whose text has the command's own error inside.
+Redis 6.2 reports an error inside a script as a plain error whose text contains the command's own error.
 """
 _SCHEMES: Final = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
 _PORT: Final = 6379
@@ -53,13 +53,13 @@ _TOPOLOGY_RETRIES: Final = 3
 
 
 def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode: bool = False) -> Redis:
-    """A lazy client: nothing is sent before the first command.
+    """Create a lazy client: it sends nothing before the first command.
 
     ``redis://host:port/0`` and ``rediss://`` (TLS) are one server; ``redis+cluster://user:key@host:port,host:port`` and
-    ``rediss+cluster://`` a cluster, found through any of these nodes. One server is tried again once, for a pooled
-    connection that it has closed; in a cluster the map of the slots is read anew between tries. Everything else is the
-    caller's to decide. While all connections to one server are in use (100, or the URL's ``max_connections``), a
-    command waits for one, at most ``read_timeout_s``. Raises ValueError when the URL means nothing.
+    ``rediss+cluster://`` a cluster, found through any of these nodes. One server is retried once, for a pooled
+    connection that it has closed; in a cluster the slot map is refreshed between retries. All other retries are the
+    caller's. While all connections to one server are in use (100, or the URL's ``max_connections``), a command waits
+    for one, at most ``read_timeout_s``. Raises ValueError for an invalid URL.
     """
     scheme = urlsplit(url).scheme
     if scheme not in _SCHEMES:
@@ -87,21 +87,21 @@ def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode
 
 
 class _Told:
-    """A connection that tells when the cluster's client closed it while it was in use.
+    """A connection that raises ConnectionError when the cluster's client closed it during use.
 
-    The client closes the connections to a node that failed, also one that somebody takes from the pool meanwhile. That
-    one lacks its streams then, which is an AttributeError (redis-py 8.1); as a ConnectionError the client tries again.
+    The client closes all connections to a failed node, including one that a task has just taken from the pool. That one
+    then lacks its streams, an AttributeError (redis-py 8.1); on a ConnectionError the client retries.
     """
 
     async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
-        """Send it. Raises ConnectionError."""
+        """Send the command. Raises ConnectionError."""
         try:
             await super().send_packed_command(command, check_health)  # pyright: ignore
         except AttributeError as error:
             raise exceptions.ConnectionError("The connection was closed meanwhile.") from error
 
     async def read_response(self, *args: Any, **kwargs: Any) -> Any:
-        """A reply. Raises ConnectionError."""
+        """Read a reply. Raises ConnectionError."""
         try:
             return await super().read_response(*args, **kwargs)  # pyright: ignore
         except AttributeError as error:
@@ -126,7 +126,7 @@ class _Cluster(RedisCluster):
 
 
 class LuaScript:
-    """A Lua script. A server that does not know it yet is sent the text: only the one that has the keys."""
+    """A Lua script. Its text is sent only to a server that has the keys but not the script."""
 
     def __init__(self, redis: Redis, source: str) -> None:
         self._redis: Any = redis
@@ -134,7 +134,7 @@ class LuaScript:
         self._sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
 
     async def __call__(self, *, keys: Sequence[str], args: Sequence[str | int | float]) -> Any:
-        """The script's reply. Raises what the client raises."""
+        """Run the script. Raises the client's errors."""
         try:
             return await self._redis.evalsha(self._sha, len(keys), *keys, *args)
         except exceptions.NoScriptError:
@@ -142,13 +142,13 @@ class LuaScript:
 
 
 def is_cluster(redis: Redis) -> bool:
-    """Whether the client is one of a cluster."""
+    """Return whether the client is connected to a cluster."""
     return isinstance(cast(object, redis), RedisCluster)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where one server is, and how to be let in."""
+    """A server's address and credentials."""
 
     host: str
     port: int
@@ -158,7 +158,7 @@ class Address:
 
 
 async def primaries(url: str) -> Sequence[Address]:
-    """The server of a URL, or a cluster's primaries in the order of their slots. Raises what the client raises."""
+    """Return the server of a URL, or a cluster's primaries in slot order. Raises the client's errors."""
     scheme = urlsplit(url).scheme
     if scheme not in _SCHEMES:
         options = parse_url(url)
@@ -179,7 +179,7 @@ async def primaries(url: str) -> Sequence[Address]:
 
 
 async def servers(redis: Redis, *, primaries: bool = False) -> Sequence[Callable[..., Awaitable[Any]]]:
-    """Each server, or each primary, as a way to send it a command."""
+    """Return a command sender for each server, or for each primary."""
     if not is_cluster(redis):
         return [cast(Any, redis).execute_command]
     cluster = cast(RedisCluster, cast(object, redis))
@@ -189,21 +189,21 @@ async def servers(redis: Redis, *, primaries: bool = False) -> Sequence[Callable
 
 
 def tags_of(redis: Redis) -> Sequence[str]:
-    """The tags that the client's keys carry."""
+    """Return the tags that the client's keys carry."""
     return TAGS if is_cluster(redis) else TAGS[2:3]
 
 
 def place_of(name: str) -> int:
-    """Which of 256 places the name has, the same for ever; place modulo tags is its tag."""
+    """Return the name's place, 0 to 255, which never changes; place modulo tags is its tag."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[0]
 
 
 @contextmanager
 def redis_errors() -> Generator[None]:
-    """Raise Unavailable (503) for every failure of Redis that passes; any other one is a fault of ours, and stays.
+    """Translate transient failures of Redis to Unavailable (503); others are our own bugs and stay.
 
-    Passing are: no connection, no answer in time, a server that takes no writes now (it is full, a replica, or cannot
-    save), one that is loading its data, and a cluster that is choosing a new primary.
+    Transient are: no connection, a timeout, a server that accepts no writes now (it is full, a replica, or cannot
+    save), one that is loading its data, and a cluster that is electing a primary.
     """
     try:
         yield
@@ -222,21 +222,21 @@ def redis_errors() -> Generator[None]:
 
 
 def _unavailable() -> Unavailable:
-    return Unavailable("Redis cannot be reached, or takes no writes now.", retry_after_s=RETRY_AFTER_S)
+    return Unavailable("Redis cannot be reached, or accepts no writes now.", retry_after_s=RETRY_AFTER_S)
 
 
 def _is_whole_cluster(error: exceptions.RedisClusterException) -> bool:
-    """Whether no node of the cluster can be asked; else the command itself is wrong."""
+    """Return whether every node of the cluster failed; otherwise the command itself is wrong."""
     text = str(error)
     return "key slot" not in text and "dispatch" not in text
 
 
 def _cluster(url: str, scheme: str) -> tuple[list[ClusterNode], dict[str, Any]]:
-    """The nodes that the URL names, and what it says of all connections."""
+    """Parse the nodes of the URL and the options for all connections."""
     parts = urlsplit(url)
     credentials, at, hosts = parts.netloc.rpartition("@")
     if parts.path.strip("/") not in {"", "0"}:
-        raise ValueError("A Redis Cluster has database 0 only.")
+        raise ValueError("A Redis Cluster has only database 0.")
     each = [parse_url(f"{_SCHEMES[scheme]}://{credentials}{at}{host}/?{parts.query}") for host in hosts.split(",")]
     named = [(options.get("host"), options.get("port", _PORT)) for options in each]
     nodes = [ClusterNode(host, port) for host, port in named if host]

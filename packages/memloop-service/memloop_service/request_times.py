@@ -1,4 +1,4 @@
-"""Times every request by its route: the innermost layer of plain ASGI, so that the route is known at the end."""
+"""Times every request by its route: the innermost plain-ASGI layer, because only the router resolves the route."""
 
 import time
 from functools import lru_cache
@@ -11,14 +11,14 @@ _UNMATCHED = "unmatched"
 
 
 class RequestTimes:
-    """Observes the whole time of a request, to its last byte, with the route's template and the status."""
+    """Observes a request's duration up to its last byte, with the route's template and the status."""
 
     def __init__(self, app: ASGIApp, *, seconds: Histogram) -> None:
         self._app = app
         self._labels = lru_cache(maxsize=1024)(seconds.labels)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle an ASGI call."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

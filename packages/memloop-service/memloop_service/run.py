@@ -1,4 +1,4 @@
-"""Starts a process."""
+"""Starts and stops a process."""
 
 import gc
 import ipaddress
@@ -17,13 +17,13 @@ _NOT_STARTED = 3
 
 
 def refuse_open_listen(host: str, *, has_keys: bool) -> None:
-    """Exit unless there are keys, or the host is this machine alone. Nobody serves memories to a network unguarded."""
+    """Exit unless keys are configured or the host is loopback, so that memories are never served unguarded."""
     if not has_keys and not _is_loopback(host):
         raise SystemExit(f"no keys are configured: refusing to listen on {host!r}; set keys, or MEMLOOP_HOST=127.0.0.1")
 
 
 def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> None:
-    """Serve until a signal, then take leave as ``memloop_service.drain`` says. ``drain_s`` 0: it listens no longer."""
+    """Serve until a signal, then drain (see ``memloop_service.drain``); ``drain_s`` 0 stops listening at once."""
     configure_logging(app.title, settings.log_level)
     _spare_the_collector()
     config = uvicorn.Config(
@@ -41,10 +41,10 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
 
 
 def listener(settings: ServiceSettings) -> socket.socket:
-    """The bound socket. What is sent on its connections must be taken within ``write_timeout_s``.
+    """Return the bound socket. Clients must read sent data within ``write_timeout_s``.
 
-    The kernel watches that, where it can (Linux), for every answer and without a timer of ours: it closes a connection
-    whose peer has taken nothing for so long, and the request ends as if the client had left. Exits when it cannot bind.
+    The kernel enforces that (on Linux) for every response, without a timer of ours: it closes a connection whose peer
+    has read nothing for that long, and the request ends as if the client had disconnected. Exits when it cannot bind.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves Nagle on
@@ -60,10 +60,10 @@ def listener(settings: ServiceSettings) -> socket.socket:
 
 
 def _spare_the_collector() -> None:
-    """What is loaded by now lives as long as the process: no collection need walk through it while clients wait.
+    """Freeze the objects loaded so far: they live as long as the process, so no collection need scan them.
 
-    Requests leave few cycles behind: to look for them after 700 new objects, Python's default, is to look at every
-    second request.
+    Requests create few cycles: with Python's default of 700 new objects the collector would run at every second
+    request.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""The settings that all processes have. A process adds its own fields in a subclass."""
+"""The settings of every process. Each process adds its own fields in a subclass."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class ServiceSettings(BaseSettings):
-    """Read from the environment, ``MEMLOOP_`` before each field's name."""
+    """Reads the environment, ``MEMLOOP_`` before each field's name."""
 
     model_config = SettingsConfigDict(env_prefix="MEMLOOP_", frozen=True, extra="ignore")
 
@@ -15,10 +15,11 @@ class ServiceSettings(BaseSettings):
     port: int = Field(default=7800, ge=0, le=65_535)
     max_body_bytes: int = Field(default=32 * 1024 * 1024, gt=0)
     write_timeout_s: float = Field(default=60.0, gt=0)
-    """A client that takes nothing of what is sent to it for so long is dropped."""
+    """Disconnect a client that reads nothing of its response for this long."""
     drain_s: float = Field(default=0.0, ge=0)
-    """How long a process that is told to stop still serves, while its readiness is down; longer than balancers need to
-    see that. 0 stops at once. Workers hand their jobs over instead."""
+    """How long a stopping process still serves while its readiness is down; longer than load balancers need to notice.
+    0 stops at once. Workers hand over their jobs instead.
+    """
     stop_grace_s: float = Field(default=30.0, ge=1)
-    """What requests in flight may take after that."""
+    """The time for requests in flight after the drain."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

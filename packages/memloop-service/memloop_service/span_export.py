@@ -1,4 +1,4 @@
-"""Exports spans by OTLP over HTTP. Imported only by a process that exports: OpenTelemetry's SDK is not small."""
+"""Exports spans by OTLP over HTTP. Imported only by a process that exports: OpenTelemetry's SDK is large."""
 
 import os
 
@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 
 def exporting_provider(service: str) -> TracerProvider:
-    """A provider that exports in batches, as the standard environment variables say."""
+    """Create a provider that exports in batches, configured by the standard environment variables."""
     named = {} if os.environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: service}
     provider = TracerProvider(resource=Resource.create(named))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

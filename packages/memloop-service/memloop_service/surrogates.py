@@ -1,7 +1,7 @@
-r"""Makes JSON bodies well-formed at the edge: an escape such as ``\ud800`` that stands alone becomes ``\ufffd``.
+r"""Makes JSON bodies well-formed at the edge: a lone surrogate escape such as ``\ud800`` becomes ``\ufffd``.
 
-JSON may hold half of a surrogate pair, UTF-8 may not. Let in, such a text fails wherever it is first written out:
-in an answer, a store, a log. Source: RFC 8259, section 8.2.
+JSON may hold half of a surrogate pair, UTF-8 may not. Such a text would fail wherever it is first written: in a
+response, a store, a log. Source: RFC 8259, section 8.2.
 """
 
 import re
@@ -16,10 +16,10 @@ _HIDDEN: Final = b"\0\0"
 
 
 def without_lone_surrogates(body: bytes) -> bytes:
-    """The JSON text with each lone surrogate replaced; any other byte stays.
+    """Replace each lone surrogate in the JSON text; all other bytes stay.
 
-    Escaped backslashes are hidden meanwhile, so that every backslash left begins an escape. A body with a NUL byte is
-    returned as it is: no JSON text has one.
+    Escaped backslashes are masked first, so that every remaining backslash begins an escape. A body with a NUL byte is
+    returned unchanged: no JSON text has one.
     """
     if (b"\\ud" not in body and b"\\uD" not in body) or b"\0" in body:
         return body

@@ -1,7 +1,7 @@
-"""Spans by OpenTelemetry's API: exported where the process is told to, no-ops everywhere else.
+"""Creates spans by OpenTelemetry's API: exported if the process is configured to, no-ops otherwise.
 
-No attribute holds a user's text or id, and neither does an error: a failed span has the exception's type, not its
-words. Source of the names: OpenTelemetry semantic conventions, "Generative AI".
+No attribute or error holds a user's text or ID: a failed span has the exception's type, not its message. Source of the
+names: OpenTelemetry semantic conventions, "Generative AI".
 """
 
 import os
@@ -45,7 +45,7 @@ class _Tracing:
 
 
 _PROCESS: Final = _Tracing(_OFF, None)
-"""One for the process, as its environment is: spans are made deep in library code."""
+"""One per process, like its environment: library code creates spans at any depth."""
 
 
 def start_tracing(service: str) -> None:
@@ -58,18 +58,20 @@ def start_tracing(service: str) -> None:
 
 
 def use_provider(provider: TracerProvider | None, *, flush: Callable[[], object] | None = None) -> None:
-    """Make spans with the provider from now on; with None they are no-ops. ``flush`` exports what waits, and blocks."""
+    """Create spans with this provider from now on; None makes them no-ops. ``flush`` exports pending spans,
+    blocking.
+    """
     _PROCESS.tracer = _OFF if provider is None else provider.get_tracer("memloop")
     _PROCESS.flush = flush
 
 
 def is_tracing() -> bool:
-    """Whether spans are recorded."""
+    """Return whether spans are recorded."""
     return _PROCESS.tracer is not _OFF
 
 
 def flush_spans() -> None:
-    """Export the spans that wait. Blocks."""
+    """Export the pending spans. Blocks."""
     if _PROCESS.flush is not None:
         _PROCESS.flush()
 
@@ -82,10 +84,10 @@ def span(
     kind: SpanKind = SpanKind.INTERNAL,
     parent: Mapping[str, str] = _NO_HEADERS,
 ) -> Generator[Span]:
-    """A span around the code inside; calls and spans made there become part of it.
+    """Open a span around a block; calls and spans inside become part of it.
 
-    ``parent``: the trace headers of a span elsewhere; without them the current span. Never around a ``yield`` of an
-    async generator.
+    ``parent``: the trace headers of a remote span; the default is the current span. Never use it around a ``yield`` of
+    an async generator.
     """
     with open_span(name, attributes, kind=kind, parent=parent) as opened, current(opened):
         yield opened
@@ -99,7 +101,7 @@ def open_span(
     kind: SpanKind = SpanKind.INTERNAL,
     parent: Mapping[str, str] = _NO_HEADERS,
 ) -> Generator[Span]:
-    """A span that may end in another task than it began in. Only code inside ``current`` becomes part of it."""
+    """Open a span that may end in another task. Only code inside ``current`` becomes part of it."""
     opened = _PROCESS.tracer.start_span(name, context=_context(parent), kind=kind, attributes=attributes)
     try:
         yield opened
@@ -113,7 +115,7 @@ def open_span(
 
 @contextmanager
 def current(opened: Span) -> Generator[None]:
-    """Calls and spans made inside become part of the span."""
+    """Make calls and spans inside the block part of the span."""
     if not opened.get_span_context().is_valid:
         yield
         return
@@ -124,13 +126,13 @@ def current(opened: Span) -> Generator[None]:
 
 
 def past_span(name: str, attributes: Attributes, *, seconds: float) -> None:
-    """A span below the current one that ends now and has taken so long."""
+    """Record a span below the current one that ends now and took ``seconds``."""
     now = time.time_ns()
     _PROCESS.tracer.start_span(name, attributes=attributes, start_time=now - int(seconds * 1e9)).end(now)
 
 
 def traced(app: ASGIApp) -> ASGIApp:
-    """The app with a span around each request but those for health and metrics."""
+    """Wrap the app in a span per request, except for health and metrics."""
 
     async def around(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _UNTRACED:
@@ -151,7 +153,7 @@ def traced(app: ASGIApp) -> ASGIApp:
 
 
 def _note_answer(opened: Span, scope: Scope, status: int) -> None:
-    """The answer's status, and the route, which is found by then."""
+    """Record the response's status and the route, which is resolved by then."""
     opened.set_attribute("http.response.status_code", status)
     opened.set_attribute("memloop.request_id", correlation.request_id.get())
     route = cast("str | None", getattr(scope.get("route"), "path", None))
@@ -163,5 +165,5 @@ def _note_answer(opened: Span, scope: Scope, status: int) -> None:
 
 
 def _context(parent: Mapping[str, str]) -> Context | None:
-    """The span that the headers name, wherever it is; None (the current span) when they name none."""
+    """Return the span that the headers name; None (the current span) if they name none."""
     return _HEADERS.extract(parent) if parent.get("traceparent") else None

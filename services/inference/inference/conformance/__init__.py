@@ -1,1 +1,1 @@
-"""What an engine must do for the loops to work, as small checks over HTTP; see ``suite``."""
+"""Checks over HTTP that an engine supports the features that the loops need; see ``suite``."""

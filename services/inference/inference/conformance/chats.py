@@ -1,4 +1,4 @@
-"""Checks of plain chats: what ends them, what they cost, what is refused."""
+"""Checks plain chats: finish reasons, usage, refusals."""
 
 import json
 
@@ -11,7 +11,7 @@ _LONG = "word " * 200_000
 
 
 async def lists_its_model(probe: Probe) -> str:
-    """``/v1/models`` names the model, and its window if it can."""
+    """Require ``/v1/models`` to list the model, and its window if available."""
     rows = (await probe.client.get_json("models")).get("data")
     named = (
         [row for row in rows if isinstance(row, dict) and row.get("id") == probe.model]
@@ -23,7 +23,7 @@ async def lists_its_model(probe: Probe) -> str:
 
 
 async def a_reply_ends_by_itself(probe: Probe) -> str:
-    """A short question ends with ``stop`` and a text."""
+    """Require a short question to end with ``stop`` and a text."""
     answer = await probe.chat(max_tokens=256)
     reason = choice_of(answer).get("finish_reason")
     expect(reason == "stop", f"it ended with {reason!r}")
@@ -32,7 +32,7 @@ async def a_reply_ends_by_itself(probe: Probe) -> str:
 
 
 async def a_cut_reply_says_so(probe: Probe) -> str:
-    """``max_tokens`` ends a reply with ``length``, not in silence, unless its dialect adds room for thinking."""
+    """Require ``length`` from a reply that ``max_tokens`` cuts, unless its dialect adds room for thinking."""
     reason = choice_of(await probe.chat(max_tokens=1)).get("finish_reason")
     room = (await probe.client.dialect(probe.model)).reasoning_room
     expect(reason == "length" or room, f"it ended with {reason!r}")
@@ -40,14 +40,14 @@ async def a_cut_reply_says_so(probe: Probe) -> str:
 
 
 async def usage_is_told(probe: Probe) -> str:
-    """Prompt and completion tokens are counted."""
+    """Require counts of prompt and completion tokens."""
     reply = await probe.client.complete(Prompt((ChatMessage(role="user", content="Hello."),), Sampling(max_tokens=8)))
     expect(reply.usage.input_tokens and reply.usage.output_tokens, f"the usage is {reply.usage}")
     return f"{reply.usage.input_tokens} in, {reply.usage.output_tokens} out"
 
 
 async def a_stream_is_whole(probe: Probe) -> str:
-    """A stream ends with a chunk of usage and ``[DONE]``, and says what the JSON answer says."""
+    """Require a stream to end with a usage chunk and ``[DONE]``, and to match the JSON response."""
     events = [event async for event in probe.stream()]
     expect(events and events[-1] == "[DONE]", "no [DONE] at its end")
     chunks = [json.loads(event) for event in events[:-1]]
@@ -59,14 +59,14 @@ async def a_stream_is_whole(probe: Probe) -> str:
 
 
 async def greedy_is_repeatable(probe: Probe) -> str:
-    """Temperature 0 twice gives one text."""
+    """Require the same text twice at temperature 0."""
     first, second = [message_of(await probe.chat()).get("content") for _ in range(2)]
     expect(first == second, f"{first!r}, then {second!r}")
     return "the same twice"
 
 
 async def thinking_is_apart(probe: Probe) -> str:
-    """Thinking that was asked for comes beside the text, under a name that our client knows."""
+    """Require requested thinking in a field of its own that our client reads."""
     prompt = Prompt((ChatMessage(role="user", content="How are you?"),), Sampling(max_tokens=256), thinking=True)
     reply = await probe.client.complete(prompt)
     expect("<think>" not in reply.content, "the thinking is in the text")
@@ -75,7 +75,7 @@ async def thinking_is_apart(probe: Probe) -> str:
 
 
 async def thinking_can_be_off(probe: Probe) -> str:
-    """``chat_template_kwargs`` switches thinking off."""
+    """Require ``chat_template_kwargs`` to switch thinking off."""
     message = message_of(await probe.chat())
     found = message.get("reasoning") or message.get("reasoning_content")
     expect(not found and "<think>" not in str(message.get("content")), "it thinks all the same")
@@ -83,7 +83,7 @@ async def thinking_can_be_off(probe: Probe) -> str:
 
 
 async def a_reply_fits_its_schema(probe: Probe) -> str:
-    """``response_format`` with a JSON schema is kept to."""
+    """Require a reply to fit the JSON schema of ``response_format``."""
     schema: Json = {"type": "string", "enum": ["one", "two"]}
     wanted: Json = {"type": "json_schema", "json_schema": {"name": "count", "schema": schema, "strict": True}}
     text = str(message_of(await probe.chat("One or two?", response_format=wanted)).get("content")).strip()
@@ -92,7 +92,7 @@ async def a_reply_fits_its_schema(probe: Probe) -> str:
 
 
 async def unknown_fields_do_no_harm(probe: Probe) -> str:
-    """An unknown field is not an error, or its dialect leaves out the fields that engines add to OpenAI's."""
+    """Require unknown fields to be ignored, or its dialect to omit the fields that engines add to OpenAI's."""
     status = await probe.status(probe.body(memloop_unknown_field=1))
     dialect = await probe.client.dialect(probe.model)
     expect(status == 200 or THINKING_SWITCH in dialect.leaves_out, f"it answered {status}")
@@ -100,21 +100,21 @@ async def unknown_fields_do_no_harm(probe: Probe) -> str:
 
 
 async def an_unknown_model_is_refused(probe: Probe) -> str:
-    """404 for a model that it does not serve."""
+    """Require 404 for a model that the engine does not serve."""
     status = await probe.status({**probe.body(), "model": "no-such-model"})
     expect(status == 404, f"it answered {status}")
     return "404"
 
 
 async def an_over_long_prompt_is_refused(probe: Probe) -> str:
-    """400, or 413, for a prompt beyond its window; never a cut one."""
+    """Require 400 or 413 for a prompt beyond the window, never a silent cut."""
     status = await probe.status(probe.body(_LONG))
     expect(status in (400, 413), f"it answered {status}")
     return str(status)
 
 
 async def malformed_json_is_refused(probe: Probe) -> str:
-    """A 4xx for a body that is no JSON."""
+    """Require a 4xx for a malformed JSON body."""
     status = await probe.status(b'{"model": ')
     expect(400 <= status < 500, f"it answered {status}")
     return str(status)

@@ -1,4 +1,4 @@
-"""``conformance``: what an engine does of that on which the loops rely, as a table."""
+"""``conformance``: checks that an engine supports what the loops need, and prints a table."""
 
 import argparse
 import asyncio
@@ -11,12 +11,12 @@ from memloop.clients.dialects import DIALECT_NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which engine."""
+    """Add the options that name the engine."""
     parser.add_argument("--engine-url", required=True, help="its OpenAI base URL, which ends in /v1")
     parser.add_argument("--model", required=True)
     parser.add_argument("--api-key-env", default="MEMLOOP_ENGINE_API_KEY", help="the variable that holds its key")
     parser.add_argument("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
-    parser.add_argument("--metrics-url", help="default: /metrics beside /v1; empty for an endpoint that has none")
+    parser.add_argument("--metrics-url", help="default: /metrics beside /v1; empty for an endpoint without metrics")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,12 +42,12 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 def spoken(dialect: Dialect) -> str:
-    """The dialect in which the engine was asked, with what its refusals have taught."""
+    """Describe the dialect used for the engine, with the changes learned from its refusals."""
     left_out = ", ".join(sorted(dialect.leaves_out)) or "nothing"
     choices = ", ".join(sorted(dialect.tool_choices))
     return f"dialect {dialect.name}: {dialect.limit_field}; tool_choice {choices}; left out: {left_out}"
 
 
 def line(row: Row) -> str:
-    """A row of the table."""
+    """Format a row of the table."""
     return f"{row.verdict:<10}{row.name:<40}{row.seconds:6.2f} s  {row.detail}"

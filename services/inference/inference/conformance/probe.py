@@ -1,4 +1,4 @@
-"""What a check works with: an engine's client, the model, and small questions to ask."""
+"""The probe of a check: an engine's client, the model, and small requests."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -32,33 +32,33 @@ TOOL: Json = {
 
 
 class Unmet(Exception):
-    """The engine did something else; the text says what."""
+    """The engine failed a check; the message explains how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One engine under test. ``metrics_url`` is where it tells its gauges; None: nowhere known."""
+    """One engine under test. ``metrics_url`` serves its gauges; None if unknown."""
 
     client: EngineClient
     model: str
     metrics_url: str | None
 
     async def chat(self, text: str = "How are you?", **fields: JsonValue) -> Json:
-        """A chat of one user message, greedy, without thinking unless the fields say otherwise."""
+        """Send a chat of one user message, greedy, without thinking unless the fields request it."""
         return await self.client.chat(self.body(text, **fields))
 
     def body(self, text: str = "How are you?", **fields: JsonValue) -> Json:
-        """The same as a canonical request, before the endpoint's dialect fits it."""
+        """Build the same chat as a canonical request, before the endpoint's dialect adapts it."""
         messages: JsonValue = [{"role": "user", "content": text}]
         return {"model": self.model, "messages": messages, "max_tokens": 64, **GREEDY, **NO_THINKING, **fields}
 
     async def status(self, body: bytes | Json) -> int:
-        """Only the status of the answer. A request is sent in the endpoint's dialect, bytes as they are."""
+        """Return the status of the response. A request is sent in the endpoint's dialect, bytes unchanged."""
         async with self.client.stream_raw(body if isinstance(body, bytes) else await self._fitted(body)) as response:
             return response.status
 
     async def stream(self, text: str = "How are you?", **fields: JsonValue) -> AsyncGenerator[str]:
-        """The ``data:`` of a stream's events."""
+        """Yield the ``data:`` of a stream's events."""
         body = self.body(text, stream=True, stream_options={"include_usage": True}, **fields)
         async with self.client.stream_raw(await self._fitted(body)) as response:
             expect(response.status == 200, f"the stream answered {response.status}")
@@ -70,7 +70,7 @@ class Probe:
         return (await self.client.dialect(self.model)).fit(body)
 
     async def exposition(self) -> str:
-        """The engine's metrics as text. Raises Unmet where it has none."""
+        """Return the engine's metrics as text. Raises Unmet without a metrics address."""
         if self.metrics_url is None:
             raise Unmet("its metrics have no known address")
         async with aiohttp.ClientSession() as session, session.get(self.metrics_url) as response:
@@ -80,7 +80,7 @@ class Probe:
 
 
 def choice_of(answer: Json) -> Json:
-    """The first choice. Raises Unmet."""
+    """Return the first choice. Raises Unmet."""
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise Unmet("the answer has no choice")
@@ -88,7 +88,7 @@ def choice_of(answer: Json) -> Json:
 
 
 def message_of(answer: Json) -> Json:
-    """The first choice's message. Raises Unmet."""
+    """Return the first choice's message. Raises Unmet."""
     message = choice_of(answer).get("message")
     if not isinstance(message, dict):
         raise Unmet("the choice has no message")
@@ -96,14 +96,14 @@ def message_of(answer: Json) -> Json:
 
 
 def calls_of(answer: Json) -> list[Json]:
-    """The functions that the message calls."""
+    """Return the functions that the message calls."""
     calls = message_of(answer).get("tool_calls")
     listed = cast(list[Json], calls) if isinstance(calls, list) else []
     return [cast(Json, call["function"]) for call in listed if isinstance(call.get("function"), dict)]
 
 
 def arguments_of(function: Json) -> Json:
-    """A call's arguments. Raises Unmet when they are no JSON object."""
+    """Parse a call's arguments. Raises Unmet unless they are a JSON object."""
     try:
         value = cast(object, json.loads(str(function.get("arguments"))))
     except ValueError:
@@ -114,6 +114,6 @@ def arguments_of(function: Json) -> Json:
 
 
 def expect(holds: object, otherwise: str) -> None:
-    """Raise Unmet with the text unless it holds."""
+    """Raise Unmet with the text unless the condition holds."""
     if not holds:
         raise Unmet(otherwise)

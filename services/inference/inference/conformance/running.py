@@ -1,4 +1,4 @@
-"""Checks of an engine at work: its cache, its gauges, and whether it stops when nobody listens."""
+"""Checks a running engine: its prefix cache, its gauges, and whether it stops for a disconnected client."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ _LONG_REPLY = 1024
 
 
 async def a_repeated_prefix_is_cached(probe: Probe) -> str:
-    """The second request of one long prompt computes less, and says so."""
+    """Require the second request of a long prompt to compute fewer tokens and to report that."""
     text = "The weather was fine. " * 40
     answers = [await probe.chat(text, max_tokens=1) for _ in range(2)]
     usage = answers[1].get("usage")
@@ -25,22 +25,22 @@ async def a_repeated_prefix_is_cached(probe: Probe) -> str:
 
 
 async def gauges_are_told(probe: Probe) -> str:
-    """Requests running and waiting, cache and generated tokens, which liveness and autoscaling read."""
+    """Require gauges of running and waiting requests, cache and generated tokens, for liveness and autoscaling."""
     told = asdict(engine_load(await probe.exposition()))
     missing = sorted(name for name, value in told.items() if value is None)
-    expect(not missing, f"nothing told of {', '.join(missing)}")
+    expect(not missing, f"no metrics for {', '.join(missing)}")
     return "3 gauges, 1 counter"
 
 
 async def a_stream_that_nobody_reads_stops(probe: Probe) -> str:
-    """Closing a stream ends the engine's work within 2 s."""
+    """Require the engine to stop within 2 s after its stream is closed."""
     async with aclosing(probe.stream(max_tokens=_LONG_REPLY, ignore_eos=True)) as events:
         expect(await anext(events, None), "the stream is empty")
     return await _seconds_until_idle(probe)
 
 
 async def an_answer_that_nobody_awaits_stops(probe: Probe) -> str:
-    """The same for a JSON answer."""
+    """Require the same after the client of a JSON response disconnects."""
     task = asyncio.create_task(probe.chat(max_tokens=_LONG_REPLY, ignore_eos=True))
     await asyncio.sleep(0.2)
     task.cancel()

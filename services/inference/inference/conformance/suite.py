@@ -1,4 +1,4 @@
-"""All checks in their order, run one after another; what each found, as a table."""
+"""Runs all checks in order, one after another, and yields a table of the findings."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -40,20 +40,20 @@ CHECKS: tuple[Check, ...] = (
     running.an_answer_that_nobody_awaits_stops,
 )
 EXPLAINED: dict[Check, str] = {
-    tools.a_named_call_ends_as_a_call: "vLLM says stop; the memory writer reads the calls, not the reason",
-    tools.none_calls_nothing: "vLLM lets a raw call through; no loop asks with none",
-    chats.thinking_is_apart: "a model, or a parser, that does not think: loops that want thinking work without",
-    running.a_repeated_prefix_is_cached: "no prefix cache, or it is not told: reading costs more, nothing else",
+    tools.a_named_call_ends_as_a_call: "vLLM returns stop; the memory writer reads the calls, not the reason",
+    tools.none_calls_nothing: "vLLM lets a raw call through; no loop requests none",
+    chats.thinking_is_apart: "the model or its parser does not think: the loops work without thinking",
+    running.a_repeated_prefix_is_cached: "no prefix cache, or none reported: reading costs more, nothing else",
     running.gauges_are_told: "not vLLM or SGLang: autoscaling needs another signal",
     running.a_stream_that_nobody_reads_stops: "cannot be seen without gauges",
     running.an_answer_that_nobody_awaits_stops: "cannot be seen without gauges",
 }
-"""Failures that no part of the stack depends on, and why; those of running work only where gauges are missing."""
+"""Failures that no part of the stack depends on, with the reason; those of running work only if gauges are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One check's outcome; ``detail`` is what was seen, with the explanation if it has one."""
+    """One check's outcome; ``detail`` holds the finding, with its explanation if any."""
 
     name: str
     verdict: Verdict
@@ -62,7 +62,7 @@ class Row:
 
 
 async def run_checks(probe: Probe, checks: Sequence[Check] = CHECKS) -> AsyncIterator[Row]:
-    """Run them; a check that breaks on an error of the engine has failed."""
+    """Run the checks; a check that raises an engine error has failed."""
     for check in checks:
         began = time.perf_counter()
         verdict, detail = await _outcome(check, probe)

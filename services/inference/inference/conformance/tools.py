@@ -1,4 +1,4 @@
-"""Checks of tool calls, which the memory writer lives on."""
+"""Checks tool calls, which the memory writer depends on."""
 
 import json
 
@@ -13,7 +13,7 @@ _SMALL_TALK = "Decide what to remember from this conversation.\n\n[user]: How ar
 
 
 async def required_makes_one_call(probe: Probe) -> str:
-    """``required`` gives a native call whose arguments fit the schema, never an empty list."""
+    """Require a native call under ``required`` whose arguments fit the schema, never an empty list."""
     (function, *more) = calls_of(await probe.chat(_SMALL_TALK, tools=[TOOL], tool_choice="required")) or [{}]
     expect(function.get("name") == "ignore_memory", "there is no native call")
     expect(isinstance(arguments_of(function).get("reason"), str), f"the arguments are {function.get('arguments')}")
@@ -21,21 +21,21 @@ async def required_makes_one_call(probe: Probe) -> str:
 
 
 async def a_named_tool_is_called(probe: Probe) -> str:
-    """A named ``tool_choice`` calls that tool."""
+    """Require a named ``tool_choice`` to call that tool."""
     functions = calls_of(await probe.chat(_SMALL_TALK, tools=[TOOL], tool_choice=_NAMED))
     expect([function.get("name") for function in functions] == ["ignore_memory"], f"it calls {functions}")
     return "called"
 
 
 async def a_named_call_ends_as_a_call(probe: Probe) -> str:
-    """``finish_reason`` of a named choice is ``tool_calls``."""
+    """Require the ``finish_reason`` of a named choice to be ``tool_calls``."""
     reason = choice_of(await probe.chat(_SMALL_TALK, tools=[TOOL], tool_choice=_NAMED)).get("finish_reason")
     expect(reason == "tool_calls", f"it ended with {reason!r}")
     return "tool_calls"
 
 
 async def none_calls_nothing(probe: Probe) -> str:
-    """``none`` gives no call, and no call's text either."""
+    """Require no call under ``none``, and no raw call in the text."""
     answer = await probe.chat(_SMALL_TALK, tools=[TOOL], tool_choice="none")
     expect(not calls_of(answer), "it calls a tool")
     expect("<tool_call>" not in str(message_of(answer).get("content")), "the text holds a raw <tool_call>")
@@ -43,7 +43,7 @@ async def none_calls_nothing(probe: Probe) -> str:
 
 
 async def a_streamed_call_is_whole(probe: Probe) -> str:
-    """The pieces of a streamed call join to one whose arguments are JSON."""
+    """Require the pieces of a streamed call to join to valid JSON arguments."""
     name, arguments = "", ""
     async for event in probe.stream(_SMALL_TALK, tools=[TOOL], tool_choice="required"):
         for choice in json.loads(event).get("choices", ()) if event != "[DONE]" else ():
@@ -56,22 +56,22 @@ async def a_streamed_call_is_whole(probe: Probe) -> str:
 
 
 async def the_writer_calls_without_thinking(probe: Probe) -> str:
-    """MemReader's prompt, its four tools, thinking off: a call that our parser finds."""
+    """Require a parsable call for MemReader's prompt and four tools with thinking off."""
     return await _writer_call(probe, choice="auto", thinking=False)
 
 
 async def the_writer_calls_while_thinking(probe: Probe) -> str:
-    """The same with thinking on: the call is not lost in it."""
+    """Require the same with thinking on: the call must not be lost in it."""
     return await _writer_call(probe, choice="auto", thinking=True)
 
 
 async def the_writer_must_call_while_thinking(probe: Probe) -> str:
-    """The same under ``required``."""
+    """Require the same under ``required``."""
     return await _writer_call(probe, choice="required", thinking=True)
 
 
 async def a_tool_result_is_taken(probe: Probe) -> str:
-    """A conversation goes on after a tool's message."""
+    """Require a conversation to continue after a tool message."""
     call: Json = {"id": "c1", "type": "function", "function": {"name": "ignore_memory", "arguments": '{"reason": "x"}'}}
     messages: list[Json] = [
         {"role": "user", "content": "How are you?"},
