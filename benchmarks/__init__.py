@@ -1,1 +1,1 @@
-"""Speed and memory, measured side by side with a floor or a peer in one run; the last line is one JSON object."""
+"""Measures speed and memory beside a floor or a peer in the same run; the last line is one JSON object."""

@@ -1,4 +1,4 @@
-"""What two policies scored on the same documents: shares with intervals, and the difference with its own."""
+"""Compares two policies on the same documents: shares with intervals, and the difference with its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Share:
 
     @classmethod
     def of(cls, right: Sequence[bool]) -> "Share":
-        """The share of the true ones."""
+        """Return the share of true values."""
         share = sum(right) / max(1, len(right))
         low, high = wilson(share, len(right))
         return cls(round(100 * share, 2), round(100 * low, 2), round(100 * high, 2), len(right))
@@ -35,18 +35,20 @@ class Gain:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Return whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
 
 def paired_gain(before: Sequence[bool], after: Sequence[bool]) -> Gain:
-    """What the second answers have more of, both to the same documents."""
+    """Return the gain of the second answers over the first, both to the same documents."""
     differences = [float(late) - float(early) for early, late in zip(before, after, strict=True)]
     return Gain(*(round(100 * each, 2) for each in (fmean(differences), *paired_interval(differences))))
 
 
 def drop(short: Sequence[bool], long: Sequence[bool]) -> Gain:
-    """What the longer documents lose: other documents, so the difference of two shares (Newcombe's hybrid interval)."""
+    """Return the loss on longer documents: other documents, so the difference of two shares (Newcombe's hybrid
+    interval).
+    """
     shares = [sum(each) / len(each) for each in (short, long)]
     (short_low, short_high), (long_low, long_high) = (
         wilson(share, len(each)) for share, each in zip(shares, (short, long), strict=True)

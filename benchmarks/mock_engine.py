@@ -1,7 +1,7 @@
 """An engine that answers every chat completion with the same text after a fixed time, in a process of its own.
 
-A request with ``"stream": true`` gets the text as ``STREAM_EVENTS`` events, each its own write: one right after the
-other, or ``PACE_S`` apart at least if the words ``TAKE_YOUR_TIME`` are anywhere in the request.
+A request with ``"stream": true`` gets the text as ``STREAM_EVENTS`` events, each its own write: back to back, or at
+least ``PACE_S`` apart if the request contains ``TAKE_YOUR_TIME``.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _START_S = 30.0
 
 @contextmanager
 def mock_engine(*, latency_s: float) -> Generator[str]:
-    """The base URL of a running mock engine; it ends with the context."""
+    """Run a mock engine and yield its base URL; it stops with the context."""
     port = free_port()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, latency_s), daemon=True)
     process.start()
@@ -37,14 +37,14 @@ def mock_engine(*, latency_s: float) -> Generator[str]:
 
 
 def free_port() -> int:
-    """A TCP port on the loopback that nobody listens on."""
+    """Return a free TCP port on the loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def wait_for(port: int) -> None:
-    """Return when somebody listens on the port. Raises TimeoutError."""
+    """Wait until the port accepts connections. Raises TimeoutError."""
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
         with socket.socket() as probe:
@@ -82,7 +82,7 @@ def _serve(port: int, latency_s: float) -> None:
 
 
 def _wants_stream(body: bytes) -> bool:
-    """Looked for, so that a long body costs no parse; with the space that some clients put in and without."""
+    """Search the bytes for the stream flag, with or without a space, to avoid parsing a long body."""
     return b'"stream":true' in body or b'"stream": true' in body
 
 
@@ -101,7 +101,7 @@ def _whole_answer() -> bytes:
 
 
 def _streamed_answer() -> list[bytes]:
-    """The writes: the text's pieces, then the finish, the usage and ``[DONE]`` in one."""
+    """Return the writes: the text's pieces, then the finish, the usage and ``[DONE]`` in one."""
     size = -(-len(REPLY) // STREAM_EVENTS)
     pieces = [REPLY[start : start + size] for start in range(0, len(REPLY), size)]
     texts = [_event([{"index": 0, "delta": {"role": "assistant", "content": piece}}]) for piece in pieces]

@@ -1,4 +1,4 @@
-"""The tiny model on vLLM for CPUs, started by our launcher on free ports, for as long as a benchmark needs it."""
+"""Runs the tiny model on vLLM for CPUs, started by our launcher on free ports, during a benchmark."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ _LOG = Path(".memloop/benchmark-engine.log")
 
 @contextmanager
 def tiny_engine(**settings: str) -> Generator[str]:
-    """The base URL of an engine with these variables. Raises TimeoutError when it is not up within five minutes."""
+    """Start an engine with these variables and yield its base URL. Raises TimeoutError after five minutes."""
     port, engine_port = free_port(), free_port()
     _LOG.parent.mkdir(exist_ok=True)
     environment = {**os.environ, "MEMLOOP_PORT": str(port), "MEMLOOP_ENGINE_PORT": str(engine_port), **settings}
@@ -42,4 +42,4 @@ def _wait_until_ready(url: str, process: "subprocess.Popen[bytes]") -> None:
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.5)
-    raise TimeoutError(f"the engine did not come up; see {_LOG}")
+    raise TimeoutError(f"the engine did not start; see {_LOG}")

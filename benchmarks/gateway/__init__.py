@@ -1,1 +1,1 @@
-"""What the gateway adds to a call, beside the bare engine and LiteLLM's proxy, in one run: ``make bench-gateway``."""
+"""Measures the gateway's overhead beside the bare engine and LiteLLM's proxy in one run: ``make bench-gateway``."""

@@ -23,7 +23,7 @@ from benchmarks.gateway.workload import LEVELS, Level, remember, requests
 from benchmarks.mock_engine import mock_engine
 
 ENGINE_LATENCY_S = 0.005
-"""Short, so that at a concurrency of 32 the engine (6,400 answers a second) is not what limits throughput."""
+"""Short, so that at a concurrency of 32 the engine (6,400 answers a second) does not limit throughput."""
 PEER = Path(".venv-bench/bin/litellm")
 PLOT = Path(".memloop/benchmarks-gateway.svg")
 _WARM_UP = 40
@@ -31,7 +31,7 @@ _WARM_UP = 40
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the load goes, and whose processor time it is."""
+    """A server under load, and the processes whose CPU time is counted."""
 
     name: str
     port: int
@@ -41,7 +41,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """LiteLLM's part in a run: its target, or why there is none."""
+    """LiteLLM's part in a run: its target, or the reason for its absence."""
 
     target: Target | None
     problem: str | None = None
@@ -49,7 +49,7 @@ class Peer:
 
 
 async def measured(target: Target, level: Level) -> Row:
-    """One level at one target, warm."""
+    """Measure one level at one target after a warm-up."""
     asked = requests(level, memory=target.memory)
     await closed_loop(target.port, asked[:_WARM_UP], concurrency=level.concurrency)
     before = {name: server.cpu_s() for name, server in target.processes.items()}
@@ -60,7 +60,7 @@ async def measured(target: Target, level: Level) -> Row:
 
 
 async def run(targets: Sequence[Target], store: servers.Server, console: Console) -> list[Row]:
-    """Level by level, all targets one after the other, so that a slow minute of the machine hits them alike."""
+    """Measure level by level, all targets in turn, so that a slow minute of the machine affects them alike."""
     await remember(f"http://127.0.0.1:{store.port}")
     rows: list[Row] = []
     for level in LEVELS:
@@ -71,7 +71,7 @@ async def run(targets: Sequence[Target], store: servers.Server, console: Console
 
 
 def peer(stack: ExitStack, engine_url: str, folder: Path) -> Peer:
-    """LiteLLM's proxy, if it can be had."""
+    """Start LiteLLM's proxy if it is available."""
     if not PEER.is_file():
         return Peer(None, f"LiteLLM is not installed ({PEER.parent.parent} could not be made)")
     try:
@@ -89,7 +89,7 @@ def _peer_version() -> str | None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Start the servers, measure, stop them, print. The last line is one JSON object."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gateway", description=__doc__)
-    parser.add_argument("--plot", type=Path, default=PLOT, help="where the figure goes, an SVG")
+    parser.add_argument("--plot", type=Path, default=PLOT, help="path of the figure, an SVG")
     plot: Path = parser.parse_args(arguments).plot
     console = Console(width=150)
     load_before = os.getloadavg()[0]
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def summary(
     rows: Sequence[Row], figures: Mapping[str, float | None], met: Sequence[Goal], beside: Peer
 ) -> dict[str, object]:
-    """What the last line says."""
+    """Build the last line."""
     return {
         "benchmark": "gateway",
         **figures,
@@ -136,7 +136,7 @@ def summary(
 
 
 def show(console: Console, rows: Sequence[Row], met: Sequence[Goal], beside: Peer) -> None:
-    """The tables for people."""
+    """Print the tables."""
     found = Rows(rows)
     table = Table("load", "at", "target", "req/s", "p50 ms", "p99 ms", "+p50", "+p99", "first byte", "CPU ms", "MB")
     for row in rows:

@@ -1,4 +1,4 @@
-"""A closed loop of HTTP requests that costs little itself: one parser per connection, bodies read and counted only."""
+"""A closed loop of HTTP requests with little overhead: one parser per connection, bodies only read and counted."""
 
 import asyncio
 import time
@@ -15,12 +15,12 @@ _HTTP_OK = 200
 
 
 class LoadError(RuntimeError):
-    """A server closed its connection in the middle of an answer, or did not answer in time."""
+    """A server closed its connection during an answer, or did not answer in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: its status, how many events it had, the seconds to the first byte of its body and to the last."""
+    """One answer: its status, its number of events, the seconds to the first and to the last byte of its body."""
 
     status: int
     events: int
@@ -30,37 +30,37 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a closed loop saw."""
+    """The measurements of a closed loop."""
 
     wall_s: float
     answers: Sequence[Answer]
 
     @property
     def per_second(self) -> float:
-        """Answers per second, all connections together."""
+        """Return answers per second over all connections."""
         return len(self.answers) / self.wall_s
 
     def failures(self, *, events: int) -> int:
-        """Answers other than 200, or with fewer events: a stream that did not come as one."""
+        """Count answers with a status other than 200 or with too few events, such as an unstreamed stream."""
         return sum(answer.status != _HTTP_OK or answer.events < events for answer in self.answers)
 
     def total_ms(self, percent: float) -> float:
-        """A percentile of the whole time, in milliseconds."""
+        """Return a percentile of the total time in milliseconds."""
         return 1000 * percentile([answer.total_s for answer in self.answers], percent)
 
     def first_ms(self, percent: float) -> float:
-        """A percentile of the time to the first byte of the body, in milliseconds."""
+        """Return a percentile of the time to the first byte of the body in milliseconds."""
         return 1000 * percentile([answer.first_s for answer in self.answers], percent)
 
 
 def post(path: str, body: bytes, *, key: str) -> bytes:
-    """A POST of JSON as it goes over the wire, with an API key."""
+    """Encode a POST of JSON with an API key as raw HTTP."""
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     return f"{head}Authorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 async def closed_loop(port: int, requests: Sequence[bytes], *, concurrency: int) -> Load:
-    """Send the requests over as many connections, each with one request under way. Raises LoadError, OSError."""
+    """Send the requests over ``concurrency`` connections, one request at a time on each. Raises LoadError, OSError."""
     waiting, answers = iter(requests), list[Answer]()
     began = time.perf_counter()
     async with asyncio.TaskGroup() as group:
@@ -86,7 +86,7 @@ async def _connected(port: int) -> "_Connection":
 
 
 class _Connection(asyncio.Protocol):
-    """One keep-alive connection; its ``on_…`` methods are called by the parser."""
+    """One keep-alive connection; the parser calls its ``on_…`` methods."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -97,7 +97,7 @@ class _Connection(asyncio.Protocol):
         self._events = 0
 
     async def exchange(self, request: bytes) -> Answer:
-        """One request and its answer."""
+        """Send one request and return its answer."""
         if self._transport is None:
             raise LoadError("the connection is not open")
         self._answer = asyncio.get_running_loop().create_future()
@@ -107,32 +107,32 @@ class _Connection(asyncio.Protocol):
         return await self._answer
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._transport is not None:
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Of asyncio."""
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
+        """Called by asyncio."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transport is compatible but not a subclass
 
     def data_received(self, data: bytes) -> None:
-        """Of asyncio."""
+        """Called by asyncio."""
         self._parser.feed_data(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Of asyncio."""
+        """Called by asyncio."""
         self.closed = True
         if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(LoadError(f"the server hung up: {exc}"))
+            self._answer.set_exception(LoadError(f"the server closed the connection:  {exc}"))
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """Count a piece of the body."""
         self._events += body.count(b"data:")
         if not self._first:
             self._first = time.perf_counter()
 
     def on_message_complete(self) -> None:
-        """The last byte; a parser that meets another answer would reset itself, but ours go one by one."""
+        """Complete the answer at its last byte; answers come one by one, so the parser needs no reset."""
         ended = time.perf_counter()
         status = int(self._parser.get_status_code())
         kept = self._parser.should_keep_alive()

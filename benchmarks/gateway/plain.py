@@ -1,7 +1,7 @@
-"""The plainest proxy that one would write by hand: FastAPI, pydantic and aiohttp, on uvloop and httptools.
+"""The simplest hand-written proxy: FastAPI, pydantic and aiohttp, on uvloop and httptools.
 
-It knows no keys, limits, memory, metrics or faults of an engine: what it costs is what any Python gateway pays on this
-machine. Run: ``python -m benchmarks.gateway.plain PORT ENGINE_URL``.
+A baseline, not a target: without keys, limits, memory, metrics or error handling, it costs what any Python gateway
+costs on this machine. Run: ``python -m benchmarks.gateway.plain PORT ENGINE_URL``.
 """
 
 import sys
@@ -18,7 +18,7 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class Chat(BaseModel):
-    """The fields that every request has, and whatever else it says."""
+    """The fields of every request; any others are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -28,7 +28,7 @@ class Chat(BaseModel):
 
 
 def application(engine_url: str) -> FastAPI:
-    """One route, one connection pool."""
+    """Build the app: one route, one connection pool."""
 
     @asynccontextmanager
     async def pooled(app: FastAPI) -> AsyncGenerator[None]:

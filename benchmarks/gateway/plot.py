@@ -24,7 +24,7 @@ _CPU = {PLAIN: "plain", OFF: "gateway", ON: "gateway", LITELLM: "litellm"}
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Write the plot as an SVG, in a folder that is made."""
+    """Write the plot as an SVG; creates its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mpl.rcParams["svg.fonttype"] = "none"
     mpl.rcParams["svg.hashsalt"] = "memloop"

@@ -1,4 +1,4 @@
-"""What a run found: one row per target and level, and the figures that the targets are set for."""
+"""The results of a run: one row per target and level, and the figures compared with the goals."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from benchmarks.mock_engine import STREAM_EVENTS
 
 DIRECT, PLAIN, OFF, ON, LITELLM = "direct", "plain", "memory_off", "memory_on", "litellm"
 ADDED_AT = 4
-"""The concurrency at which the added time is told: more than one, and below what two cores can carry."""
+"""The concurrency at which added latency is reported: more than one, and within the capacity of two cores."""
 PEER_AT = 32
-"""The concurrency at which throughput is set against the peer's."""
+"""The concurrency at which throughput is compared with the peer's."""
 _SHORT: tuple[Kind, ...] = ("json", *STREAMS)
 
 
@@ -34,7 +34,7 @@ class Row:
 
 
 def row(target: str, level: Level, load: Load, *, cpu_s: dict[str, float], rss_mb: dict[str, float]) -> Row:
-    """The row of one measured load."""
+    """Build the row of one measured load."""
     return Row(
         target=target,
         kind=level.kind,
@@ -52,7 +52,7 @@ def row(target: str, level: Level, load: Load, *, cpu_s: dict[str, float], rss_m
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A figure and the bound that it should keep; the value is None where it could not be measured."""
+    """A figure and its bound; the value is None if it could not be measured."""
 
     name: str
     value: float | None
@@ -61,26 +61,26 @@ class Goal:
 
     @property
     def met(self) -> bool:
-        """Whether it was measured and keeps its bound."""
+        """Return whether the figure was measured and meets its bound."""
         if self.value is None:
             return False
         return self.value >= self.bound if self.at_least else self.value <= self.bound
 
     @property
     def verdict(self) -> str:
-        """In one word."""
+        """Return the verdict in one word."""
         return "not measured" if self.value is None else "met" if self.met else "missed"
 
 
 class Rows:
-    """The rows of a run and what follows from them."""
+    """The rows of a run and the figures derived from them."""
 
     def __init__(self, rows: Sequence[Row], soak: Soak | None = None) -> None:
         self._rows = rows
         self._soak = soak
 
     def figures(self) -> dict[str, float | None]:
-        """The figures of the last line, by name; None where the peer was not there."""
+        """Return the figures of the last line by name; None for those that need an absent peer."""
         ours = {kind: self.cpu_ms(OFF, "gateway", kind) for kind in _SHORT}
         plain = {kind: self.cpu_ms(PLAIN, "plain", kind) for kind in _SHORT}
         peer = {kind: self.cpu_ms(LITELLM, "litellm", kind) for kind in _SHORT}
@@ -99,13 +99,13 @@ class Rows:
         return (row.rss_mb["gateway"] for row in self._rows if row.target in {OFF, ON})
 
     def cpu_ms(self, target: str, process: str, kind: str) -> float | None:
-        """CPU per request of one process, over all levels of a kind."""
+        """Return the CPU per request of one process, over all levels of a kind."""
         chosen = [row for row in self._rows if row.target == target and row.kind == kind]
         total = sum(row.cpu_ms[process] * row.requests for row in chosen)
         return round(total / sum(row.requests for row in chosen), 3) if chosen else None
 
     def added(self, target: str, kind: str, concurrency: int, percent: int) -> float | None:
-        """How much later than directly at the engine this percentile of the answers was complete, in milliseconds."""
+        """Return the latency added to the direct engine's at this percentile, in milliseconds."""
         ours, direct = self._at(target, kind, concurrency), self._at(DIRECT, kind, concurrency)
         if ours is None or direct is None:
             return None
@@ -123,7 +123,7 @@ class Rows:
 
 
 def goals(figures: dict[str, float | None]) -> Iterable[Goal]:
-    """The bounds that we set ourselves (a server on one core, memory off)."""
+    """Return our own goals (a server on one core, memory off)."""
     yield Goal("cpu_ms_json", figures["cpu_ms_json"], 0.5)
     yield Goal("cpu_ms_stream", figures["cpu_ms_stream"], 0.8)
     yield Goal("cpu_ms_stream_paced", figures["cpu_ms_stream_paced"], 0.8)
@@ -136,5 +136,5 @@ def goals(figures: dict[str, float | None]) -> Iterable[Goal]:
 
 
 def ratio(over: float | None, under: float | None) -> float | None:
-    """The quotient to one decimal; None where a part is missing."""
+    """Return the quotient to one decimal; None if a part is missing."""
     return round(over / under, 1) if over is not None and under else None

@@ -1,4 +1,4 @@
-"""The servers of a run, each a process of its own on a free loopback port, and what each costs (Linux)."""
+"""Starts the servers of a run, each its own process on a free loopback port, and measures their cost (Linux)."""
 
 import ctypes
 import hashlib
@@ -38,17 +38,17 @@ class Server:
     pid: int
 
     def cpu_s(self) -> float:
-        """Processor seconds used so far, in nanosecond steps."""
+        """Return the processor seconds used so far, in nanosecond steps."""
         return sum(_cpu_s(pid) for pid in _family(self.pid))
 
     def rss_mb(self) -> float:
-        """Resident memory in MB (10^6 bytes)."""
+        """Return the resident memory in MB (10^6 bytes)."""
         return sum(_rss_bytes(pid) for pid in _family(self.pid)) / 1e6
 
 
 @contextmanager
 def gateway(*, engine_url: str, redis: Server, store: Server, settings: Mapping[str, str] = _NONE) -> Generator[Server]:
-    """Our gateway, one process, as operators run it; ``settings`` are further ones."""
+    """Run our gateway as one process with an operator's defaults; ``settings`` are added."""
     own = _gateway_settings(engine_url, redis=redis, store=store)
     with _ours("gateway", "gateway.main", {**own, **settings}) as server:
         yield server
@@ -56,7 +56,7 @@ def gateway(*, engine_url: str, redis: Server, store: Server, settings: Mapping[
 
 @contextmanager
 def worker(*, engine_url: str, redis: Server, store: Server, settings: Mapping[str, str] = _NONE) -> Generator[Server]:
-    """Our worker, one process, as operators run it; ``settings`` are further ones."""
+    """Run our worker as one process with an operator's defaults; ``settings`` are added."""
     own = _gateway_settings(engine_url, redis=redis, store=store)
     with _ours("worker", "gateway.worker", {**own, **settings}) as server:
         yield server
@@ -74,7 +74,7 @@ def _gateway_settings(engine_url: str, *, redis: Server, store: Server) -> dict[
 
 @contextmanager
 def memory_store(*, redis: Server, folder: Path) -> Generator[Server]:
-    """Our memory store with its default embedding model, vectors in the folder."""
+    """Run our memory store with its default embedding model, its vectors in the folder."""
     environment = {
         "MEMLOOP_REDIS_URL": f"redis://127.0.0.1:{redis.port}/0",
         "MEMLOOP_DATA_DIR": str(folder / "edge"),
@@ -86,7 +86,7 @@ def memory_store(*, redis: Server, folder: Path) -> Generator[Server]:
 
 @contextmanager
 def redis_server(folder: Path) -> Generator[Server]:
-    """A real Redis that writes its log like the local stack's."""
+    """Run a real Redis with the local stack's append-only log."""
     port, data = free_port(), folder / "redis"
     data.mkdir(exist_ok=True)
     with _running("redis", port, redis_command(find_redis(), port=port, folder=data), os.environ) as server:
@@ -96,7 +96,7 @@ def redis_server(folder: Path) -> Generator[Server]:
 
 @contextmanager
 def plain_proxy(*, engine_url: str) -> Generator[Server]:
-    """The floor: a proxy that does nothing but pass requests on. Raises ServerError."""
+    """Run the floor: a proxy that only forwards requests. Raises ServerError."""
     port = free_port()
     command = (sys.executable, "-m", "benchmarks.gateway.plain", str(port), engine_url)
     with _running("plain", port, command, _clean(os.environ)) as server:
@@ -106,7 +106,7 @@ def plain_proxy(*, engine_url: str) -> Generator[Server]:
 
 @contextmanager
 def litellm_proxy(command: Path, *, engine_url: str, folder: Path) -> Generator[Server]:
-    """LiteLLM's proxy, one worker, no database and no call-backs: the least it can do. Raises ServerError."""
+    """Run LiteLLM's proxy in its cheapest form: one worker, no database, no call-backs. Raises ServerError."""
     port, config = free_port(), folder / "litellm.yaml"
     config.write_text(_LITELLM_CONFIG.format(engine_url=engine_url), encoding="utf-8")
     arguments = (str(command), "--config", str(config), "--host", "127.0.0.1", "--port", str(port))
@@ -139,13 +139,13 @@ def _ours(name: str, module: str, environment: Mapping[str, str]) -> Generator[S
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without the settings of an operator's own stack."""
+    """Remove the settings of the operator's own stack."""
     return {name: value for name, value in environment.items() if not name.startswith(("MEMLOOP_", "QDRANT_"))}
 
 
 @contextmanager
 def _running(name: str, port: int, command: tuple[str, ...], environment: Mapping[str, str]) -> Generator[Server]:
-    """The process in a group of its own, which is ended with the context. Its words are told when it does not start."""
+    """Run the process in its own group and stop it on exit. A failed start raises with the process's output."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         try:
@@ -173,7 +173,7 @@ def _wait_until_ready(server: Server, path: str) -> None:
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
         if not Path(f"/proc/{server.pid}/stat").exists() or _is_dead(server.pid):
-            raise ServerError(f"{server.name} ended while it started")
+            raise ServerError(f"{server.name} exited while starting")
         if _answers(f"http://127.0.0.1:{server.port}{path}"):
             return
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Many requests to one warm process, and what its memory does meanwhile."""
+"""Sends many requests to one warm process and records its memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from benchmarks.gateway.workload import Level, requests
 REQUESTS = 50_000
 _CONCURRENCY = 32
 _JSON, _STREAMS = 2_000, 500
-"""Of each batch; the resident memory is read after it."""
+"""Requests per batch; the resident memory is read after each batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Soak:
-    """How many requests were answered, how many of them badly, and the resident memory after each batch, in MB."""
+    """The number of answers, of failed ones, and the resident memory after each batch, in MB."""
 
     requests: int
     failures: int
@@ -24,7 +24,7 @@ class Soak:
 
     @property
     def slope_percent(self) -> float:
-        """By how much the memory's trend grows over the last half of the run, in percent of its mean there."""
+        """Return the growth of the memory's trend over the last half of the run, in percent of its mean there."""
         half = self.rss_mb[len(self.rss_mb) // 2 :]
         mean = sum(half) / len(half)
         middle = (len(half) - 1) / 2
@@ -34,7 +34,7 @@ class Soak:
 
 
 async def soak(server: Server, *, total: int = REQUESTS) -> Soak:
-    """At least ``total`` requests, memory off: four JSON answers for each stream."""
+    """Send at least ``total`` requests, memory off: four JSON answers for each stream."""
     whole = requests(Level("json", _CONCURRENCY, _JSON), memory=False)
     streams = requests(Level("stream", _CONCURRENCY, _STREAMS), memory=False)
     share = _JSON // _STREAMS

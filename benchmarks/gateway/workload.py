@@ -1,4 +1,4 @@
-"""What is asked: short chats, whole or streamed (at once or paced), with memory or without; bodies of 100K tokens."""
+"""The requests: short chats, whole or streamed (at once or paced), with or without memory; bodies of 100K tokens."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ STREAMS: tuple[Kind, ...] = ("stream", "stream_paced")
 
 TENANT = "local"
 API_KEY = f"sk-{hashlib.sha256(b'memloop benchmark').hexdigest()}"
-"""What every request presents: our gateway and the peer both check it. The peer refuses to start with a short one."""
+"""The key of every request: our gateway and the peer both check it. The peer refuses to start with a short one."""
 USERS = 20
 MEMORIES_EACH = 20
 _LONG_CHARS = 400_000  # 100,000 tokens at the usual four characters each
@@ -26,7 +26,7 @@ _PLACES = ("north gate", "lighthouse", "fish market", "old mill", "ferry pier")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """So many requests from so many connections."""
+    """A number of requests over a number of connections."""
 
     kind: Kind
     concurrency: int
@@ -41,7 +41,7 @@ LEVELS = (
 
 
 def requests(level: Level, *, memory: bool) -> list[bytes]:
-    """The level's requests as they go over the wire. No two ask the same question."""
+    """Encode the level's requests as raw HTTP. Each asks a different question."""
     return [_request(level.kind, number, memory=memory) for number in range(level.requests)]
 
 
@@ -63,7 +63,7 @@ def _request(kind: Kind, number: int, *, memory: bool) -> bytes:
 
 
 async def remember(store_url: str) -> None:
-    """Give every user of the workload their memories."""
+    """Store the memories of every user of the workload."""
     async with StoreClient(store_url) as store:
         for user in range(USERS):
             drafts = tuple(_memory(user, number) for number in range(MEMORIES_EACH))

@@ -1,1 +1,1 @@
-"""What each speed-up of an engine is worth to the loops, on the tiny model and real vLLM."""
+"""Measures the gain of each engine speed-up for the loops, on the tiny model and real vLLM."""

@@ -1,4 +1,4 @@
-"""Speculation and prefix cache on and off, on the tiny model and real vLLM. Run: ``make bench-inference``."""
+"""Measures speculation and prefix cache on and off, on the tiny model and real vLLM. Run: ``make bench-inference``."""
 
 import argparse
 import asyncio
@@ -30,7 +30,7 @@ ALONE, TOGETHER = f"{FEW} documents", f"{MANY} documents"
 
 
 async def measured(url: str, variant: str) -> list[Row]:
-    """All workloads on one engine, after a read and a question that warm it up."""
+    """Measure all workloads on one engine, after a warm-up read and question."""
     async with EngineClient(url, model=MODEL) as model:
         await reads(model, variant, documents=FEW, first_seed=0)
         alone, _ = await reads(model, variant, documents=FEW, first_seed=100)
@@ -42,20 +42,20 @@ async def measured(url: str, variant: str) -> list[Row]:
 
 
 async def failed_checks(url: str) -> int:
-    """Rows of the conformance table that fail."""
+    """Count the conformance checks that fail."""
     async with EngineClient(url, model=MODEL) as model:
         probe = Probe(model, MODEL, url.removesuffix("/v1") + "/metrics")
         return sum([row.verdict == "FAILED" async for row in run_checks(probe)])
 
 
 def main() -> int:
-    """Measure each variant within the budget; the last line is one JSON object; 1 when greedy replies differ."""
+    """Measure each variant within the budget; the last line is one JSON object; return 1 if greedy replies differ."""
     parser = argparse.ArgumentParser(prog="benchmarks.inference")
-    parser.add_argument("--budget", type=float, default=900, help="seconds after which no further engine is started")
+    parser.add_argument("--budget", type=float, default=900, help="seconds after which no further engine starts")
     parser.add_argument("--shape", choices=SHAPES, help="random weights of this shape instead, on the GPU's engine")
-    parser.add_argument("--documents", default="1,8,64,256", help="with --shape: how many are read side by side")
-    parser.add_argument("--gpus", type=int, default=1, help="with --shape: that the engine holds")
-    parser.add_argument("--usd-per-hour", type=float, default=0.0, help="with --shape: of one GPU")
+    parser.add_argument("--documents", default="1,8,64,256", help="with --shape: documents read concurrently")
+    parser.add_argument("--gpus", type=int, default=1, help="with --shape: GPUs of the engine")
+    parser.add_argument("--usd-per-hour", type=float, default=0.0, help="with --shape: price of one GPU")
     arguments = parser.parse_args()
     if arguments.shape:
         return shaped(arguments)
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def shaped(arguments: argparse.Namespace) -> int:
-    """The chunk loop on a published shape; the last line is one JSON object."""
+    """Measure the chunk loop on a published shape; the last line is one JSON object."""
     rows = measure(arguments.shape, [int(count) for count in arguments.documents.split(",")], VARIANTS)
     told = figures(rows, Prices(arguments.gpus, arguments.usd_per_hour))
     print(orjson.dumps({"benchmark": "inference", "shape": arguments.shape, "rows": told}).decode())
@@ -83,7 +83,7 @@ def shaped(arguments: argparse.Namespace) -> int:
 
 
 def summary(rows: Sequence[Row]) -> dict[str, object]:
-    """What the last line says; null for what was not measured."""
+    """Build the last line; null for missing measurements."""
     by = {(row.variant, row.workload): row for row in rows}
     most = next((row for row in rows if row.variant == BOTH and row.workload.startswith("the same")), None)
     together = by.get((BOTH, TOGETHER))
@@ -103,7 +103,7 @@ def summary(rows: Sequence[Row]) -> dict[str, object]:
 
 
 def same(rows: Sequence[Row], workload: str) -> bool:
-    """Whether all of at least two variants gave the same replies."""
+    """Return whether at least two variants ran and all gave the same replies."""
     texts = [row.texts for row in rows if row.workload == workload]
     return len(texts) > 1 and len(set(texts)) == 1
 
@@ -113,7 +113,7 @@ def _faster(with_it: Row | None, without: Row | None) -> float | None:
 
 
 def show(console: Console, rows: Sequence[Row]) -> None:
-    """The table for people."""
+    """Print the table."""
     table = Table("engine", "workload", "calls", "s", "calls/s", "reply tokens/s", "prompt tokens")
     for row in rows:
         figures = (f"{row.seconds:.2f}", f"{row.calls_per_s:.1f}", f"{row.tokens_per_s:.0f}", str(row.input_tokens))

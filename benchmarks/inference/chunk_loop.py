@@ -1,8 +1,8 @@
-"""The chunk loop as the paper sizes it, in token ids: 7k in, 1k out, each document's calls one after the other.
+"""The paper's chunk loop in token IDs: 7k in, 1k out, each document's calls one after the other.
 
-Source: arXiv 2507.02259 (a window of 8K: question, memory and reply of 1,024 tokens, chunks of 5,000). Prompts are ids,
-so that their lengths are exact whatever the tokenizer; a memory is drawn instead of the reply of random weights, but
-is sent only when that reply is complete.
+Source: arXiv 2507.02259 (a window of 8K: question, memory and reply of 1,024 tokens, chunks of 5,000). Prompts are
+token IDs, so that their lengths are exact with any tokenizer; random IDs replace the memory that random weights would
+write, but the next call waits for the complete reply.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from memloop.wire.memory import Usage
 
 TEMPLATE, QUESTION, MEMORY, CHUNK, REPLY = 120, 1024, 1024, 5000, 1024
 _FIRST_ID, _LAST_ID = 16, 4095
-"""Ids that are no control tokens and that the stand-in tokenizer has too."""
+"""IDs that are not control tokens and exist in the stand-in tokenizer too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Documents side by side, and chunks of each; ``serial`` is the loop, otherwise all calls go at once."""
+    """Concurrent documents, and chunks of each; ``serial`` is the loop, otherwise all calls start at once."""
 
     documents: int
     chunks: int
@@ -31,7 +31,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a load took on one engine."""
+    """The measurements of a load on one engine."""
 
     variant: str
     load: Load
@@ -40,25 +40,27 @@ class Measured:
 
     @property
     def tokens_per_s(self) -> float:
-        """Of prompts and replies together."""
+        """Return prompt and reply tokens per second."""
         return (self.usage.input_tokens + self.usage.output_tokens) / self.seconds
 
     @property
     def s_per_1m_document(self) -> float:
-        """One document's seconds for a million tokens of text, with the others beside it."""
+        """Return one document's seconds per million tokens of text, with the others running beside it."""
         return self.seconds / (self.load.chunks * CHUNK) * 1e6
 
     def gpu_s_per_1m(self, gpus: int) -> float:
-        """GPU-seconds for a million tokens of documents."""
+        """Return GPU-seconds per million tokens of documents."""
         return self.s_per_1m_document * gpus / self.load.documents
 
     def usd_per_1m(self, gpus: int, *, usd_per_hour: float) -> float:
-        """At a GPU's price per hour."""
+        """Return the price at a GPU's hourly rate."""
         return self.gpu_s_per_1m(gpus) / 3600 * usd_per_hour
 
 
 def prompt_ids(document: int, chunk: int, *, seed: int = 0) -> list[int]:
-    """The paper's order: template, question, memory, section. The first two are those of the document's other calls."""
+    """Build a prompt in the paper's order: template, question, memory, section. A document's calls share
+    the first two.
+    """
     return [
         *_ids("template", TEMPLATE),
         *_ids(f"{seed} question {document}", QUESTION),
@@ -68,7 +70,7 @@ def prompt_ids(document: int, chunk: int, *, seed: int = 0) -> list[int]:
 
 
 async def run_load(engine: EngineClient, model: str, variant: str, load: Load, *, seed: int) -> Measured:
-    """The load on an engine. Raises ValueError when a reply is not as long as was asked."""
+    """Run the load on an engine. Raises ValueError when a reply has the wrong length."""
 
     async def call(document: int, chunk: int) -> Usage:
         body = request(model, prompt_ids(document, chunk, seed=seed), reply_tokens=load.reply_tokens)
@@ -87,12 +89,12 @@ async def run_load(engine: EngineClient, model: str, variant: str, load: Load, *
 
 
 def request(model: str, ids: list[int], *, reply_tokens: int) -> Json:
-    """A greedy completion of exactly so many tokens."""
+    """Build a greedy completion request of exactly ``reply_tokens`` tokens."""
     return {"model": model, "prompt": [*ids], "max_tokens": reply_tokens, "temperature": 0.0, "ignore_eos": True}
 
 
 def usage_of(reply: Json, reply_tokens: int) -> Usage:
-    """What a call took. Raises ValueError when the reply ended early: its time would flatter."""
+    """Return a call's usage. Raises ValueError when the reply ended early: its time would flatter."""
     usage = reply.get("usage")
     made = usage.get("completion_tokens") if isinstance(usage, dict) else None
     given = usage.get("prompt_tokens") if isinstance(usage, dict) else None

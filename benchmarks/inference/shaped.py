@@ -1,4 +1,4 @@
-"""The chunk loop on a published shape with random weights, for any machine with a GPU engine: ``--shape``."""
+"""Measures the chunk loop on a published shape with random weights, on any machine with a GPU engine: ``--shape``."""
 
 import asyncio
 import tempfile
@@ -18,14 +18,14 @@ _PATIENT = Timeouts(read_s=7200.0, total_s=7200.0)
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """GPUs that the engine holds, and what one costs."""
+    """The engine's number of GPUs, and the price of one."""
 
     gpus: int
     usd_per_hour: float
 
 
 async def loads(url: str, shape: str, variant: str, documents: Sequence[int]) -> list[Measured]:
-    """After a short warm-up: each number of documents, and last the engine's most, all calls of the largest at once."""
+    """Measure each number of documents after a warm-up, then the engine's maximum: the largest load's calls at once."""
     planned = [*(Load(count, CHUNKS) for count in documents), Load(max(documents), CHUNKS, serial=False)]
     async with EngineClient(url, model=shape, timeouts=_PATIENT) as engine:
         await run_load(engine, shape, variant, Load(1, 1, reply_tokens=16), seed=0)
@@ -33,7 +33,7 @@ async def loads(url: str, shape: str, variant: str, documents: Sequence[int]) ->
 
 
 def measure(shape: str, documents: Sequence[int], variants: Mapping[str, Mapping[str, str]]) -> list[Measured]:
-    """All loads under all variants, one engine after the other."""
+    """Measure all loads under all variants, one engine after the other."""
     rows: list[Measured] = []
     for variant, settings in variants.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +44,7 @@ def measure(shape: str, documents: Sequence[int], variants: Mapping[str, Mapping
 
 
 def figures(rows: Sequence[Measured], prices: Prices) -> list[Json]:
-    """What is told of each serial load; its share is of the same engine's most."""
+    """Return the figures of each serial load; its share is of the same engine's maximum."""
     most = {row.variant: row.tokens_per_s for row in rows if not row.load.serial}
     return [
         {

@@ -66,7 +66,7 @@ SHAPES: dict[str, Json] = {
 
 
 def write_shape(shape: str, folder: Path) -> Path:
-    """A folder with the shape's config and the stand-in tokenizer; no weights."""
+    """Write a folder with the shape's config and the stand-in tokenizer, without weights."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_bytes(orjson.dumps(SHAPES[shape], option=orjson.OPT_INDENT_2))
     for name in _TOKENIZER_FILES:
@@ -75,7 +75,7 @@ def write_shape(shape: str, folder: Path) -> Path:
 
 
 def engine_settings(shape: str, folder: Path, *, documents: int) -> dict[str, str]:
-    """The launcher's variables: random weights, room for all documents at once and for the profile's window."""
+    """Return the launcher's variables: random weights, capacity for all documents and for the profile's window."""
     return {
         "MEMLOOP_MODEL": str(folder),
         "MEMLOOP_SERVE_NAME": shape,

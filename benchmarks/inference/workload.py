@@ -1,4 +1,4 @@
-"""What is asked of an engine: whole reads of documents, many questions over one section, and the same calls at once."""
+"""The engine's workloads: whole reads of documents, many questions over one section, and the same calls at once."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ MOST_AT_ONCE = 64
 
 @dataclass
 class Recorder:
-    """A ChatModel that keeps what was asked and answered; calls in progress finish in any order."""
+    """A ChatModel that records prompts and replies; concurrent calls may finish in any order."""
 
     model: ChatModel
     asked: list[Prompt] = field(default_factory=list[Prompt])
@@ -55,12 +55,12 @@ class Row:
 
     @property
     def tokens_per_s(self) -> float:
-        """Of replies."""
+        """Return reply tokens per second."""
         return self.output_tokens / self.seconds
 
 
 async def reads(model: ChatModel, variant: str, *, documents: int, first_seed: int) -> tuple[Row, list[Prompt]]:
-    """Documents read side by side, each chunk after chunk; and the prompts that this took."""
+    """Read documents concurrently, each chunk by chunk; return the row and the prompts used."""
     profile = load_profile("tiny")
     recorder, began = Recorder(model), time.perf_counter()
     works = (_read(recorder, profile, seed) for seed in range(first_seed, first_seed + documents))
@@ -69,7 +69,7 @@ async def reads(model: ChatModel, variant: str, *, documents: int, first_seed: i
 
 
 async def questions(model: ChatModel, variant: str, *, section_first: bool) -> Row:
-    """Many questions over one section, one after the other, with the section before or after them."""
+    """Ask many questions over one section, one after the other, with the section before or after them."""
     spec = load_profile("section-first" if section_first else "default").prompts["read"]
     section = book("held_out").slice(random.Random(f"section {section_first}"), int(SECTION_TOKENS * CHARS_PER_TOKEN))
     template = replace(load_profile("tiny"), prompts={"read": replace(spec, sampling=Sampling(max_tokens=8))})
@@ -82,7 +82,7 @@ async def questions(model: ChatModel, variant: str, *, section_first: bool) -> R
 
 
 async def all_at_once(model: ChatModel, variant: str, prompts: Sequence[Prompt]) -> Row:
-    """The engine's own most on these shapes: the same calls, none waiting for another of its document."""
+    """Measure the engine's maximum on these shapes: the same calls, all at once."""
     recorder, began = Recorder(model), time.perf_counter()
     gate = asyncio.Semaphore(MOST_AT_ONCE)
 

@@ -1,1 +1,1 @@
-"""What long reading costs beside its engine: time, processor, memory, jobs held at once."""
+"""Measures the overhead of long reading beside its engine: time, CPU, memory, concurrent jobs."""

@@ -1,8 +1,9 @@
 """``python -m benchmarks.long_read --budget 600``: the last line is one JSON object.
 
-Loop and worker beside an engine of fixed latency, peak memory against size as far as the budget goes; with ``--real``
-the same on the tiny model's vLLM and on calls of the published length; with ``--full`` a read of 3.5 million tokens,
-kept under ``benchmarks/results/``. Figures of longer runs come from the files there, and ``from_kept`` names them.
+Measures loop and worker beside an engine of fixed latency, and peak memory by size as far as the budget allows; with
+``--real`` the same on the tiny model's vLLM and on calls of the published length; with ``--full`` a read of 3.5 million
+tokens, kept under ``benchmarks/results/``. Figures of longer runs come from the files there, and ``from_kept`` names
+them.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks.long_read")
     parser.add_argument("--budget", type=float, default=600, help="seconds for the sizes")
     parser.add_argument("--real", action="store_true", help="on the tiny model's vLLM too")
-    parser.add_argument("--full", action="store_true", help="with --real: 3.5 million tokens, and keep the result")
+    parser.add_argument("--full", action="store_true", help="with --real: read 3.5 million tokens and keep the result")
     return parser
 
 
@@ -59,7 +60,7 @@ def _peaks(ends_at: float) -> list[Cells]:
 
 
 def _on_vllm(*, full: bool) -> Cells:
-    """Figures of calls of the published length; the tiny model's are printed, and kept with a full read."""
+    """Return figures of calls of the published length; print the tiny model's and keep them with a full read."""
     published = published_calls.measured()
     show("on vLLM, calls of the published length", [published])
     with tiny_engine() as url:

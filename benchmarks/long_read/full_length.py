@@ -1,4 +1,4 @@
-"""One read of full length through the whole stack, with the tiny model: is the answer right, and what did it take?"""
+"""Reads one document of full length through the whole stack with the tiny model; records correctness and cost."""
 
 import asyncio
 import datetime as dt
@@ -20,12 +20,12 @@ from trainer.tiny.documents import Document, random_document
 
 TOKENS: Final = 3_500_000
 _SECTION_TOKENS: Final = 228
-"""What a section of a planted document takes at least, on average."""
+"""The minimum mean tokens of a section in a planted document."""
 KEPT: Final = FOLDER / "long_read_full_length.json"
 
 
 def planted(tokens: int, *, seed: int) -> Document:
-    """A document of at least so many tokens whose answer is not cut by a chunk's end."""
+    """Build a document of at least ``tokens`` tokens whose answer no chunk boundary cuts."""
     splitter, chunk_tokens = TokenizerSplitter(TOKENIZER.read_bytes()), load_profile("tiny").budget.chunk_tokens
     while True:
         made = random_document(
@@ -43,7 +43,7 @@ def planted(tokens: int, *, seed: int) -> Document:
 
 
 async def measured(engine_url: str, *, tokens: int, seed: int) -> dict[str, object]:
-    """Upload the document, have it read, and say how it went."""
+    """Upload the document, read it, and return the measurements."""
     made = await asyncio.to_thread(planted, tokens, seed=seed)
     with tempfile.TemporaryDirectory() as folder, running_stack(engine_url, model=MODEL, profile="tiny") as stack:
         path = Path(folder) / "document.txt"
@@ -78,11 +78,11 @@ async def _read(client: GatewayClient, stack: Stack, path: Path, made: Document)
 
 
 def keep(found: dict[str, object]) -> None:
-    """Write the result down."""
+    """Write the result."""
     FOLDER.mkdir(exist_ok=True)
     KEPT.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
 def kept() -> dict[str, object]:
-    """The result that was kept; empty when there is none."""
+    """Return the kept result; empty if there is none."""
     return orjson.loads(KEPT.read_bytes()) if KEPT.exists() else {}

@@ -1,7 +1,7 @@
-"""What the reading loop costs beside its engine: the same calls, bare, as the floor.
+"""Measures the reading loop's overhead beside its engine, with the bare calls as the floor.
 
-Both sides post the same bodies in the same order to one mock engine of fixed latency. The floor does nothing but
-post; ours is ``read_document`` through ``EngineClient``.
+Both sides post the same bodies in the same order to one mock engine of fixed latency. The floor only posts; ours is
+``read_document`` through ``EngineClient``.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ QUESTION = "Who keeps the key of the north gate?"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds on the clock and on the processor, of this process alone."""
+    """Wall and CPU seconds of this process alone."""
 
     wall_s: float
     cpu_s: float
 
 
 class _Recorder:
-    """A ChatModel that keeps the bodies that the loop would post."""
+    """A ChatModel that records the bodies that the loop would post."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -46,20 +46,20 @@ class _Recorder:
 
 
 def document() -> HeldChunks:
-    """``CHUNKS`` chunks of prose of about 5,000 tokens each."""
+    """Build ``CHUNKS`` chunks of prose of about 5,000 tokens each."""
     text = ("It was a quiet morning in the harbour, and nobody spoke. " * CHUNK_CHARS)[:CHUNK_CHARS]
     return HeldChunks(Chunk(i, i * CHUNK_CHARS, (i + 1) * CHUNK_CHARS, text, 5000) for i in range(CHUNKS))
 
 
 async def measured(work: Callable[[], Awaitable[object]]) -> Cost:
-    """What the work cost."""
+    """Measure the cost of the work."""
     wall, cpu = time.perf_counter(), time.process_time()
     await work()
     return Cost(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 async def floor(url: str, bodies: list[bytes]) -> Cost:
-    """The bare posts."""
+    """Measure the bare posts."""
     async with aiohttp.ClientSession() as session:
 
         async def post_all() -> None:
@@ -73,7 +73,7 @@ async def floor(url: str, bodies: list[bytes]) -> Cost:
 
 
 async def ours(url: str, chunks: HeldChunks) -> Cost:
-    """The loop through the engine client."""
+    """Measure the loop through the engine client."""
     profile = load_profile("default")
     async with EngineClient(url, model="mock") as engine:
 

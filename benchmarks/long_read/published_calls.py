@@ -1,8 +1,8 @@
-"""Calls as long as the published systems make them: 5,000-token chunks, replies of up to 1,024 tokens, on vLLM.
+"""Measures calls of the published length: 5,000-token chunks, replies of up to 1,024 tokens, on vLLM.
 
-The tiny model answers in hundredths of a second, where a chunk's way through Redis shows. A model of the published
-sizes takes seconds. What takes seconds on two cores is a small network with random weights: its replies are nonsense of
-full length, and their cost is what is wanted.
+The tiny model answers in hundredths of a second, so the overhead of a chunk's way through Redis shows. A model of the
+published sizes takes seconds. On two cores a small network with random weights takes seconds too: its replies are
+nonsense of full length, but only their cost matters.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ MANY_TOKENS: Final = 10_000
 
 @contextmanager
 def slow_engine() -> Generator[str]:
-    """The base URL of vLLM with the random network."""
+    """Start vLLM with the random network and yield its base URL."""
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Path(folder) / NAME
         shutil.copytree(_CHECKPOINT, checkpoint, ignore=shutil.ignore_patterns("*.safetensors", "*.md"))
@@ -56,7 +56,7 @@ def slow_engine() -> Generator[str]:
 
 
 def measured() -> dict[str, object]:
-    """One read alone, then many short ones side by side."""
+    """Measure one read alone, then many short concurrent ones."""
     with slow_engine() as url:
         return asyncio.run(_measured(url))
 

@@ -1,4 +1,4 @@
-"""Uploads documents and has them read in the background, as a client does."""
+"""Uploads documents and reads them in the background, as a client does."""
 
 import asyncio
 import time
@@ -16,24 +16,24 @@ _TIMEOUTS = Timeouts(read_s=120.0)
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A read that has ended, and the seconds between its event ``in_progress`` and its last event."""
+    """A finished read, and the seconds between its event ``in_progress`` and its last event."""
 
     read: LongRead
     seconds: float
 
     @property
     def chunks(self) -> int:
-        """How many chunks the document had."""
+        """Return the document's number of chunks."""
         return self.read.progress.chunks_total
 
 
 def client_of(url: str) -> GatewayClient:
-    """A client of the stack's gateway."""
+    """Create a client of the stack's gateway."""
     return GatewayClient(url, timeouts=_TIMEOUTS)
 
 
 async def uploaded(client: GatewayClient, document: Path) -> str:
-    """Upload a document. Returns the file's id once its text is there; raises RuntimeError when it cannot be read."""
+    """Upload a document. Returns the file's ID once its text is extracted; raises RuntimeError if that fails."""
     made = await client.upload(document)
     while made.status == "uploaded":
         await asyncio.sleep(_POLL_S)
@@ -44,7 +44,7 @@ async def uploaded(client: GatewayClient, document: Path) -> str:
 
 
 def request(file_id: str, *, question: str, model: str, chunk_tokens: int | None = None) -> LongReadRequest:
-    """A question about an uploaded document."""
+    """Build the request of a question about an uploaded document."""
     return LongReadRequest(
         model=model, question=question, document=Document(file_id=file_id), chunk_tokens=chunk_tokens
     )
@@ -67,5 +67,5 @@ async def _seconds(client: GatewayClient, read_id: str) -> float:
 
 
 def now_s() -> float:
-    """Seconds of a clock that never goes back."""
+    """Return the seconds of a monotonic clock."""
     return time.monotonic()

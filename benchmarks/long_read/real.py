@@ -1,4 +1,4 @@
-"""On a real vLLM: overhead against its own count of its time, its batch under many reads, and how soon it stops."""
+"""Measures a real vLLM: overhead against its own timing, its batch under many reads, and the delay of a cancel."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ _BUSY_S: Final = "vllm:e2e_request_latency_seconds_sum"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is read, by which served model, with which profile."""
+    """A document, the served model and the profile of a read."""
 
     document: str
     question: str
@@ -46,7 +46,7 @@ class Gauges:
     url: str
 
     async def value(self, name: str) -> float:
-        """The sum of a metric over its labels."""
+        """Sum a metric over its labels."""
         async with self.http.get(self.url.removesuffix("/v1") + "/metrics") as response:
             text = await response.text()
         return sum(float(found) for found in re.findall(rf"^{re.escape(name)}(?:{{.*}})? (\S+)$", text, re.MULTILINE))
@@ -54,7 +54,7 @@ class Gauges:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Has one uploaded document read, and looks at worker and engine meanwhile."""
+    """Reads one uploaded document while watching worker and engine."""
 
     client: GatewayClient
     stack: Stack
@@ -63,11 +63,11 @@ class Reader:
     file_id: str
 
     async def read(self, *, mark: str = "") -> Finished:
-        """One read to its end; a mark makes its prompts its own."""
+        """Run one read to its end; a mark makes its prompts unique."""
         return await finished(self.client, await self._begin(mark))
 
     async def alone(self) -> dict[str, object]:
-        """One read: its wall time beyond the engine's own, and the worker's processor time, whole and beyond idling."""
+        """Measure one read: wall time beyond the engine's own, and the worker's CPU time, total and beyond idle."""
         idle = await self._idle_cpu_per_s()
         busy, cpu = await self.gauges.value(_BUSY_S), self.stack.cpu_s["worker"]
         done = await self.read()
@@ -85,13 +85,13 @@ class Reader:
         }
 
     async def _idle_cpu_per_s(self) -> float:
-        """What the worker uses while it waits for work: queues looked at, signs of life, metrics."""
+        """Measure the worker's idle CPU: polling queues, heartbeats, metrics."""
         began = self.stack.cpu_s["worker"]
         await asyncio.sleep(_IDLE_S)
         return (self.stack.cpu_s["worker"] - began) / _IDLE_S
 
     async def many(self) -> dict[str, object]:
-        """``AT_ONCE`` reads side by side: the requests that the engine runs, and holds, while all of them read."""
+        """Run ``AT_ONCE`` concurrent reads; return the requests that the engine runs and queues meanwhile."""
         running: list[float] = []
         held: list[float] = []
         reading = asyncio.gather(*(self.read(mark=f" ({number})") for number in range(AT_ONCE)))
@@ -108,7 +108,7 @@ class Reader:
         }
 
     async def stop_s(self) -> float:
-        """Seconds from a cancel to an engine without a request."""
+        """Return the seconds from a cancel until the engine has no requests."""
         read_id = await self._begin("")
         await _until(lambda: self._chunks_done(read_id), lambda done: done >= 3)
         began = now_s()
@@ -127,7 +127,7 @@ class Reader:
 
 @asynccontextmanager
 async def reader_on(engine_url: str, reading: Reading) -> AsyncGenerator[Reader]:
-    """A stack of its own on this engine, the document uploaded, the engine warm."""
+    """Start a stack on this engine, upload the document, warm the engine."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running_stack(engine_url, model=reading.model, profile=reading.profile, reads_at_once=AT_ONCE) as stack,
@@ -141,7 +141,7 @@ async def reader_on(engine_url: str, reading: Reading) -> AsyncGenerator[Reader]
 
 
 async def measured(engine_url: str, *, tokens: int, seed: int) -> dict[str, object]:
-    """Everything of this module on the tiny model, with documents of so many tokens."""
+    """Run all measurements on the tiny model, with documents of ``tokens`` tokens."""
     made = await asyncio.to_thread(planted, tokens, seed=seed)
     reading = Reading("".join(chunk.text for chunk in made.chunks), made.question)
     async with reader_on(engine_url, reading) as reader:
@@ -152,7 +152,7 @@ async def measured(engine_url: str, *, tokens: int, seed: int) -> dict[str, obje
 
 
 async def _until(ask: Callable[[], Awaitable[float]], holds: Callable[[float], bool], *, confirm: int = 0) -> None:
-    """Ask until it holds, and then ``confirm`` times more in a row."""
+    """Poll until the condition holds, and then ``confirm`` more times in a row."""
     in_row = 0
     while in_row <= confirm:
         in_row = in_row + 1 if holds(await ask()) else 0

@@ -1,4 +1,4 @@
-"""Peak memory of API and worker against the document's size, on an engine without a model; tokens cut per second."""
+"""Measures peak memory of API and worker by document size, on an engine without a model, and chunking speed."""
 
 import asyncio
 import random
@@ -22,7 +22,7 @@ _PART_CHARS: Final = 20_000
 
 
 def write_prose(path: Path, tokens: int) -> None:
-    """A text of at least so many tokens of the tiny tokenizer."""
+    """Write a text of at least ``tokens`` tokens of the tiny tokenizer."""
     rng, splitter = random.Random(1), TokenizerSplitter(TOKENIZER.read_bytes())
     part = book("held_out").slice(rng, _PART_CHARS)
     with path.open("w") as file:
@@ -31,7 +31,7 @@ def write_prose(path: Path, tokens: int) -> None:
 
 
 def cut_tokens_per_s(path: Path) -> int:
-    """How fast a stored text is cut, in one thread."""
+    """Measure chunking of a stored text in one thread, in tokens per second."""
     splitter, raw, began = TokenizerSplitter(TOKENIZER.read_bytes()), path.read_bytes(), time.perf_counter()
     blocks = (raw[start : start + (1 << 20)] for start in range(0, len(raw), 1 << 20))
     index = ChunkIndex.of(blocks, splitter, chunk_tokens=CHUNK_TOKENS)
@@ -39,7 +39,7 @@ def cut_tokens_per_s(path: Path) -> int:
 
 
 def peaks(sizes: Sequence[int]) -> list[dict[str, object]]:
-    """One row for each size, each of a fresh stack."""
+    """Return one row per size, each from a fresh stack."""
     return [_peak(size) for size in sizes]
 
 

@@ -1,4 +1,4 @@
-"""Redis, the API and a worker as processes of their own, and what they take."""
+"""Runs Redis, the API and a worker as processes and measures their memory and CPU."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A running stack: the API's URL, and the processes' ids."""
+    """A running stack: the API's URL, and the process IDs."""
 
     url: str
     gateway: int
@@ -30,18 +30,18 @@ class Stack:
 
     @property
     def peak_mb(self) -> dict[str, float]:
-        """The most memory that each process has held so far (VmHWM), in MB."""
+        """Return each process's peak memory so far (VmHWM), in MB."""
         return {"gateway": _peak_mb(self.gateway), "worker": _peak_mb(self.worker)}
 
     @property
     def cpu_s(self) -> dict[str, float]:
-        """Seconds on the processor so far."""
+        """Return each process's CPU seconds so far."""
         return {"gateway": _cpu_s(self.gateway), "worker": _cpu_s(self.worker)}
 
 
 @contextmanager
 def running_stack(engine_url: str, *, model: str, profile: str, reads_at_once: int = 4) -> Generator[Stack]:
-    """A stack without a memory store, which no read needs. Its logs go to ``.memloop/``."""
+    """Start a stack without a memory store, which reads do not need. Its logs are in ``.memloop/``."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memloop-bench-")))
         ports = {name: free_port() for name in ("redis", "gateway", "worker")}

@@ -1,4 +1,4 @@
-"""A read through API, Redis and worker beside an engine of fixed latency: overhead, processor time, reads at once."""
+"""Measures a read through API, Redis and worker beside an engine of fixed latency: overhead, CPU, concurrency."""
 
 import asyncio
 import tempfile
@@ -13,14 +13,14 @@ from benchmarks.mock_engine import mock_engine
 from memloop.clients import GatewayClient
 
 LATENCY_S: Final = 0.25
-"""A chunk of 5,000 tokens takes a GPU about as long, or longer."""
+"""At least the time of a GPU for a chunk of 5,000 tokens, within an order of magnitude."""
 AT_ONCE: Final = 32
 _CHUNKS: Final = 60
 _CHUNK_TOKENS: Final = 2500
 
 
 def measured() -> dict[str, object]:
-    """One read, then ``AT_ONCE`` of them side by side."""
+    """Measure one read, then ``AT_ONCE`` concurrent reads."""
     with (
         tempfile.TemporaryDirectory() as folder,
         mock_engine(latency_s=LATENCY_S) as engine,

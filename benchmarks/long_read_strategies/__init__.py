@@ -1,1 +1,3 @@
-"""Quality and cost of each way of reading against plain MemAgent, on the tiny model's world, through a real engine."""
+"""Compares each reading strategy's quality and cost with plain MemAgent, in the tiny model's world, on
+a real engine.
+"""

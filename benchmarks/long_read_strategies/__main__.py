@@ -1,7 +1,7 @@
 """``python -m benchmarks.long_read_strategies``: the last line is one JSON object.
 
-Segments on a mock engine with room; evidence against the truth; every way of reading at one length, on vLLM. What
-growing lengths cost in right answers: :mod:`benchmarks.long_read_strategies.lengths`. ``--keep`` writes the result.
+Measures segments on a mock engine with spare capacity, evidence against the truth, and every strategy at one length on
+vLLM. Accuracy by length: :mod:`benchmarks.long_read_strategies.lengths`. ``--keep`` writes the result.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks.long_read_strategies")
-    parser.add_argument("--engine-url", help="an engine that serves the tiny model; else one is started")
+    parser.add_argument("--engine-url", help="an engine that serves the tiny model; default: start one")
     parser.add_argument("--tokens", type=int, default=SHORT, help="length for the table of ways")
     parser.add_argument("--reads", type=int, default=24, help="documents for each row")
     parser.add_argument("--seed", type=int, default=1)
@@ -88,7 +88,7 @@ async def _ways(engine: EngineClient, profile: Profile, options: argparse.Namesp
 
 
 def _ratio(ways: Sequence[Cells]) -> float | None:
-    """How much faster one read in segments was than one plain read, on the tiny model's own engine."""
+    """Return the speed-up of one read in segments over one plain read, on the tiny model's own engine."""
     seconds = {str(row["way"]): row["seconds"] for row in ways}
     plain, parallel = seconds[PLAIN.name], seconds[PARALLEL.name]
     return round(float(str(plain)) / float(str(parallel)), 2) if plain and parallel else None

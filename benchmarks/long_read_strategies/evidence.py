@@ -1,8 +1,8 @@
-"""Whether evidence is right, against what the documents were made of, and not against the matcher's own idea.
+"""Checks evidence against the facts that the documents were made of, independently of the matcher.
 
-The truth is read out of the document by the world's own sentence patterns. A span is right when the fact that the
-statement claims stands in it. Beside the model's statements, each fact is claimed with a wrong value, name or
-attribute: every one of those must be marked as unsupported, unless the document happens to tell it.
+The truth is extracted from the document by the world's own sentence patterns. A span is right when it contains the fact
+that the statement claims. Beside the model's statements, each fact is claimed with a wrong value, name or attribute:
+each of those must be marked as unsupported, unless the document happens to contain it.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Tally:
     answers_right_supported: int = 0
 
     def cells(self) -> dict[str, float]:
-        """The figures that matter."""
+        """Return the figures."""
         return {
             **vars(self),
             "recall": round(self.facts_found / max(1, self.facts_used), 4),
@@ -47,7 +47,7 @@ class Tally:
 
 
 async def measured_evidence(model: ChatModel, profile: Profile, *, tokens: int, count: int, seed: int) -> Tally:
-    """Documents of one and two hops with a distractor in each chunk, read by MemReread."""
+    """Measure documents of one and two hops with a distractor in each chunk, read by MemReread."""
     tally, rng = Tally(), random.Random(seed)
     for hops in (1, 2):
         documents = documents_of(profile, tokens=tokens, hops=hops, count=count, seed=seed, distractors_per_chunk=1.0)
@@ -84,7 +84,7 @@ def _count_statement(tally: Tally, finding: Finding, *, true: bool) -> None:
 
 
 def _count_use(tally: Tally, answer: Sequence[Finding], used: set[Fact]) -> None:
-    """A right answer rests on the told facts that the memory holds: each must stand in a span of the answer."""
+    """Check that each planted fact in the memory, on which a right answer rests, stands in a span of the answer."""
     tally.answers_right += 1
     tally.answers_right_supported += all(finding.supported for finding in answer)
     shown = {fact for finding in answer for span in finding.spans for fact in facts_in(span.text)}
@@ -105,7 +105,7 @@ async def _findings(document: Document, memory: str, answer: str) -> list[Findin
 
 
 def facts_in(text: str) -> Iterator[Fact]:
-    """The facts that a text tells in the world's patterns."""
+    """Yield the facts that a text states in the world's patterns."""
     return (Fact(entity, attribute, value) for attribute, entity, value in _FACT.findall(text))
 
 

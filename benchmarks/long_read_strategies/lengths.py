@@ -1,8 +1,8 @@
 """``python -m benchmarks.long_read_strategies.lengths``: exact match at 8K to 3.5M tokens; the last line is JSON.
 
-The tiny model reads in this process and its like, one for each core, in bfloat16 as vLLM serves it: no engine's start,
-no HTTP, so that millions of calls are affordable. Plain MemAgent at every length, then its segments, as far as the
-budget goes. ``--keep`` writes the result and the plot.
+One tiny model per core reads in its own process, in bfloat16 as vLLM serves it: without engine start or HTTP, millions
+of calls are affordable. Plain MemAgent runs at every length, then its segments, as far as the budget allows. ``--keep``
+writes the result and the plot.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _rows(cores: ProcessPoolExecutor, options: argparse.Namespace, ends_at: float) -> Iterator[Row]:
-    """Rows of growing length, each with as many documents as are likely to end within the budget."""
+    """Yield rows of growing length, each with as many documents as are likely to fit the budget."""
     for way in (PLAIN, PARALLEL):
         seconds_per_token = 0.0
         for tokens in LENGTHS:
@@ -78,14 +78,14 @@ def _rows(cores: ProcessPoolExecutor, options: argparse.Namespace, ends_at: floa
 
 
 def _row(cores: ProcessPoolExecutor, way: Way, tokens: int, numbers: range, options: argparse.Namespace) -> Row:
-    """The documents of a length, an equal share for each core."""
+    """Measure the documents of a length, an equal share on each core."""
     shares = [numbers[core :: options.cores] for core in range(options.cores)]
     read = partial(_read, way, tokens, options.seed)
     return reduce(operator.add, cores.map(read, [share for share in shares if share]))
 
 
 def _read(way: Way, tokens: int, seed: int, numbers: Sequence[int]) -> Row:
-    """What came of the documents of these numbers, in a process of its own."""
+    """Read the documents of these numbers in a separate process."""
     torch.set_num_threads(1)
     return asyncio.run(_read_all(way, tokens, seed, numbers))
 

@@ -1,4 +1,4 @@
-"""Reads documents of the tiny model's world in one way, and tells what came of it."""
+"""Reads documents of the tiny model's world with one strategy and scores the answers."""
 
 import asyncio
 import random
@@ -24,13 +24,13 @@ from trainer.tiny.evaluate import Score
 
 MAX_REREADS = 2
 DISTRACTORS_PER_CHUNK = 0.2
-"""One fact of another person or thing in five chunks."""
+"""One fact about another person or thing in five chunks."""
 _TOKENIZER = Path("services/inference/models/memloop-tiny/tokenizer.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way of reading. ``hops`` 2 needs a fact that leads to the next, told in the wrong order."""
+    """A reading strategy. ``hops`` 2 needs a fact that leads to the next, in the wrong order."""
 
     name: str
     hops: int = 1
@@ -56,7 +56,7 @@ WAYS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a way of reading came to at a size. ``seconds`` is the wall time of one read that has the engine alone."""
+    """The score of a strategy at a size. ``seconds`` is the wall time of one read alone on the engine."""
 
     way: str
     tokens: int
@@ -66,7 +66,7 @@ class Row:
     seconds: float | None = None
 
     def __add__(self, other: "Row") -> "Row":
-        """Both rows' documents in one. Their seconds are not of one document, and go."""
+        """Merge two rows' documents. Their seconds are dropped: they belong to one document."""
         mine, others = self.score, other.score
         score = Score(self.way, mine.right + others.right, mine.total + others.total, mine.failed + others.failed)
         share = others.total / max(1, score.total)
@@ -79,7 +79,7 @@ class Row:
         )
 
     def cells(self) -> dict[str, object]:
-        """The row as plain values."""
+        """Return the row as plain values."""
         low, high = self.score.interval()
         return {
             "way": self.way,
@@ -98,7 +98,7 @@ class Row:
 def documents_of(
     profile: Profile, *, tokens: int, hops: int, count: int, seed: int, distractors_per_chunk: float
 ) -> list[Document]:
-    """Documents of so many tokens of the tiny tokenizer, each with its facts at places of its own."""
+    """Build documents of ``tokens`` tokens of the tiny tokenizer, each with its facts at places of its own."""
     asked = partial(document_of, profile, tokens=tokens, hops=hops, distractors_per_chunk=distractors_per_chunk)
     return [asked(seed=seed, number=number) for number in range(count)]
 
@@ -106,7 +106,7 @@ def documents_of(
 def document_of(
     profile: Profile, *, tokens: int, hops: int, distractors_per_chunk: float, seed: int, number: int
 ) -> Document:
-    """One of them."""
+    """Build one document."""
     chunk_tokens = profile.budget.chunk_tokens
     return random_document(
         random.Random(f"{seed} {tokens} {hops} {number}"),
@@ -119,7 +119,7 @@ def document_of(
 
 @cache
 def chunks_for(tokens: int, *, chunk_tokens: int) -> int:
-    """How many of the world's chunks, which fall short of ``chunk_tokens`` a little, make so many tokens."""
+    """Return how many of the world's chunks, slightly shorter than ``chunk_tokens``, make ``tokens`` tokens."""
     probe = random_document(random.Random(0), chunks=32, chunk_tokens=chunk_tokens, hops=1, distractors_per_chunk=0.0)
     splitter = TokenizerSplitter(_TOKENIZER.read_bytes())
     per_chunk = sum(splitter.count(chunk.text) for chunk in probe.chunks) / len(probe.chunks)
@@ -127,7 +127,7 @@ def chunks_for(tokens: int, *, chunk_tokens: int) -> int:
 
 
 async def read_one(model: ChatModel, profile: Profile, way: Way, document: Document) -> ReadResult:
-    """The document read in this way."""
+    """Read the document with this strategy."""
     reader = Reader(model, profile, options=way.options)
     (result,) = await read_questions(
         [document.question], document.chunks, strategy=way.strategy, max_rereads=MAX_REREADS, reader=reader
@@ -138,7 +138,7 @@ async def read_one(model: ChatModel, profile: Profile, way: Way, document: Docum
 async def measured(
     model: ChatModel, profile: Profile, way: Way, documents: Sequence[Document], *, tokens: int, alone: bool
 ) -> Row:
-    """All documents side by side, for the quality; ``alone``: one more time the first by itself, for its wall time."""
+    """Read all documents concurrently for quality; ``alone`` reads the first once more for its wall time."""
     results = await asyncio.gather(*(_or_none(read_one(model, profile, way, each)) for each in documents))
     right = sum(
         result is not None and result.answer == document.answer
@@ -153,14 +153,14 @@ async def measured(
 
 
 async def seconds_of(model: ChatModel, profile: Profile, way: Way, document: Document) -> float:
-    """The wall time of one read."""
+    """Measure the wall time of one read."""
     began = time.perf_counter()
     await read_one(model, profile, way, document)
     return time.perf_counter() - began
 
 
 async def _or_none(work: Awaitable[ReadResult]) -> ReadResult | None:
-    """A failed read is a wrong answer, and is counted."""
+    """Return None for a failed read, which counts as a wrong answer."""
     try:
         return await work
     except MemloopError:

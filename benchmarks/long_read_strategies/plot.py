@@ -1,4 +1,4 @@
-"""The headline figure: exact match against the document's length, a line for each way, bars for the intervals."""
+"""Draws the headline figure: exact match by document length, a line per strategy, bars for the intervals."""
 
 # pyright: reportUnknownMemberType=false
 # matplotlib's own types are partly unknown.

@@ -1,4 +1,4 @@
-"""``questions``: eight questions in one pass, against eight reads of one."""
+"""``questions``: compares eight questions in one pass with eight reads of one question."""
 
 import random
 import time
@@ -19,7 +19,7 @@ QUESTIONS = 8
 
 
 def document_with_many_facts(seed: int, *, chunks: int, chunk_tokens: int) -> tuple[list[Fact], HeldChunks]:
-    """Facts of different people, and the document that tells each of them in a chunk at random."""
+    """Build facts about different people, and a document that states each in a random chunk."""
     rng = random.Random(f"questions {seed}")
     facts: dict[str, Fact] = {}
     while len(facts) < QUESTIONS:
@@ -38,7 +38,7 @@ def document_with_many_facts(seed: int, *, chunks: int, chunk_tokens: int) -> tu
 async def measured_questions(
     model: ChatModel, profile: Profile, *, tokens: int, count: int, together: bool, seed: int
 ) -> Row:
-    """A row for whole documents: all their questions in one read each, or one read for each question in turn."""
+    """Measure whole documents: all questions in one read each, or one read per question in turn."""
     budget, right, usage, began = profile.budget.chunk_tokens, 0, Usage(), time.perf_counter()
     for number in range(count):
         facts, chunks = document_with_many_facts(

@@ -1,4 +1,4 @@
-"""What runs found: printed, kept, and drawn. Figures that a run did not measure come from the run that was kept."""
+"""Prints, keeps and draws the findings of runs. Figures that a run did not measure come from the kept run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ LENGTHS = (SHORT, 32_768, 131_072, 524_288, LONG)
 
 
 def keep_ways(found: Mapping[str, object]) -> None:
-    """Write the table of ways and the evidence."""
+    """Write the table of strategies and the evidence."""
     _write(WAYS, found)
 
 
@@ -34,14 +34,14 @@ def _write(path: Path, found: Mapping[str, object]) -> None:
 
 
 def kept_lengths() -> dict[str, Any]:
-    """The run of lengths that was kept; empty when there is none."""
+    """Return the kept run of lengths; empty if there is none."""
     return orjson.loads(LENGTHS_FILE.read_bytes()) if LENGTHS_FILE.exists() else {}
 
 
 def headline(lengths: Sequence[Cells], earlier: Mapping[str, Any]) -> Cells:
-    """Exact match at 8K and 3.5M tokens and what is lost between.
+    """Return exact match at 8K and 3.5M tokens and the loss between them.
 
-    Of ``lengths`` when they hold both, else of the ``earlier`` run, which ``kept`` then names.
+    From ``lengths`` when they hold both, else from the ``earlier`` run, which ``kept`` then names.
     """
     now, then = _plain(lengths), _plain(earlier.get("lengths", ()))
     if now.keys() >= {SHORT, LONG} or not then:
@@ -67,7 +67,7 @@ def _figures(short: Cells | None, long: Cells | None) -> Cells:
 
 
 def _right(row: Cells) -> list[bool]:
-    """The documents of a row, the right ones first."""
+    """Return the documents of a row, the right ones first."""
     reads = int(str(row["reads"]))
     right = round(float(str(row["exact_match"])) * reads)
     return [True] * right + [False] * (reads - right)

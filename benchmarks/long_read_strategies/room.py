@@ -1,4 +1,4 @@
-"""How much faster segments are on an engine with room: a mock of fixed latency that serves any number at once."""
+"""Measures the speed-up of segments on an engine with spare capacity: a mock of fixed latency without a limit."""
 
 import time
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class _Different:
 
 
 async def speedup(segments: int) -> dict[str, float]:
-    """Wall seconds of the plain loop and of the segments, and their ratio."""
+    """Return the wall seconds of the plain loop and of the segments, and their ratio."""
     text = "It was a quiet morning in the harbour, and nobody spoke. " * 20
     chunks = HeldChunks(Chunk(n, n * len(text), (n + 1) * len(text), text, 5000) for n in range(CHUNKS))
     seconds: list[float] = []

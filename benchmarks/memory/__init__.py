@@ -1,1 +1,1 @@
-"""What the memory costs, beside mem0 and the bare parts, and how well it finds: ``make bench-memory``."""
+"""Measures the memory's speed beside mem0 and the bare parts: ``make bench-memory``."""

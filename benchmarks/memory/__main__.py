@@ -24,7 +24,7 @@ _GOALS = {  # bound, and whether the figure should be at least it
 
 
 def main() -> None:
-    """Run what the arguments name. The last line is one JSON object."""
+    """Run the requested measurements. The last line is one JSON object."""
     arguments = _parser().parse_args()
     console = Console(width=140)
     load_before = os.getloadavg()[0]
@@ -39,18 +39,18 @@ def main() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--sizes", nargs="+", choices=list(speed.SIZES), default=list(speed.SIZES))
-    parser.add_argument("--budget", type=float, default=900.0, metavar="S", help="leave mem0 out where it is over")
+    parser.add_argument("--budget", type=float, default=900.0, metavar="S", help="skip mem0 when the budget is spent")
     return parser
 
 
 def speed_figures(found: speed.Speed) -> dict[str, float | None]:
-    """The ratios of the last line."""
+    """Return the ratios of the last line."""
     ratios = {name: value for searches in found.searches for name, value in searches.figures().items()}
     return ratios | found.adds.figures()
 
 
 def show_speed(found: speed.Speed, console: Console) -> None:
-    """The tables for people."""
+    """Print the tables."""
     table = Table("items", "who", "searches", "p50 ms", "p99 ms", title="search, one at a time, other question each")
     for searches in found.searches:
         for name, times in (
@@ -72,8 +72,8 @@ def show_speed(found: speed.Speed, console: Console) -> None:
 
 
 _SAID = """\
-Items were loaded with the vectors at hand, ours and mem0's through their own vector stores: embedding 100,000 texts
-would take longer than all else; 2,000 are embedded, the rest are these, turned a little. mem0 is the open-source
+Items were loaded with precomputed vectors, ours and mem0's through their own vector stores: embedding 100,000 texts
+would dominate the run; 2,000 are embedded, the rest are these, slightly rotated. mem0 is the open-source
 Memory with its default store (Qdrant in process, on disk), called by one thread as its documentation does; its
 embedder uses all cores."""
 

@@ -1,4 +1,4 @@
-"""The items of the speed runs: short facts of 500 users, and the vectors of many of them from a few embeddings."""
+"""The items of the speed runs: short facts of 500 users, and vectors for many of them from a few embeddings."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -13,7 +13,7 @@ Rows: TypeAlias = NDArray[np.float32]
 
 USERS = 500
 EMBEDDED = 2000
-"""So many facts are embedded; the vectors of all others are one of these, turned a little. Speed does not mind."""
+"""The number of embedded facts; all other vectors are slightly rotated copies, which does not affect speed."""
 _TURN = 0.1
 _NAMES = ("Anna", "Boris", "Chen", "Dalia", "Emeka", "Farah", "Goran", "Hana", "Ivo", "Jun", "Kofi", "Lena", "Malik")
 _DEEDS = (
@@ -52,25 +52,25 @@ _PLACES = (
 
 
 def user_of(number: int) -> str:
-    """Whose fact it is."""
+    """Return the user of a fact."""
     return f"user-{number % USERS}"
 
 
 def fact(number: int) -> str:
-    """A fact; no two are the same."""
+    """Return a fact; all facts differ."""
     name, deed = _NAMES[number % len(_NAMES)], _DEEDS[number // 3 % len(_DEEDS)]
     words = deed.format(thing=_THINGS[number // 7 % len(_THINGS)], place=_PLACES[number // 11 % len(_PLACES)])
     return f"{name} {words}, note {number}."
 
 
 def question(number: int) -> str:
-    """A question; no two in a run are the same."""
+    """Return a question; all questions of a run differ."""
     thing, place = _THINGS[number * 5 % len(_THINGS)], _PLACES[number * 3 % len(_PLACES)]
     return f"Who had something to do with the {thing} at the {place}, question {number}?"
 
 
 def vectors(encoder: Encoder, count: int) -> Rows:
-    """The vectors of the first facts, in order."""
+    """Return the vectors of the first facts, in order."""
     known = np.asarray(encoder.encode([fact(number) for number in range(min(count, EMBEDDED))]), dtype=np.float32)
     rows = known[np.arange(count) % len(known)]
     turned = rows + _noise(rows.shape) * (np.arange(count) >= len(known))[:, None]

@@ -1,7 +1,7 @@
-"""The least that a search can cost: the query's embedding and one vector query, in this process.
+"""The lower bound of a search: the query's embedding and one vector query, in this process.
 
-With the store's own encoder, which no search of ours can beat; and with the model as its library runs it, which is what
-one would put together by hand.
+With the store's own encoder, a bound that our searches cannot beat; and with the model as its library runs it, which a
+hand-written search would use.
 """
 
 import time
@@ -21,13 +21,15 @@ _LIMIT = 10
 
 
 class LibraryEncoder:
-    """The model as sentence-transformers runs it: torch, float32, as many threads as torch has. mem0 calls it so."""
+    """The model as sentence-transformers runs it: torch, float32, torch's default threads. mem0 calls it
+    the same way.
+    """
 
     def __init__(self, model: str) -> None:
         self._model = SentenceTransformer(model_source(model), device="cpu")
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Unit vectors."""
+        """Return unit vectors."""
         found = self._model.encode(  # pyright: ignore[reportUnknownMemberType]
             list(texts), normalize_embeddings=True, show_progress_bar=False
         )
@@ -35,7 +37,7 @@ class LibraryEncoder:
 
 
 class Floor:
-    """The store's engine without anything of ours: one dense vector and its user, no payload index more."""
+    """The store's engine without our code: one dense vector and its user, no other payload index."""
 
     def __init__(self, folder: Path, *, dimension: int) -> None:
         folder.mkdir(parents=True)
@@ -47,18 +49,18 @@ class Floor:
         self._count = 0
 
     def grow(self, rows: Rows) -> None:
-        """Insert what is not there yet."""
+        """Insert the missing rows."""
         for start in range(self._count, len(rows), _STEP):
             points = [_point(number, rows) for number in range(start, min(start + _STEP, len(rows)))]
             self._shard.update(edge.UpdateOperation.upsert_points(points))
         self._count = len(rows)
 
     def search_ms(self, questions: Sequence[tuple[str, str]], encoder: Encoder) -> list[float]:
-        """The time of each (user, question)."""
+        """Measure each (user, question)."""
         return [self._timed(user, question, encoder) for user, question in questions]
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Release the files."""
         self._shard.close()
 
     def _timed(self, user: str, question: str, encoder: Encoder) -> float:

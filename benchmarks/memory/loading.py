@@ -1,4 +1,4 @@
-"""Puts facts into a store's folder before it starts, through its own adapter: 100,000 texts take too long to embed."""
+"""Writes facts into a store's folder before it starts, through its own adapter: embedding 100,000 texts is too slow."""
 
 from pathlib import Path
 from typing import cast
@@ -18,7 +18,7 @@ _STEP = 500
 
 
 async def load(folder: Path, rows: Rows, *, tenant: str) -> None:
-    """The first facts as the store would have written them."""
+    """Write the first facts as the store would."""
     vectors = QdrantEdge(folder, flush_s=3600.0)
     await vectors.open(CollectionSpec(DEFAULT_MODEL, rows.shape[1]))
     words = Bm25()

@@ -1,7 +1,8 @@
-"""mem0's open-source ``Memory`` in a process of its own: one JSON command per line in, one JSON answer per line out.
+"""Runs mem0's open-source ``Memory`` in its own process: one JSON command per input line, one JSON answer per output
+line.
 
-Its default vector store (Qdrant in process, on disk), its own Hugging Face embedder on the model that ours uses, no
-language model, no telemetry.
+It uses its default vector store (Qdrant in process, on disk), its own Hugging Face embedder with our model, no language
+model, and no telemetry.
 """
 
 import json
@@ -23,7 +24,7 @@ _STEP = 1000
 def main() -> None:
     """Serve until the input ends. Arguments: a folder, the file of the vectors."""
     folder, vectors_file = Path(sys.argv[1]), Path(sys.argv[2])
-    answers, sys.stdout = sys.stdout, sys.stderr  # what mem0 prints is no answer
+    answers, sys.stdout = sys.stdout, sys.stderr  # mem0's own output must not mix with the answers
     peer = Peer(folder, vectors_file)
     does: dict[str, Callable[[Any], object]] = {
         "grow": peer.grow,
@@ -38,7 +39,7 @@ def main() -> None:
 
 
 class Peer:
-    """mem0 as its quick start configures it, but for the model."""
+    """mem0 configured as in its quick start, except for the model."""
 
     def __init__(self, folder: Path, vectors_file: Path) -> None:
         os.environ.update(MEM0_TELEMETRY="False", MEM0_DIR=str(folder / "home"), TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
@@ -58,7 +59,7 @@ class Peer:
         self._count = 0
 
     def grow(self, count: int) -> float:
-        """Insert facts with the vectors at hand, through mem0's own vector store; seconds."""
+        """Insert facts with precomputed vectors through mem0's own vector store; return the seconds."""
         began = time.perf_counter()
         for start in range(self._count, count, _STEP):
             numbers = range(start, min(start + _STEP, count))
@@ -71,7 +72,7 @@ class Peer:
         return time.perf_counter() - began
 
     def search(self, questions: list[tuple[str, str]]) -> list[float]:
-        """Milliseconds of each (user, question)."""
+        """Return the milliseconds of each (user, question)."""
         return [self._timed(user, question) for user, question in questions]
 
     def _timed(self, user: str, question: str) -> float:
@@ -82,14 +83,14 @@ class Peer:
         return 1000 * (time.perf_counter() - began)
 
     def add(self, texts: list[tuple[str, str]]) -> float:
-        """Seconds to add (user, text) one by one."""
+        """Return the seconds to add (user, text) one by one."""
         began = time.perf_counter()
         for user, text in texts:
             self._memory.add(text, user_id=user, infer=False)
         return time.perf_counter() - began
 
     def add_many(self, texts: list[tuple[str, str]]) -> float:
-        """Seconds to add the texts of one user in one call."""
+        """Return the seconds to add the texts of one user in one call."""
         began = time.perf_counter()
         messages = [{"role": "user", "content": text} for _, text in texts]
         self._memory.add(messages, user_id=texts[0][0], infer=False)

@@ -1,4 +1,4 @@
-"""The three that are measured, each behind one method per kind of load; mem0 is another process."""
+"""The measured systems, each with one method per kind of load; mem0 runs in another process."""
 
 import json
 import subprocess
@@ -20,27 +20,27 @@ _OK = 200
 
 
 class Ours:
-    """The gateway's public routes."""
+    """Our memory through the gateway's public routes."""
 
     def __init__(self, port: int) -> None:
         self._port = port
 
     async def search_ms(self, questions: Sequence[Asked]) -> list[float]:
-        """The time of each, one after another on one connection."""
+        """Measure each search, one after another on one connection."""
         bodies = [{"query": question, "user_id": user, "top_k": 10} for user, question in questions]
         load = await closed_loop(self._port, [_request("search", body) for body in bodies], concurrency=1)
         _check(load.failures(events=0), "search")
         return [1000 * answer.total_s for answer in load.answers]
 
     async def add_s(self, facts: Sequence[Asked], *, concurrency: int) -> float:
-        """Seconds to add them one by one."""
+        """Return the seconds to add facts one by one."""
         bodies = [
             {"messages": [{"role": "user", "content": text}], "user_id": user, "infer": False} for user, text in facts
         ]
         return await self._wall_s("add", bodies, concurrency=concurrency)
 
     async def add_batch_s(self, batches: Sequence[Sequence[Asked]], *, concurrency: int) -> float:
-        """Seconds to add them in batches."""
+        """Return the seconds to add facts in batches."""
         bodies = [
             {"adds": [{"messages": [{"role": "user", "content": text}], "user_id": user} for user, text in batch]}
             for batch in batches
@@ -61,7 +61,7 @@ def _request(route: str, body: object) -> bytes:
 
 def _check(failures: int, route: str) -> None:
     if failures:
-        raise LoadError(f"{failures} answers of {route} were no success")
+        raise LoadError(f"{failures} answers of {route} did not succeed")
 
 
 class Mem0:
@@ -71,19 +71,19 @@ class Mem0:
         self._process = process
 
     def grow(self, count: int) -> float:
-        """Have so many facts; the seconds that it took."""
+        """Grow to ``count`` facts; return the seconds."""
         return cast("float", self._ask("grow", count))
 
     def search_ms(self, questions: Sequence[Asked]) -> list[float]:
-        """The time of each."""
+        """Measure each search."""
         return cast("list[float]", self._ask("search", questions))
 
     def add_s(self, facts: Sequence[Asked]) -> float:
-        """Seconds to add them one by one."""
+        """Return the seconds to add facts one by one."""
         return cast("float", self._ask("add", facts))
 
     def add_batch_s(self, facts: Sequence[Asked]) -> float:
-        """Seconds to add them, all of one user, in one call."""
+        """Return the seconds to add facts of one user in one call."""
         return cast("float", self._ask("add_many", facts))
 
     def _ask(self, name: str, argument: object) -> object:
@@ -98,7 +98,7 @@ class Mem0:
 
 @contextmanager
 def mem0(folder: Path, vectors_file: Path) -> Generator[Mem0]:
-    """mem0, started and stopped."""
+    """Start mem0, and stop it on exit."""
     folder.mkdir()
     command = (sys.executable, "-m", "benchmarks.memory.mem0_process", str(folder), str(vectors_file))
     with (

@@ -1,4 +1,6 @@
-"""Searches and adds at three sizes: ours through the gateway, mem0, and the floor, round by round in one run."""
+"""Measures searches and adds at three sizes: ours through the gateway, mem0, and the floor, round by
+round in one run.
+"""
 
 import tempfile
 import time
@@ -33,7 +35,7 @@ _ADD_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """Milliseconds of single searches at one size; ``None`` for a peer that there was no time for."""
+    """Milliseconds of single searches at one size; ``None`` for a peer skipped for lack of time."""
 
     size: str
     ours: Sequence[float]
@@ -42,7 +44,7 @@ class Searches:
     mem0: Sequence[float] | None
 
     def figures(self) -> dict[str, float | None]:
-        """The ratios of medians."""
+        """Return the ratios of medians."""
         return {
             f"search_floor_ratio_{self.size}": self._over(self.floor),
             f"search_library_floor_ratio_{self.size}": self._over(self.library_floor),
@@ -55,7 +57,7 @@ class Searches:
 
 @dataclass(frozen=True, slots=True)
 class Adds:
-    """Items per second; ``encoder``: texts that our encoder alone embeds, on as many threads as the store's."""
+    """Items per second; ``encoder`` counts texts that our encoder alone embeds, with the store's number of threads."""
 
     encoder: float
     single: float
@@ -64,7 +66,7 @@ class Adds:
     mem0_batch: float
 
     def figures(self) -> dict[str, float | None]:
-        """Our rates over mem0's."""
+        """Return our rates over mem0's."""
         return {
             "add_vs_mem0": round(self.single / self.mem0_single, 2),
             "add_batch_vs_mem0": round(self.batch / self.mem0_batch, 2),
@@ -73,7 +75,7 @@ class Adds:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What a run found."""
+    """The results of a run."""
 
     searches: Sequence[Searches]
     adds: Adds
@@ -81,7 +83,7 @@ class Speed:
 
 
 class Clock:
-    """Says how long things took, and when the budget is spent."""
+    """Prints durations and tracks the budget."""
 
     def __init__(self, budget_s: float) -> None:
         self._began = time.monotonic()
@@ -90,19 +92,19 @@ class Clock:
 
     @property
     def left_s(self) -> float:
-        """Seconds of the budget that are left."""
+        """Return the remaining seconds of the budget."""
         return self._budget_s - (time.monotonic() - self._began)
 
     @contextmanager
     def timed(self, name: str) -> Generator[None]:
-        """Note the seconds of the block."""
+        """Print the seconds of the block."""
         began = time.monotonic()
         yield
         self.seconds[name] = round(time.monotonic() - began, 1)
 
 
 async def run(sizes: Sequence[str], *, budget_s: float) -> Speed:
-    """Measure. mem0 is left out of a size for whose loading the budget has no time."""
+    """Run the measurements. mem0 is skipped at a size that the budget has no time to load."""
     clock = Clock(budget_s)
     encoder = SentenceEncoder(DEFAULT_MODEL, threads=usable_threads(), batch=32)
     with tempfile.TemporaryDirectory(prefix="memloop-bench-") as name, ExitStack() as stack:
@@ -142,7 +144,7 @@ def _grown(peer: Mem0, size: str, clock: Clock) -> Mem0 | None:
 
 @contextmanager
 def stack_of(folder: Path) -> Generator[Ours]:
-    """Our processes over a loaded folder: Redis, store, gateway, worker."""
+    """Run our processes over a loaded folder: Redis, store, gateway, worker."""
     with ExitStack() as stack:
         engine_url = stack.enter_context(mock_engine(latency_s=0.005))
         redis = stack.enter_context(servers.redis_server(folder))
@@ -155,7 +157,7 @@ def stack_of(folder: Path) -> Generator[Ours]:
 async def _searched(
     size: str, ours: Ours, floor: Floor, encoders: tuple[SentenceEncoder, LibraryEncoder], peer: Mem0 | None
 ) -> Searches:
-    """Rounds of all in turn, so that a slow minute of the machine hits them alike; the first is a warm-up."""
+    """Search in rounds of all in turn, so that a slow minute of the machine affects them alike; the first warms up."""
     found: dict[str, list[float]] = {"ours": [], "floor": [], "library_floor": [], "mem0": []}
     encoder, library = encoders
     mem0_count = PER_ROUND
@@ -181,7 +183,7 @@ def _questions(turn: int, count: int) -> list[Asked]:
 
 
 async def _added(ours: Ours, peer: Mem0, encoder: SentenceEncoder) -> Adds:
-    """Rounds of all in turn; no text is added twice."""
+    """Add in rounds of all in turn; each text is added once."""
     seconds = {"encoder": 0.0, "single": 0.0, "batch": 0.0, "mem0": 0.0, "mem0_batch": 0.0}
     for turn in range(_ADD_ROUNDS + 1):
         fresh = iter(range(10_000_000 + turn * 100_000, 10_000_000 + (turn + 1) * 100_000))

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.training``: does GRPO raise held-out answers, and do they last at any length?
+"""``python -m benchmarks.training``: measures whether GRPO raises held-out answers, and at which document lengths.
 
-The tiny model is trained under supervision for two minutes, then by GRPO on verl with the served loop; both read
-held-out documents at multiples of the training length. The last line is one JSON object; ``--keep`` writes the result
-and the plots, which later runs name as ``kept``. Needs the trainer's environment (``make setup-trainer``).
+The tiny model is trained under supervision for two minutes, then by GRPO on verl with the served loop; both policies
+read held-out documents at multiples of the training length. The last line is one JSON object; ``--keep`` writes the
+result and the plots, which later runs name as ``kept``. Needs the trainer's environment (``make setup-trainer``).
 """
 
 import argparse
@@ -29,7 +29,7 @@ _MOST, _FEWEST = 256, 4
 _CORES = 2
 
 Strict = dict[tuple[str, int], list[bool]]
-"""Strict answers by policy and length: of all seeds, one after the other."""
+"""Strict answers by policy and length, all seeds concatenated."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -56,20 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks.training")
-    parser.add_argument("--start", type=Path, help="a checkpoint to start from; else one is trained")
-    parser.add_argument("--folder", type=Path, help="where checkpoints stay; a run that was cut goes on from there")
-    parser.add_argument("--steps", type=int, default=6, help="of GRPO, 128 rollouts each")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="a run and a set of documents each")
-    parser.add_argument("--times", type=int, nargs="+", default=[1, 400], help="lengths, in training lengths")
+    parser.add_argument("--start", type=Path, help="a checkpoint to start from; default: train one")
+    parser.add_argument("--folder", type=Path, help="folder of checkpoints; an interrupted run resumes from it")
+    parser.add_argument("--steps", type=int, default=6, help="GRPO steps of 128 rollouts each")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="one run and one set of documents per seed")
+    parser.add_argument("--times", type=int, nargs="+", default=[1, 400], help="document lengths, in training lengths")
     parser.add_argument("--calls", type=int, default=6_500, help="calls for each row: fewer documents when longer")
-    parser.add_argument("--farthest", type=int, help="one length more, which the first seed's policies alone read")
+    parser.add_argument("--farthest", type=int, help="one more length, read only by the first seed's policies")
     parser.add_argument("--farthest-documents", type=int, default=8)
     parser.add_argument("--keep", action="store_true", help="write benchmarks/results/")
     return parser
 
 
 def _read(start: Path, trained: dict[int, Path], options: argparse.Namespace, folder: Path) -> tuple[list[Row], Strict]:
-    """Every policy on every length; both of a seed read the same documents, side by side."""
+    """Read every length with every policy; both policies of a seed read the same documents, concurrently."""
     rows, strict = list[Row](), Strict()
     with ProcessPoolExecutor(_CORES, mp_context=get_context("spawn")) as cores:
         for reading in _readings(options):
@@ -83,7 +83,7 @@ def _read(start: Path, trained: dict[int, Path], options: argparse.Namespace, fo
 
 
 def _readings(options: argparse.Namespace) -> Iterator[Reading]:
-    """What is read, of each seed in turn; the farthest length by the first seed's policies alone."""
+    """Yield the readings of each seed in turn; only the first seed's policies read the longest length."""
     for seed in options.seeds:
         for times in options.times:
             count = max(_FEWEST, min(_MOST, options.calls // (times * TRAINED_CHUNKS + 1)))
@@ -108,7 +108,7 @@ def _row(policy: str, reading: Reading, scores: Sequence[Scores]) -> Row:
 
 
 def _headline(strict: Strict) -> dict[str, object]:
-    """The figures of the last line; those of lengths that were not read are left out."""
+    """Return the figures of the last line without those of lengths that were not read."""
     times = sorted({times for _, times in strict})
     found: dict[str, object] = {}
     if 1 in times:

@@ -1,4 +1,4 @@
-"""The two figures: held-out answers by step of the run, and right answers against the document's length."""
+"""Draws two figures: held-out answers by step of the run, and right answers by document length."""
 
 # matplotlib's own types are partly unknown.
 # pyright: reportUnknownMemberType=false
@@ -31,7 +31,7 @@ def save_curves(curves: Sequence[Curve], path: Path) -> None:
 
 
 def save_lengths(rows: Sequence[Row], path: Path) -> None:
-    """Write right answers against length as SVG, a line for each policy and seed, bars for the intervals."""
+    """Plot right answers against length as SVG, a line per policy and seed, bars for the intervals."""
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
     order = sorted(rows, key=lambda row: (row["policy"], row["seed"], row["times"]))

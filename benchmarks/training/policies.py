@@ -1,4 +1,4 @@
-"""Makes the two policies that are compared: the tiny model stopped early, and the same after GRPO on verl."""
+"""Trains the two compared policies: the tiny model stopped early, and the same model after GRPO on verl."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from memloop.wire.checkpoint import RECORD
 
 RECIPE = Path("trainer/recipes/tiny-memagent-early-cpu.yaml")
 TRAINER = Path(".venv-trainer/bin/python")
-"""The environment of verl and Ray; supervised training runs in this process's own."""
+"""The environment of verl and Ray; supervised training runs in the current environment."""
 _HELD_OUT = 128
 _HELD_OUT_SHARE = "val-core/memloop/tiny/memagent/acc/mean@1"
 _SAMPLED_SHARE = "memloop/reward"
@@ -26,7 +26,7 @@ Curve = tuple[tuple[int, float], ...]
 class Run:
     """A GRPO run: its last checkpoint in Hugging Face form, and shares of right answers by step.
 
-    ``held_out`` are greedy answers to held-out questions, where verl validated; ``sampled`` the rollouts' own.
+    ``held_out`` are greedy answers to held-out questions, at verl's validation steps; ``sampled`` the rollouts' own.
     """
 
     exported: Path
@@ -35,14 +35,14 @@ class Run:
 
 
 def supervised(folder: Path) -> Path:
-    """The checkpoint that the run starts from, trained in about two minutes."""
+    """Train the start checkpoint in about two minutes."""
     out = folder / "early"
     _run([sys.executable, "-m", "trainer.tiny", "train", "--budget", "early", "--device", "cpu", "--out", str(out)])
     return out
 
 
 def reinforced(start: Path, folder: Path, *, steps: int, seed: int) -> Run:
-    """The start after so many steps of GRPO on documents of the training length; a run that is there is not made again.
+    """Run GRPO for ``steps`` steps on documents of the training length; a finished run is reused.
 
     Raises CalledProcessError when a command fails.
     """
@@ -54,7 +54,7 @@ def reinforced(start: Path, folder: Path, *, steps: int, seed: int) -> Run:
 
 
 def _trained(start: Path, folder: Path, log: Path, *, steps: int, seed: int) -> Path:
-    """The last checkpoint, in verl's own form."""
+    """Return the last checkpoint in verl's own form."""
     rows, out = folder / f"rows-{seed}", folder / f"grpo-{seed}"
     _trainer("data", *("tiny-rows", "--loop", "memagent", "--out", rows, "--held-out", _HELD_OUT, "--seed", seed))
     overrides: dict[str, object] = {
@@ -73,7 +73,7 @@ def _trained(start: Path, folder: Path, log: Path, *, steps: int, seed: int) -> 
 
 
 def curve_of(log: Path, figure: str) -> Curve:
-    """A figure of verl's own log, at the steps that have it."""
+    """Extract a figure from verl's log at the steps that have it."""
     steps = [orjson.loads(line) for line in log.read_bytes().splitlines()]
     return tuple((int(each["step"]), float(each["data"][figure])) for each in steps if figure in each["data"])
 

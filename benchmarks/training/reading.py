@@ -1,4 +1,4 @@
-"""Reads the tiny world's documents with a checkpoint, in this process: the served loop, many documents side by side."""
+"""Reads the tiny world's documents with a checkpoint in this process: the served loop, many documents concurrently."""
 
 import asyncio
 import random
@@ -24,14 +24,14 @@ _DISTRACTORS = (0.0, 0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Answers of one document: in a box as training asks, and in any form."""
+    """Scores of one document: strict (in a box, as trained) and in any form."""
 
     strict: bool
     lenient: bool
 
 
 def documents_of(*, times: int, count: int, seed: int) -> list[Document]:
-    """Held-out documents of ``times`` the training length, the fact in a chunk at random."""
+    """Build held-out documents of ``times`` the training length, the fact in a random chunk."""
     rng, chunk_tokens = random.Random(f"{seed} {times}"), load_profile("tiny").budget.chunk_tokens
     return [
         random_document(
@@ -47,7 +47,7 @@ def documents_of(*, times: int, count: int, seed: int) -> list[Document]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Which documents are read: so many of a seed, all of one length in training lengths."""
+    """A set of documents: a count, a seed, and one length in training lengths."""
 
     seed: int
     times: int
@@ -55,7 +55,7 @@ class Reading:
 
 
 def read_or_recall(reading: Reading, folder: Path, policy: str, checkpoint: Path) -> list[Scores]:
-    """The scores of the documents; those that an earlier run left in the folder are not read again."""
+    """Return the scores of the documents, from the folder if an earlier run left them there."""
     file = folder / f"read-{policy}-{reading.seed}-{reading.times}x{reading.count}.json"
     if not file.is_file():
         documents = documents_of(times=reading.times, count=reading.count, seed=reading.seed)
@@ -64,7 +64,7 @@ def read_or_recall(reading: Reading, folder: Path, policy: str, checkpoint: Path
 
 
 def read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
-    """The scores of each document, read by the checkpoint in the folder on one core."""
+    """Read each document with the folder's checkpoint on one core; return the scores."""
     torch.set_num_threads(1)
     return asyncio.run(_read_all(checkpoint, documents))
 

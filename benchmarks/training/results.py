@@ -1,4 +1,4 @@
-"""What runs found, kept with date and machine: the curve of each run, and scores by length before and after."""
+"""Keeps the findings of runs with date and machine: each run's curve, and scores by length before and after."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -25,7 +25,7 @@ class Row(TypedDict):
 
 
 class Curve(TypedDict):
-    """A run: step, and the percentage of right answers to held-out questions, and of the rollouts it learned from."""
+    """A run's steps, and its percentages of right answers to held-out questions and in rollouts."""
 
     seed: int
     held_out: list[tuple[int, float]]
@@ -33,7 +33,7 @@ class Curve(TypedDict):
 
 
 class Found(TypedDict):
-    """One run of the benchmark. ``headline`` is what its last line said."""
+    """One run of the benchmark. ``headline`` is its last line."""
 
     steps: int
     curves: list[Curve]
@@ -47,7 +47,7 @@ def keep(found: Found, path: Path = KEPT) -> None:
 
 
 def kept_headline(path: Path = KEPT) -> dict[str, object]:
-    """The figures of the longer run that was kept, with its date and machine; empty when there is none."""
+    """Return the figures of the longer, kept run with its date and machine; empty if there is none."""
     if not path.exists():
         return {}
     run = orjson.loads(path.read_bytes())
