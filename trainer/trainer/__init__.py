@@ -1,1 +1,1 @@
-"""Offline training: the loops that serve are the loops that learn."""
+"""Offline training through the same loops that serve."""

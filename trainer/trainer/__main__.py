@@ -1,4 +1,4 @@
-"""``python -m trainer CAPABILITY …``: each capability has a command line of its own, imported when it is chosen."""
+"""``python -m trainer CAPABILITY …``: each capability has its own command line and is imported only when chosen."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ CAPABILITIES: Final[Mapping[str, tuple[str, str, str]]] = {
     "data": ("trainer.data.command", "main", "make data sets to train on"),
     "sft": ("trainer.sft.command", "main", "fine-tune on conversations before RL"),
     "estimate": ("trainer.rollout.command", "estimate", "estimate GPU memory and hours of a recipe"),
-    "gate": ("trainer.gate.command", "main", "measure a checkpoint beside the one that serves, and let it serve"),
-    "export": ("trainer.rollout.command", "export", "make a checkpoint of a run servable"),
+    "gate": ("trainer.gate.command", "main", "measure a checkpoint beside the serving one, and approve it"),
+    "export": ("trainer.rollout.command", "export", "export a run's checkpoint for serving"),
     "tiny": ("trainer.tiny.command", "main", "the tiny model: train it, evaluate it"),
     "train": ("trainer.rollout.command", "train", "run a recipe of reinforcement learning"),
 }
-"""By name: a module, its function that takes the arguments, and a line of help."""
+"""By name: a module, its function that takes the arguments, and a help line."""
 
 _EXTRAS: Final[Mapping[str, frozenset[str]]] = {
     "rl": frozenset({"hydra", "obstore", "omegaconf", "ray", "tensordict", "transfer_queue", "verl"}),
     "sft": frozenset({"datasets", "peft", "trl"}),
 }
-"""Packages by the extra of this distribution that brings them."""
+"""Packages by the extra of this distribution that installs them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a capability with the arguments after its name.
 
-    Exits with 2 when the name is missing or unknown, or this environment lacks a package that the capability needs.
+    Exits with 2 if the name is missing or unknown, or the environment lacks a package that the capability needs.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] not in CAPABILITIES:
@@ -49,7 +49,7 @@ def _run(name: str, arguments: Sequence[str]) -> None:
 
 
 def _way_out(name: str, error: ModuleNotFoundError) -> str:
-    """How to get the missing package. Raises the error again when none of our extras brings it."""
+    """Explain how to install the missing package. Re-raises the error if none of our extras installs it."""
     package = (error.name or "").partition(".")[0]
     extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
     if extra is None:

@@ -1,7 +1,8 @@
-"""A prompt as the served model sees it: the messages as they cross HTTP, through the checkpoint's own chat template.
+"""Renders a prompt as the served model receives it: the messages after HTTP, through the checkpoint's chat template.
 
-An engine does three things to a request's messages before its template sees them, and so does this: nothing is dropped,
-the arguments of earlier tool calls become objects, and no special tokens are added around the rendered text.
+An engine changes a request's messages in three ways before its template renders them, and so does this module: nothing
+is dropped, the arguments of earlier tool calls become objects, and no special tokens are added around the rendered
+text.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ class ChatTemplate:
     """A tokenizer with its chat template."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        self._tokenizer: Any = tokenizer  # transformers' own types are unknown in part
+        self._tokenizer: Any = tokenizer  # transformers' own types are partly unknown
 
     def render(self, prompt: Prompt) -> list[int]:
-        """The prompt's token ids, up to where the model goes on."""
+        """Return the prompt's token IDs, up to the start of the reply."""
         text: str = self._tokenizer.apply_chat_template(
             template_messages(prompt),
             tools=list(prompt.tools) or None,
@@ -35,22 +36,22 @@ class ChatTemplate:
         return self._tokenizer.encode(text, add_special_tokens=False)
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of a reply, without its end token."""
+        """Return the text of a reply without its end token."""
         return self._tokenizer.decode(token_ids, skip_special_tokens=True)
 
 
 def sent_messages(prompt: Prompt) -> list[Json]:
-    """The messages as an engine receives them over HTTP."""
+    """Return the messages as an engine receives them over HTTP."""
     return cast(list[Json], request_body(prompt, model="")["messages"])
 
 
 def template_messages(prompt: Prompt) -> list[Json]:
-    """The messages as the engine's template receives them."""
+    """Return the messages as the engine's template receives them."""
     return [with_argument_objects(message) for message in sent_messages(prompt)]
 
 
 def with_argument_objects(message: Json) -> Json:
-    """A message whose tool calls have their arguments as objects, not as JSON text."""
+    """Convert the arguments of a message's tool calls from JSON text to objects."""
     calls = cast(list[dict[str, Any]], message.get("tool_calls") or [])
     if not calls:
         return message

@@ -1,10 +1,10 @@
-"""Checkpoints in object storage: a folder for each step, and a mark for each that is whole.
+"""Stores checkpoints in object storage: a folder for each step, and a mark for each complete one.
 
     global_step_40/actor/model_world_size_8_rank_0.pt     the files as they lie on the disk
     finished/40.json                                      their names and sizes, written when all of them are there
 
-A step without its mark is an upload that never ended, and is never resumed from. The mark goes first when a step is
-deleted or written again.
+A step without its mark is an incomplete upload and is never resumed from. The mark is deleted first when a step is
+deleted or rewritten.
 """
 
 # One overload of obstore.list is partly unknown to pyright.
@@ -22,7 +22,7 @@ from obstore.exceptions import BaseError
 from obstore.store import ObjectStore, from_url
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-if TYPE_CHECKING:  # they exist for checkers alone
+if TYPE_CHECKING:  # these imports are for type checkers only
     from obstore.store import ClientConfig, RetryConfig
 
 _PART_BYTES: Final = 16 << 20
@@ -32,11 +32,11 @@ _MARKS: Final = "finished"
 _STEP: Final = "global_step_"
 _TIMES: Final[ClientConfig] = {"timeout": "120s", "connect_timeout": "5s"}
 _RETRIES: Final[RetryConfig] = {"max_retries": 10, "retry_timeout": timedelta(minutes=5)}
-"""A run that has gone on for hours waits for its storage."""
+"""Long retries: a run that has lasted for hours waits for its storage."""
 
 
 class StoreError(RuntimeError):
-    """The storage cannot be used, or holds something else than what was put there."""
+    """The storage cannot be used, or its content differs from the upload."""
 
 
 class _Mark(BaseModel):
@@ -46,12 +46,12 @@ class _Mark(BaseModel):
 
 
 def step_folder(step: int) -> str:
-    """As verl names it."""
+    """Return the folder name that verl uses."""
     return f"{_STEP}{step}"
 
 
 def files_of(folder: Path) -> dict[str, int]:
-    """Name below the folder to size in bytes; of a folder that is not there, none."""
+    """Map names below the folder to sizes in bytes; empty for a missing folder."""
     return {path.relative_to(folder).as_posix(): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
 
 
@@ -63,10 +63,10 @@ class CheckpointStore:
 
     @classmethod
     def at(cls, url: str) -> CheckpointStore:
-        """``s3://bucket/prefix``, ``gs://…``, ``az://…`` or ``file:///folder`` (made when it is missing).
+        """Open ``s3://bucket/prefix``, ``gs://…``, ``az://…`` or ``file:///folder`` (created if missing).
 
-        Credentials come from the providers' own variables, ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` among them (obstore
-        reads the last one itself only where no options are given). Raises ValueError when the URL means nothing.
+        Credentials come from the providers' own variables, including ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` (obstore
+        reads the last one itself only if no options are given). Raises ValueError for an invalid URL.
         """
         try:
             if url.startswith("file:"):
@@ -77,7 +77,7 @@ class CheckpointStore:
             raise ValueError(f"memloop.checkpoints={url}: {error}") from error
 
     def finished(self) -> list[int]:
-        """The steps that are whole, oldest first."""
+        """List the complete steps, oldest first."""
         try:
             marks = [meta["path"] for page in obstore.list(self._store, _MARKS) for meta in page]
         except (BaseError, OSError) as error:
@@ -85,18 +85,18 @@ class CheckpointStore:
         return sorted(int(Path(mark).stem) for mark in marks if Path(mark).stem.isdigit())
 
     def contents(self, step: int) -> dict[str, int]:
-        """The files of a finished step, with their sizes."""
+        """Return the files of a complete step, with their sizes."""
         try:
             return _Mark.model_validate_json(bytes(obstore.get(self._store, _mark(step)).bytes())).files
         except (BaseError, OSError, ValidationError) as error:
             raise StoreError(f"step {step} has no readable mark: {error}") from error
 
     def begin(self, step: int) -> None:
-        """From now on the step is not finished."""
+        """Mark the step as incomplete from now on."""
         self._remove([_mark(step)])
 
     def put(self, step: int, folder: Path, names: Iterable[str]) -> None:
-        """Write files of the step's folder."""
+        """Upload files of the step's folder."""
         for name in names:
             try:
                 obstore.put(self._store, f"{step_folder(step)}/{name}", folder / name, chunk_size=_PART_BYTES)
@@ -104,7 +104,9 @@ class CheckpointStore:
                 raise StoreError(f"{name} of step {step} could not be stored: {error}") from error
 
     def finish(self, step: int, files: Mapping[str, int]) -> None:
-        """Mark the step as whole. Raises StoreError, and marks nothing, when a file is missing or of another size."""
+        """Mark the step as complete. Raises StoreError, and sets no mark, when a file is missing or has another
+        size.
+        """
         prefix = step_folder(step)
         try:
             held = {meta["path"]: meta["size"] for page in obstore.list(self._store, prefix) for meta in page}
@@ -116,7 +118,7 @@ class CheckpointStore:
             raise StoreError(f"step {step} could not be marked: {error}") from error
 
     def fetch(self, step: int, folder: Path) -> int:
-        """Write the step's files into its folder, those that are not there in the right size; how many."""
+        """Download the step's missing or wrongly sized files into its folder; return their number."""
         there = files_of(folder)
         missing = [name for name, size in self.contents(step).items() if there.get(name) != size]
         for name in missing:
@@ -124,7 +126,9 @@ class CheckpointStore:
         return len(missing)
 
     def keep_newest(self, count: int) -> None:
-        """Delete what is older than the newest finished steps, halves of uploads too; the mark goes first."""
+        """Delete all steps older than the newest complete ones, including partial uploads; the mark is deleted
+        first.
+        """
         kept = self.finished()[-count:]
         for step in self._begun():
             if kept and step < kept[0]:
@@ -159,7 +163,7 @@ class CheckpointStore:
             raise StoreError(f"{path} could not be fetched: {error}") from error
 
     def _remove(self, paths: list[str]) -> None:
-        """Harmless where nothing is."""
+        """Delete the paths; missing ones are ignored."""
         try:
             obstore.delete(self._store, paths)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The front matter of a card: what a README says of its model or data to machines (Hugging Face's model card form)."""
+"""Formats a card's front matter: a README's machine-readable fields (Hugging Face's model card format)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from memloop.wire.chat import Json
 
 
 def front_matter(fields: Json) -> str:
-    """The fields as YAML between its marks, in their order."""
+    """Format the fields as YAML between its marks, in order."""
     told = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=120)
     return f"---\n{told}---\n"

@@ -1,4 +1,4 @@
-"""Memories in this process as the memory writer's loop searches them: for training and evaluation."""
+"""Searches memories in this process as the memory writer's loop does, for training and evaluation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class HeldMemories:
-    """A MemoryIndex. The best memory shares the rarest words with the query; of equals the newer comes first.
+    """A MemoryIndex. The best memory shares the rarest words with the query; among equals the newer comes first.
 
-    Like the store, it finds something whenever it holds something.
+    Like the store, it always finds something unless it is empty.
     """
 
     memories: Sequence[Recalled]

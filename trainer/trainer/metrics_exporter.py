@@ -1,8 +1,8 @@
 """Serves a training run's figures to Prometheus: ``python -m trainer.metrics_exporter FILE [--port 7805]``.
 
-FILE is what verl's own ``file`` logger writes, a JSON line for each step (``trainer.logger=[console,file]``,
-``VERL_FILE_LOGGER_PATH=FILE``). Every figure is a sample of ``trainer_value`` under verl's name for it, as it was in
-the newest step that has it. The file may not be there yet, and may begin anew.
+FILE is the output of verl's ``file`` logger, a JSON line for each step (``trainer.logger=[console,file]``,
+``VERL_FILE_LOGGER_PATH=FILE``). Every figure is a sample of ``trainer_value`` with verl's name as a label, from the
+newest step that has it. The file may be missing at first and may be truncated later.
 """
 
 import argparse
@@ -29,7 +29,7 @@ class _Step(BaseModel):
 
 
 class RunLog(Collector):
-    """What a run's file says by now: read on at each scrape, from where the last one ended."""
+    """The current content of a run's file: each scrape reads on from the end of the last one."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -40,7 +40,7 @@ class RunLog(Collector):
         self._lock = threading.Lock()
 
     def collect(self) -> Iterator[Metric]:
-        """The newest step, when it was written, and its figures."""
+        """Yield the newest step, its time, and its figures."""
         with self._lock:
             self._read_on()
             yield GaugeMetricFamily("trainer_step", "Newest step of the run", value=self._step)
@@ -69,7 +69,7 @@ class RunLog(Collector):
         self._written_at = state.st_mtime
 
     def _take(self, line: bytes) -> None:
-        """One step. A line that is no step says nothing."""
+        """Read one step. Other lines are ignored."""
         try:
             logged = _Step.model_validate_json(line)
         except ValidationError:
@@ -79,7 +79,7 @@ class RunLog(Collector):
 
 
 def _is_figure(value: object) -> bool:
-    """A number, or null: as which the logger writes what is not finite."""
+    """Return whether the value is a number, or null, which the logger writes for non-finite values."""
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
@@ -88,11 +88,11 @@ def _number(value: object) -> float:
 
 
 def main() -> None:
-    """Serve until it is ended."""
+    """Serve until stopped."""
     parser = argparse.ArgumentParser(
         prog="python -m trainer.metrics_exporter", description="A run's figures for Prometheus."
     )
-    parser.add_argument("file", type=Path, help="what verl's file logger writes")
+    parser.add_argument("file", type=Path, help="the output of verl's file logger")
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--host", default="127.0.0.1")
     chosen = parser.parse_args()

@@ -1,10 +1,10 @@
-"""A checkpoint in this process, by transformers: the loops without any server, as the published cards show it.
+"""Runs a checkpoint in this process by transformers: the loops without a server, as the published cards show.
 
     model = TransformersModel.load("Qwen/Qwen3-4B")
     result = await read_document(question, chunks, model=model, profile=load_profile("default"))
 
-The reply is the raw text; the loops' own parsers find thinking and tool calls in it. A ``tool_choice`` cannot be
-enforced here: a model that should call a tool and does not is asked once more, as ever.
+The reply is the raw text; the loops' own parsers extract thinking and tool calls. A ``tool_choice`` cannot be enforced
+here: a model that omits a required tool call is asked once more, as usual.
 """
 
 import asyncio
@@ -23,30 +23,32 @@ from trainer.chat_template import template_messages
 
 
 class TransformersModel:
-    """A ChatModel. One generation runs at a time, in a thread of its own; the others wait."""
+    """A ChatModel. One generation runs at a time, in its own thread; the others wait."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-        self._model: Any = model.eval()  # transformers' own types are unknown in part
+        self._model: Any = model.eval()  # transformers' own types are partly unknown
         self._tokenizer: Any = tokenizer
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="generate")
 
     @classmethod
     def load(cls, name_or_folder: str | PathLike[str], *, device: str = "cpu", dtype: str = "auto") -> Self:
-        """From a folder or the hub; ``dtype`` is torch's name or ``auto``, the checkpoint's own. Raises OSError."""
+        """Load from a folder or the hub; ``dtype`` is torch's name, or ``auto`` for the checkpoint's own. Raises
+        OSError.
+        """
         models: Any = AutoModelForCausalLM
         tokenizers: Any = AutoTokenizer
         model = models.from_pretrained(name_or_folder, dtype=dtype)
         return cls(model.to(device), tokenizers.from_pretrained(name_or_folder))
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The reply to a prompt. Raises DependencyError when generation fails, for want of memory or window."""
+        """Return the reply to a prompt. Raises DependencyError when generation fails for lack of memory or window."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._generate, prompt)
         except (RuntimeError, ValueError, IndexError) as error:
             raise DependencyError(f"the model could not generate: {error}") from error
 
     def close(self) -> None:
-        """Wait for the generation that runs, and end the thread."""
+        """Wait for the running generation, and end the thread."""
         self._thread.shutdown(cancel_futures=True)
 
     def __enter__(self) -> Self:
@@ -86,7 +88,7 @@ class TransformersModel:
 
 
 def _decoding(prompt: Prompt) -> dict[str, Any]:
-    """As the prompt says, and nothing of the checkpoint's own ``generation_config``."""
+    """Return the prompt's decoding; the checkpoint's own ``generation_config`` is ignored."""
     sampling = prompt.sampling
     drawn = {"temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
     greedy = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}

@@ -1,1 +1,1 @@
-"""Data sets: users' files read, rows to train on made, what was paid for kept. The benchmarks read here too."""
+"""Data sets: reads users' files, makes training rows, keeps paid results. The benchmarks use the readers too."""

@@ -1,4 +1,4 @@
-"""What the commands do: from a command line's options to the facts of its last line."""
+"""Runs the data commands: from the parsed options to the facts of the last line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Facts = dict[str, object]
 
 
 def synthesise(options: argparse.Namespace) -> Facts:
-    """Long documents around a file's questions."""
+    """Make long documents around a file's questions."""
     splitter = TokenizerSplitter(options.tokenizer.read_bytes()) if options.tokenizer else EstimatingSplitter()
     wanted = LongQuestions(
         asked=options.questions,
@@ -61,13 +61,13 @@ def synthesise(options: argparse.Namespace) -> Facts:
 
 
 def encyclopedia(options: argparse.Namespace) -> Facts:
-    """Made-up questions."""
+    """Make up questions."""
     write_encyclopedia(options.out, options.questions, seed=options.seed)
     return {"questions": options.questions, "out": str(options.out)}
 
 
 def filter_questions(options: argparse.Namespace) -> Facts:
-    """The questions that no model answers by heart."""
+    """Keep the questions that no model answers without context."""
     return asyncio.run(_filtered(options))
 
 
@@ -85,7 +85,7 @@ async def _filtered(options: argparse.Namespace) -> Facts:
 
 
 def world(options: argparse.Namespace) -> Facts:
-    """Turns of the tiny world to imitate."""
+    """Make turns of the tiny world to imitate."""
     profile = load_profile(options.profile)
     made: dict[str, int] = {}
     wanted: tuple[tuple[str, Part, int], ...] = (("train", "train", options.rows), ("dev", "held_out", options.dev))
@@ -98,7 +98,7 @@ def world(options: argparse.Namespace) -> Facts:
 
 
 def tiny_world_rows(options: argparse.Namespace) -> Facts:
-    """Tasks of the tiny world, to train on and held out over other prose."""
+    """Make tasks of the tiny world: a training set, and a held-out set over other prose."""
     profile, rng = load_profile("tiny"), random.Random(options.seed)
     hardness = Hardness(options.chunks, options.distractors, options.near_misses)
     schema = WRITING if options.loop == "memreader" else READING
@@ -111,7 +111,7 @@ def tiny_world_rows(options: argparse.Namespace) -> Facts:
 
 
 def ruler(options: argparse.Namespace) -> Facts:
-    """RULER's tasks: a JSONL file for each task and size, and the same as rows for RL."""
+    """Make RULER's tasks: a JSONL file for each task and size, and the same items as rows for RL."""
     splitter = TokenizerSplitter(options.tokenizer.read_bytes()) if options.tokenizer else EstimatingSplitter()
     made: dict[str, int] = {}
     for task in options.task or TASKS:
@@ -128,7 +128,7 @@ def ruler(options: argparse.Namespace) -> Facts:
 
 
 def memreader(options: argparse.Namespace) -> Facts:
-    """Traces of a teacher over dialogues, to imitate and as tasks."""
+    """Make a teacher's traces over dialogues, to imitate and as tasks."""
     return asyncio.run(_taught(options))
 
 
@@ -162,7 +162,7 @@ async def _taught(options: argparse.Namespace) -> Facts:
 
 
 def from_traces(options: argparse.Namespace) -> Facts:
-    """Production traces as rows to imitate and as tasks."""
+    """Convert production traces to rows to imitate and to tasks."""
     sorted_, made = Sorted(), dict[str, int]()
     for split, make, schema in (
         ("imitation", sorted_.imitation, CONVERSATION),
@@ -177,7 +177,7 @@ def from_traces(options: argparse.Namespace) -> Facts:
 
 
 def bench(options: argparse.Namespace) -> Facts:
-    """Time and memory of synthesis."""
+    """Measure time and memory of synthesis."""
     runs: list[Json] = []
     for run in bench_synthesis(options.items, documents=options.documents, seed=options.seed):
         runs.append(run)
@@ -186,7 +186,7 @@ def bench(options: argparse.Namespace) -> Facts:
 
 
 def told(options: argparse.Namespace) -> Facts:
-    """The options as a card tells them: of files their names alone, and no endpoint's URL."""
+    """Format the options for a card: only the names of files, and no endpoint's URL."""
     hidden = {"act", "out", "models", "api_key_variable"}
     shown = {name: value for name, value in vars(options).items() if name not in hidden and value is not None}
     named = {"models": [model for _, model in options.models]} if getattr(options, "models", None) else {}

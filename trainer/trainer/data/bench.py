@@ -1,4 +1,4 @@
-"""Time and memory of synthesis at several sizes, each in a process of its own, so that no peak hides another."""
+"""Measures time and memory of synthesis at several sizes, each in its own process, so that peaks do not mix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainer.data.encyclopedia import write_encyclopedia
 
 
 def bench_synthesis(sizes: Sequence[int], *, documents: int, seed: int) -> Iterator[Json]:
-    """For each number of items, what the command said of itself; the made-up questions are the same for all.
+    """Yield the command's own figures for each number of items, all over the same made-up questions.
 
     Raises CalledProcessError when the command fails.
     """

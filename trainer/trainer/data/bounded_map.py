@@ -1,4 +1,4 @@
-"""Applies an async function to many items, with a bound on the number in work."""
+"""Applies an async function to many items with bounded concurrency."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 async def bounded_map(places: int, things: Iterator[T], work: Callable[[T], Awaitable[None]]) -> None:
-    """Run ``work`` on each item, ``places`` at a time; an item is drawn when a place is free.
+    """Run ``work`` on each item, ``places`` at a time; items are drawn as places become free.
 
-    The first failure cancels the rest and is raised as it is.
+    The first failure cancels the rest and is raised unchanged.
     """
 
     async def place() -> None:

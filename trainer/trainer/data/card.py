@@ -1,4 +1,4 @@
-"""The card of a data set: a README with the front matter that the Hugging Face hub reads, and how it was made."""
+"""Writes a data set's card: a README with front matter for the Hugging Face hub, and the making of the data."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 
 
 CONVERSATION_COLUMNS = {
-    "data_source": "where the conversation is from",
-    "messages": "the messages as the served loop showed and heard them",
+    "data_source": "source of the conversation",
+    "messages": "the messages that the served loop sent and received",
     "tools": "the tools of the calls, as JSON; null without any",
     "enable_thinking": "whether the chat template lets the model think first",
     "learned": "the places in `messages`, from 0, of the replies to learn",
@@ -27,7 +27,9 @@ CONVERSATION_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """``made_by`` is the command with its options; ``files`` maps each split to its file and number of rows."""
+    """A data set's card. ``made_by`` is the command with its options; ``files`` maps each split to its file and row
+    count.
+    """
 
     name: str
     what: str
@@ -41,7 +43,7 @@ class Card:
         (folder / "README.md").write_text(self.text(), "utf-8")
 
     def text(self) -> str:
-        """Front matter and body."""
+        """Render front matter and body."""
         return f"{front_matter(self._fields())}\n{self._body()}"
 
     def _fields(self) -> Json:
@@ -78,7 +80,7 @@ class Card:
 def write_conversations_card(
     folder: Path, name: str, made: Mapping[str, int], options: Mapping[str, object], *, license_: str
 ) -> None:
-    """The card of conversations to imitate, one Parquet file for each split."""
+    """Write the card of conversations to imitate, one Parquet file per split."""
     Card(
         name=name,
         what="Conversations with replies to imitate, each reply after the prompt that the served loop sends.",

@@ -1,7 +1,7 @@
-"""A made-up encyclopedia in HotpotQA's shape: any number of two-hop questions, the same for the same seed.
+"""Makes up an encyclopedia in HotpotQA's shape: any number of two-hop questions, reproducible by seed.
 
-Each answer takes two of its question's ten paragraphs: where somebody lives, and what is told of that place. Names are
-made of syllables, so none is met in the world; the filler is a public-domain novel. No licence binds it.
+Each answer needs two of its question's ten paragraphs: a person's home, and a fact about that place. Names are made of
+syllables and do not exist in the world; the filler is a public-domain novel. No licence applies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WHOLE_NAMES = len(_HEADS) * len(_JOINTS) * len(_MIDDLES) ** 2 * len(_PLACE_TAIL
 
 
 def encyclopedia(count: int, *, seed: int, paragraph_chars: int = 500) -> Iterator[Json]:
-    """``count`` rows of HotpotQA's shape, ten paragraphs each, no title twice.
+    """Yield ``count`` rows of HotpotQA's shape, ten paragraphs each, with unique titles.
 
     A paragraph has about ``paragraph_chars`` characters. Raises ValueError for more questions than there are names.
     """
@@ -44,19 +44,19 @@ def encyclopedia(count: int, *, seed: int, paragraph_chars: int = 500) -> Iterat
 
 
 def write_encyclopedia(path: Path, count: int, *, seed: int) -> None:
-    """The rows as JSONL."""
+    """Write the rows as JSONL."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in encyclopedia(count, seed=seed))
 
 
 def made_up_name(number: int) -> str:
-    """A place's name, another for each number below 196,608."""
+    """Return a place's name, unique for each number below 196,608."""
     return _name(number, _PLACE_TAILS)
 
 
 def _row(id_: str, numbers: list[int], rng: random.Random, prose: Prose, chars: int) -> Json:
-    """One question over five people and their five places."""
+    """Build one question over five people and their five places."""
     attribute = rng.choice(_ATTRIBUTES)
     values = rng.sample(range(1000, 10_000), len(numbers))
     places = [made_up_name(number) for number in numbers]
@@ -76,7 +76,7 @@ def _row(id_: str, numbers: list[int], rng: random.Random, prose: Prose, chars: 
 
 
 def _name(number: int, tails: tuple[str, ...]) -> str:
-    """A name of its own for each number below ``_WHOLE_NAMES``; places and people have other endings."""
+    """Return a unique name for each number below ``_WHOLE_NAMES``; places and people have different endings."""
     number, tail = divmod(number, len(tails))
     number, head = divmod(number, len(_HEADS))
     number, joint = divmod(number, len(_JOINTS))
@@ -85,6 +85,6 @@ def _name(number: int, tails: tuple[str, ...]) -> str:
 
 
 def _filler(prose: Prose, rng: random.Random, chars: int) -> str:
-    """Whole words of prose, one line."""
+    """Return whole words of prose on one line."""
     words = prose.slice(rng, chars).split()
     return " ".join(words[1:-1])

@@ -1,4 +1,4 @@
-"""A model behind any OpenAI-compatible endpoint, as a command line names it."""
+"""Command-line options for a model behind any OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memloop.ports import ChatModel
 
 
 def add_endpoint_options(add: Callable[..., object], *, flag: str, help_: str) -> None:
-    """The options that name endpoints; ``flag`` may be given again and again."""
+    """Add the options that name endpoints; ``flag`` is repeatable."""
     add(flag, dest="models", nargs=2, metavar=("URL", "MODEL"), action="append", required=True, help=help_)
     add("--api-key-variable", help="environment variable that holds the endpoints' key")
     add("--timeout-s", type=float, default=300.0, help="of one call")
@@ -23,7 +23,7 @@ def add_endpoint_options(add: Callable[..., object], *, flag: str, help_: str) -
 
 @asynccontextmanager
 async def models_of(options: argparse.Namespace) -> AsyncGenerator[list[tuple[str, ChatModel]]]:
-    """The models of the options, each with its name; their connections are closed on leaving."""
+    """Open the models of the options, each with its name; close their connections on exit."""
     key = os.environ.get(options.api_key_variable) if options.api_key_variable else None
     async with AsyncExitStack() as opened:
         made: list[tuple[str, ChatModel]] = []

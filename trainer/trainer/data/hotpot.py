@@ -1,4 +1,4 @@
-"""Questions in the shape of HotpotQA (arXiv 1809.09600), which 2WikiMultihopQA shares: each with its own paragraphs."""
+"""Reads questions in the shape of HotpotQA (arXiv 1809.09600) and 2WikiMultihopQA, each with its own paragraphs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Paragraph:
 
 
 class HotpotQuestion(BaseModel):
-    """A row of a HotpotQA file, in the published shape or in that of the Hugging Face data set; it may have no id."""
+    """A row of a HotpotQA file, in the published shape or the Hugging Face data set's; the ID is optional."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -32,7 +32,7 @@ class HotpotQuestion(BaseModel):
     @field_validator("context", "supporting_facts", mode="before")
     @classmethod
     def _as_pairs(cls, value: object) -> object:
-        """Columns become rows: ``{"title": […], "sentences": […]}`` is a list of pairs."""
+        """Convert columns to rows: ``{"title": […], "sentences": […]}`` becomes a list of pairs."""
         if not isinstance(value, dict):
             return value
         columns = cast(dict[str, list[object]], value)
@@ -41,17 +41,17 @@ class HotpotQuestion(BaseModel):
 
     @property
     def paragraphs(self) -> dict[str, Paragraph]:
-        """Its own paragraphs by title."""
+        """Return its own paragraphs by title."""
         return {title: Paragraph(title, "".join(sentences).strip()) for title, sentences in self.context}
 
     @property
     def evidence(self) -> frozenset[str]:
-        """The titles that hold the answer's facts."""
+        """Return the titles of the paragraphs with the answer's facts."""
         return frozenset(title for title, _ in self.supporting_facts)
 
 
 def questions(path: Path) -> Iterator[HotpotQuestion]:
-    """The questions of a file (JSON or JSONL), one at a time. Raises DataError."""
+    """Yield the questions of a file (JSON or JSONL) one at a time. Raises DataError."""
     return (_question(row, path, line) for line, row in rows(path))
 
 

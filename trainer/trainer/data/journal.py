@@ -1,4 +1,4 @@
-"""What became of each piece of work, one JSON line each, on the disk before the run goes on."""
+"""Records each finished piece of work as a JSON line, on disk before the run continues."""
 
 import fcntl
 import json
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 class Journal(Generic[T]):
-    """A file whose first line says what was run; each other line is a record, a later one replaces an earlier.
+    """A file whose first line describes the run; the others are records, of which a later one replaces an earlier.
 
-    Half a line that a kill left at the end is cut off. Raises DataError when the file is of another run, holds
+    An incomplete last line, left by a kill, is cut off. Raises DataError when the file is of another run, holds
     anything else, or is in use.
     """
 
@@ -40,15 +40,15 @@ class Journal(Generic[T]):
 
     @property
     def records(self) -> Sequence[T]:
-        """The last record of each key."""
+        """Return the last record of each key."""
         return tuple(self._records.values())
 
     def get(self, key: Hashable) -> T | None:
-        """The last record under the key."""
+        """Return the last record of the key."""
         return self._records.get(key)
 
     def append(self, record: T) -> None:
-        """Keep a record; it is on the disk when this returns."""
+        """Append a record; it is on disk when this returns."""
         self._write(self._adapter.dump_python(record))
         self._records[self._key_of(record)] = record
 
@@ -90,7 +90,7 @@ class Journal(Generic[T]):
     def _record(self, line: bytes, number: int) -> T:
         try:
             return self._adapter.validate_python(json.loads(line))
-        except ValueError as error:  # pydantic's are such too
+        except ValueError as error:  # includes pydantic's
             raise DataError(f"{self._path}, line {number}: no record") from error
 
     def _write(self, value: object) -> None:

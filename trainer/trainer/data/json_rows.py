@@ -1,4 +1,4 @@
-"""The rows of a JSONL file or of a JSON array, one at a time: a file may be larger than the memory."""
+"""Reads the rows of a JSONL file or a JSON array one at a time, so that a file may exceed the memory."""
 
 import json
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ _BLOCK_CHARS = 1 << 16
 
 
 class DataError(ValueError):
-    """A file is not what it should be; the message says which file, which line and why."""
+    """A file has the wrong content; the message names the file, the line and the reason."""
 
 
 def rows(path: Path, *, block_chars: int = _BLOCK_CHARS) -> Iterator[tuple[int, object]]:
-    """Each row with the line it begins on. An array is read in blocks. Raises DataError."""
+    """Yield each row with its first line number. An array is read in blocks. Raises DataError."""
     try:
         with path.open(encoding="utf-8") as file:
             yield from _Array(file, path, block_chars).rows() if _is_array(file) else _lines(file, path)
@@ -42,7 +42,7 @@ def _lines(file: TextIO, path: Path) -> Iterator[tuple[int, object]]:
 
 
 class _Array:
-    """An array of which only the value at hand is held. Reads double until the value is whole."""
+    """An array of which only the current value is held. Reads double until the value is complete."""
 
     def __init__(self, file: TextIO, path: Path, block_chars: int) -> None:
         self._block_chars = block_chars
@@ -52,7 +52,7 @@ class _Array:
         self._line = 1
 
     def rows(self) -> Iterator[tuple[int, object]]:
-        """The values. Raises DataError."""
+        """Yield the values. Raises DataError."""
         self._take(self._blank() + 1)
         self._take(self._blank())
         mark = "]" if self._held.startswith("]") else ","
@@ -66,7 +66,7 @@ class _Array:
             raise DataError(f"{self._path}, line {self._line}: a comma or the array's end is missing")
 
     def _blank(self) -> int:
-        """How much white space comes next; something else, or the end, is held behind it."""
+        """Return the length of the leading white space, reading on until another character or the end."""
         while not self._held.strip() and self._more():
             pass
         return len(self._held) - len(self._held.lstrip())

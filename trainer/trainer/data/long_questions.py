@@ -1,4 +1,4 @@
-"""The data set of long documents around a user's questions: ``train.parquet``, ``dev.parquet`` and a card."""
+"""Makes the data set of long documents around a user's questions: ``train.parquet``, ``dev.parquet`` and a card."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainer.data.schemas import READING
 from trainer.data.synthesis import Size, compose
 
 COLUMNS = {
-    "data_source": "where the question is from",
+    "data_source": "source of the question",
     "prompt": "the question, as one user message",
     "context": "the documents as one text, numbered from 1",
     "ability": "`memory`",
@@ -31,7 +31,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class LongQuestions:
-    """What to make: ``train`` and then ``dev`` items from the questions in their order, strangers from ``pools``."""
+    """What to make: ``train`` and then ``dev`` items from the questions in order, distractors from ``pools``."""
 
     asked: Path
     pools: tuple[Path, ...]
@@ -44,7 +44,7 @@ class LongQuestions:
     license: str = "other"
 
     def make(self, out: Path, *, options: dict[str, object], progress: Progress) -> dict[str, int]:
-        """Write the files; how many rows each has. Raises DataError, for too few questions too."""
+        """Write the files; return each one's row count. Raises DataError, also for too few questions."""
         asked = questions(self.asked)
         with DiskPool.of(self.pools or (self.asked,)) as pool:
             made = {

@@ -1,8 +1,8 @@
-r"""The no-context filter: a question that a model answers without its documents teaches no reading, and is dropped.
+r"""The no-context filter: drops questions that a model answers without documents, as they teach no reading.
 
-Each model is asked ``samples`` times at temperature 1 and top_p 0.7, at most 512 tokens, until it is right once
-(MemAgent, arXiv 2507.02259, with two 7B models and two samples). Every verdict is on the disk before its place asks the
-next question, so a run that was killed asks again only what was in flight.
+Each model is asked ``samples`` times at temperature 1 and top_p 0.7, at most 512 tokens, until one answer is right
+(MemAgent, arXiv 2507.02259, with two 7B models and two samples). Every verdict is on disk before its slot asks the next
+question, so a killed run repeats only the questions in flight.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ASKED = "Answer from what you know, briefly, and put the answer alone into \\bo
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one question. ``asked`` counts calls; ``refused``: an endpoint took exception to the question."""
+    """The outcome of one question. ``asked`` counts calls; ``refused``: an endpoint rejected the question."""
 
     key: str
     answerable: bool
@@ -44,9 +44,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class NoContextFilter:
-    """Who is asked, how often, when an answer counts as right, and how many questions are asked at once.
+    """The models, the samples per model, the rule for a right answer, and the number of concurrent questions.
 
-    ``models`` are named for the journal.
+    The journal records the names of ``models``.
     """
 
     models: Sequence[tuple[str, ChatModel]]
@@ -56,7 +56,7 @@ class NoContextFilter:
     retries: RetryPolicy = RetryPolicy()  # noqa: RUF009 - frozen
 
     def open_journal(self, path: Path) -> Journal[Verdict]:
-        """The verdicts so far. Raises DataError when they are of other models or other options."""
+        """Open the verdicts so far. Raises DataError when they are of other models or options."""
         run: dict[str, object] = {
             "no_context": 1,
             "models": [name for name, _ in self.models],
@@ -66,7 +66,7 @@ class NoContextFilter:
         return Journal(path, run, records=TypeAdapter(Verdict), key_of=lambda verdict: verdict.key)
 
     async def judge(self, asked: Iterator[HotpotQuestion], journal: Journal[Verdict]) -> None:
-        """A verdict in the journal for every question. Raises MemloopError when an endpoint fails again and again."""
+        """Record a verdict for every question. Raises MemloopError when an endpoint fails on every retry."""
         await bounded_map(self.places, _still_open(asked, journal), partial(self._settle, journal))
 
     async def _settle(self, journal: Journal[Verdict], question: HotpotQuestion) -> None:
@@ -90,12 +90,12 @@ class NoContextFilter:
 
 
 def key_of(question: HotpotQuestion) -> str:
-    """What tells a question from all others: the same question with the same answer is asked once."""
+    """Return the key of a question: the same question with the same answer is asked once."""
     return hashlib.sha256(f"{question.question}\0{question.answer}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def write_kept(source: Path, journal: Journal[Verdict], out: Path) -> tuple[int, int]:
-    """The questions that no model answered, as they stand in the source; how many were kept and dropped.
+    """Write the questions that no model answered, as in the source; return the kept and dropped counts.
 
     Raises DataError, and KeyError for a question without a verdict.
     """

@@ -1,4 +1,4 @@
-"""Parquet written as a stream: what is held is one row group, whatever the number of rows and their length."""
+"""Writes Parquet as a stream: memory holds one row group, whatever the number of rows and their length."""
 
 # pyarrow has no annotations.
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -20,9 +20,9 @@ _GROUP_ROWS = 1024
 
 
 def write_parquet(rows: Iterable[Json], path: Path, schema: Any, *, group_chars: int = GROUP_CHARS) -> int:
-    """Write the rows; how many. The file appears when it is whole, and not at all when a row cannot be made.
+    """Write the rows and return their count. The file appears only when complete, and not at all if a row fails.
 
-    A row group ends after about ``group_chars`` characters of JSON. Raises OSError, and what the rows raise.
+    A row group ends after about ``group_chars`` characters of JSON. Raises OSError, and the errors of ``rows``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.part")
@@ -39,7 +39,7 @@ def write_parquet(rows: Iterable[Json], path: Path, schema: Any, *, group_chars:
 
 
 def read_parquet(path: Path) -> Iterator[Json]:
-    """The rows of a file, one row group in memory at a time. Raises OSError, and ValueError for what is no Parquet."""
+    """Yield the rows of a file, one row group in memory at a time. Raises OSError, and ValueError for other formats."""
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             yield from cast(list[Json], file.read_row_group(group).to_pylist())

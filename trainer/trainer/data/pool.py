@@ -1,4 +1,4 @@
-"""The paragraphs that distractors are drawn from: each title once, on the disk, however large the file."""
+"""The pool of distractor paragraphs: each title once, on disk, however large the file."""
 
 import hashlib
 import os
@@ -15,22 +15,22 @@ _MARK = "\0"
 
 
 class Pool(Protocol):
-    """Paragraphs by number, no title twice. A list of them is a pool."""
+    """Paragraphs by number, with unique titles. A list of them is a pool."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of paragraphs."""
         ...
 
     def __getitem__(self, number: int, /) -> Paragraph:
-        """The paragraph with the number, from 0."""
+        """Return the paragraph of a number, from 0."""
         ...
 
 
 class DiskPool:
-    """A pool in a temporary file; in memory it takes some 100 bytes for each paragraph while it is filled, then 8."""
+    """A pool in a temporary file; it needs about 100 bytes of memory per paragraph while it fills, then 8."""
 
     def __init__(self, paragraphs: Iterable[Paragraph]) -> None:
-        """Of paragraphs of which the first with a title is kept. Raises what they raise, and OSError."""
+        """Keep the first paragraph of each title. Raises the errors of ``paragraphs``, and OSError."""
         self._file = TemporaryFile(buffering=1 << 20)  # noqa: SIM115 - closed by ``close``
         self._ends = array("Q", [0])
         try:
@@ -41,11 +41,11 @@ class DiskPool:
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> Self:
-        """All paragraphs of HotpotQA files. Raises DataError."""
+        """Collect all paragraphs of HotpotQA files. Raises DataError."""
         return cls(_paragraphs(paths))
 
     def close(self) -> None:
-        """Give the file up."""
+        """Delete the file."""
         self._file.close()
 
     def __len__(self) -> int:

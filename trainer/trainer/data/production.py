@@ -1,9 +1,9 @@
-"""Production traces as rows: every call of a good run to imitate, and the runs themselves as tasks for RL.
+"""Converts production traces to rows: calls of good runs to imitate, and the runs themselves as tasks for RL.
 
-The traces come from ``GET /v1/admin/traces``; each was redacted before the gateway kept it. Nobody judged them. For
-imitation a call is taken when its reply was used as it was (no rejected tool call, no reply that was cut). As a task, a
-write has its own decision for gold, and a read the answer that it gave, when that stood in a box: RL on them keeps a
-policy near what production did, it does not know better.
+The traces come from ``GET /v1/admin/traces``; the gateway redacted each before keeping it. They are unreviewed. A call
+is imitated if its reply was used unchanged (no rejected tool call, no truncated reply). As a task, a write's gold is
+its own decision, and a read's gold is its answer if that was boxed: RL on them keeps a policy near production behaviour
+but cannot exceed it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SOURCE = "memloop/traces"
 
 
 def traces(paths: list[Path]) -> Iterator[Trace]:
-    """The traces of exported files, each once. Raises DataError, for an export that was broken off too."""
+    """Yield the traces of exported files, each once. Raises DataError, also for an incomplete export."""
     seen = set[str]()
     for path in paths:
         for line, row in rows(path):
@@ -47,7 +47,7 @@ def traces(paths: list[Path]) -> Iterator[Trace]:
 
 @dataclass(slots=True)
 class Sorted:
-    """What became of the calls and runs that were looked at."""
+    """Counts of the calls and runs examined."""
 
     rejected: int = 0
     cut: int = 0
@@ -55,7 +55,7 @@ class Sorted:
     _index: int = field(default=0)
 
     def imitation(self, trace: Trace) -> Iterator[Json]:
-        """A row of ``schemas.CONVERSATION`` for each call whose reply was used."""
+        """Yield a row of ``schemas.CONVERSATION`` for each call whose reply was used."""
         records = trace.decisions if trace.kind == "memory_write" else ()
         for number, call in enumerate(trace.calls):
             record = records[number] if number < len(records) else None
@@ -67,7 +67,7 @@ class Sorted:
                 yield self._imitated(trace, call, number)
 
     def writing(self, trace: Trace) -> Iterator[Json]:
-        """A row of ``schemas.WRITING`` for a memory write."""
+        """Yield a row of ``schemas.WRITING`` for a memory write."""
         if trace.kind == "memory_write" and trace.action is not None:
             yield writing_row(
                 data_source=SOURCE,
@@ -79,7 +79,7 @@ class Sorted:
             )
 
     def reading(self, trace: Trace) -> Iterator[Json]:
-        """A row of ``schemas.READING`` for each boxed answer of a read."""
+        """Yield a row of ``schemas.READING`` for each boxed answer of a read."""
         agent: AgentName = "memreread" if trace.strategy == "memreread" else "memagent"
         for number, answer in enumerate(trace.answers):
             if not (answer.boxed and answer.answer.strip() and trace.document):
@@ -114,11 +114,11 @@ class Sorted:
 
 
 def was_rejected(record: DecisionRecord) -> bool:
-    """Whether the reply was no valid call, and the model was asked once more."""
+    """Return whether the reply was not a valid call, so that the model was asked once more."""
     return record.action == "invalid" or record.parse_path == "failed"
 
 
 def of_each(paths: list[Path], make: Callable[[Trace], Iterator[Json]]) -> Iterator[Json]:
-    """What is made of each trace, one after another."""
+    """Yield the rows that ``make`` builds from each trace."""
     for trace in traces(paths):
         yield from make(trace)

@@ -1,4 +1,4 @@
-"""How far a long run is, on stderr: a bar on a terminal, nothing elsewhere."""
+"""Shows a long run's progress on stderr: a bar on a terminal, nothing otherwise."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Progress:
         self._console = Console(stderr=True, quiet=quiet)
 
     def over(self, items: Iterable[T], *, total: int | None, what: str) -> Iterator[T]:
-        """The items, counted as they pass."""
+        """Yield the items while counting them."""
         with self.bars() as bars:
             yield from bars.track(items, total=total, description=what)
 
     def bars(self) -> Bars:
-        """Bars to be moved by hand."""
+        """Create bars to be advanced by hand."""
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         return Bars(*columns, console=self._console, disable=not self._console.is_terminal)

@@ -1,4 +1,4 @@
-"""Replies as messages of a conversation: the one tool call that the loop's parser takes, or the text."""
+"""Converts replies to messages of a conversation: the one tool call that the loop's parser accepts, or the text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memloop.wire.chat import ChatMessage, FunctionCall, ToolCall
 
 
 def reply_message(completion: Completion, *, with_tools: bool) -> ChatMessage:
-    """The assistant's message. A reply that should be a tool call and is none keeps its text."""
+    """Build the assistant's message. A reply without its expected tool call keeps its text."""
     spoken = listen(completion)
     call = find_call(completion) if with_tools else None
     calls = None

@@ -1,4 +1,4 @@
-"""Retries calls to an endpoint. No other layer of the trainer retries."""
+"""Retries calls to an endpoint; the only retries in the trainer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,13 +14,13 @@ _LONGEST_PAUSE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The number of attempts, and the pause after the first failure; each later pause is twice as long."""
+    """The number of attempts, and the pause after the first failure, which doubles after each further one."""
 
     attempts: int = 4
     pause_s: float = 1.0
 
     async def get(self, work: Callable[[], Awaitable[T]]) -> T:
-        """The result of ``work``. Raises the last MemloopError, and at once an error that a retry cannot mend."""
+        """Return the result of ``work``. Raises the last MemloopError, and a non-retryable one at once."""
         pause_s = self.pause_s
         for _ in range(self.attempts - 1):
             try:
@@ -34,5 +34,5 @@ class RetryPolicy:
 
 
 def _status(error: MemloopError) -> int:
-    """The peer's own status; an engine's 401 is one, though our clients would see a 502."""
+    """Return the peer's own status, for example an engine's 401, which our clients would see as a 502."""
     return error.engine_status if isinstance(error, EngineError) else error.http_status

@@ -1,8 +1,8 @@
-"""The rows that training reads, in verl's columns: one prompt each for RL, or one conversation each for SFT.
+"""Builds training rows in verl's columns: one prompt each for RL, or one conversation each for SFT.
 
-Every RL row has ``data_source``, ``prompt``, ``ability``, ``reward_model``, ``extra_info`` and ``agent_name``. What the
-loop works on is ``context`` and ``extra_info.question`` for the reading loops, ``extra_info.conversation`` and
-``extra_info.memories`` (what the store holds) for the memory writer. verl hands all columns to the agent loop.
+Every RL row has ``data_source``, ``prompt``, ``ability``, ``reward_model``, ``extra_info`` and ``agent_name``. The
+loop's input is ``context`` and ``extra_info.question`` for the reading loops, ``extra_info.conversation`` and
+``extra_info.memories`` (the store's content) for the memory writer. verl passes all columns to the agent loop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def reading_row(
     documents: int = 1,
     evidence: Sequence[int] = (),
 ) -> Json:
-    """A row of ``schemas.READING``. ``evidence`` numbers the documents with the facts, from 1."""
+    """Build a row of ``schemas.READING``. ``evidence`` numbers the documents with the facts, from 1."""
     return {
         **_common(data_source, question, answers, agent),
         "context": context,
@@ -53,9 +53,9 @@ def writing_row(
     stored: Sequence[Recalled],
     gold: Sequence[str],
 ) -> Json:
-    """A row of ``schemas.WRITING``: what was said, what the store holds, and the gold decision in words.
+    """Build a row of ``schemas.WRITING``: the turns, the store's content, and the gold decision in words.
 
-    ``gold`` is ``add`` and then the memories, or ``buffer`` or ``ignore`` alone.
+    ``gold`` is ``add`` followed by the memories, or ``buffer`` or ``ignore`` alone.
     """
     said = "\n".join(f"[{turn.role}]: {turn.content}" for turn in turns)
     return {
@@ -85,9 +85,9 @@ def conversation_row(
     tools: Sequence[Json] = (),
     thinking: bool = False,
 ) -> Json:
-    """A row of ``schemas.CONVERSATION``; ``kind`` names the sort of turn or trace.
+    """Build a row of ``schemas.CONVERSATION``; ``kind`` names the sort of turn or trace.
 
-    ``learned`` are the places in ``messages`` of the replies to imitate; the others are what led there.
+    ``learned`` are the positions in ``messages`` of the replies to imitate; the others are context.
     """
     return {
         "data_source": data_source,

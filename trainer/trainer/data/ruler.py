@@ -1,4 +1,4 @@
-"""RULER's tasks from prose of our own: needles, chains of variables, frequent words (arXiv 2404.06654).
+"""Makes RULER's tasks from our own prose: needles, chains of variables, frequent words (arXiv 2404.06654).
 
     niah_single_1/2/3       one needle: a number for a word, in repeated noise / in prose; a UUID in prose
     niah_multikey_1/2/3     one asked for among few others / among nothing but needles / the same with UUIDs
@@ -6,7 +6,7 @@
     vt                      which variables hold a value, along a chain of assignments, among others' chains
     fwe                     the three most frequent coded words
 
-``qa_1`` needs users' paragraphs: ``data synthesise`` makes its like. Needles stand at any place with equal chance.
+``qa_1`` needs users' paragraphs: ``data synthesise`` makes similar tasks. Needles stand at any place with equal chance.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trainer.data.rows import reading_row
 from trainer.tiny.prose import book, plant
 
 Count = Callable[[str], int]
-"""Tokens of a text."""
+"""Counts the tokens of a text."""
 _NOISE = "The tide comes in and the tide goes out. A lamp is lit and a lamp is put out. Nothing else is told here. "
 _CODED = 400
 _TRIES = 24
@@ -32,7 +32,7 @@ _TRIES = 24
 
 @dataclass(frozen=True, slots=True)
 class RulerItem:
-    """One item in RULER's shape: all of ``outputs`` are to be named."""
+    """One item in RULER's shape: an answer must name all of ``outputs``."""
 
     task: str
     input: str
@@ -66,7 +66,7 @@ TASKS = (*_TASKS, "vt", "fwe")
 
 
 def ruler_items(task: str, *, tokens: int, count: int, seed: int, tokens_of: Count) -> Iterator[RulerItem]:
-    """``count`` items of about ``tokens`` tokens, at most. Raises ValueError for an unknown task or too few tokens."""
+    """Yield ``count`` items of at most ``tokens`` tokens. Raises ValueError for an unknown task or too few tokens."""
     if task not in TASKS:
         raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(TASKS)}")
     for index in range(count):
@@ -75,15 +75,15 @@ def ruler_items(task: str, *, tokens: int, count: int, seed: int, tokens_of: Cou
 
 
 def as_ruler_rows(items: Sequence[RulerItem]) -> Iterator[Json]:
-    """The items as RULER's files have them."""
+    """Yield the items in the format of RULER's files."""
     for index, item in enumerate(items):
         yield {"index": index, "input": item.input, "context": item.context, "outputs": list(item.outputs)}
 
 
 def as_reading_rows(items: Sequence[RulerItem]) -> Iterator[Json]:
-    """The items as tasks for RL (``schemas.READING``).
+    """Yield the items as tasks for RL (``schemas.READING``).
 
-    Several outputs are one gold answer, joined by commas: a reward that takes any one of them would teach half answers.
+    Several outputs become one gold answer, joined by commas: a reward that accepts any one would teach partial answers.
     """
     for index, item in enumerate(items):
         yield reading_row(
@@ -98,7 +98,7 @@ def as_reading_rows(items: Sequence[RulerItem]) -> Iterator[Json]:
 
 
 def _fitted(make: Callable[[int], RulerItem], tokens: int, tokens_of: Count) -> RulerItem:
-    """The longest item that fits, to within a few percent: an item's length follows its characters."""
+    """Search the longest item that fits, within a few percent: an item's tokens grow with its characters."""
     low, high, best = 0, 8 * tokens, None
     for _ in range(_TRIES):
         chars = (low + high) // 2
@@ -116,7 +116,7 @@ def _fitted(make: Callable[[int], RulerItem], tokens: int, tokens_of: Count) -> 
 
 
 def _item(task: str, name: str, chars: int) -> RulerItem:
-    """The item whose filler has so many characters; the same needles whatever the length."""
+    """Build the item with ``chars`` characters of filler; the needles do not depend on the length."""
     rng = random.Random(name)
     if task == "vt":
         return _chains(rng, chars)
@@ -156,7 +156,7 @@ def _planted(rng: random.Random, chars: int, sentences: list[str], *, prose: boo
 
 
 def _chains(rng: random.Random, chars: int, *, chains: int = 3, hops: int = 4) -> RulerItem:
-    """Chains of assignments in their order, mixed with one another; the first chain's value is asked for."""
+    """Build interleaved chains of assignments, each in order; the question asks for the first chain's value."""
     names = iter(rng.sample(range(100_000), chains * (hops + 1)))
     told: list[list[str]] = []
     first: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ def _chains(rng: random.Random, chars: int, *, chains: int = 3, hops: int = 4) -
 
 
 def _frequent(rng: random.Random, chars: int) -> RulerItem:
-    """Coded words drawn by Zipf's law with exponent 2, as RULER's; the three most frequent are asked for."""
+    """Draw coded words by Zipf's law with exponent 2, as in RULER; the question asks for the three most frequent."""
     words = [made_up_name(number).lower() for number in rng.sample(range(100_000), _CODED)]
     weights = [1 / (rank + 1) ** 2 for rank in range(_CODED)]
     drawn = rng.choices(words, weights, k=max(12, chars // 9))

@@ -41,7 +41,7 @@ _WRITING_INFO = pa.struct(
 READING: Final[Any] = pa.schema([*_COMMON, ("extra_info", _READING_INFO)])
 """Rows of the reading loops."""
 WRITING: Final[Any] = pa.schema([*_COMMON, ("extra_info", _WRITING_INFO)])
-"""Rows of the memory writer; the ground truth is the gold decision: its action, then what it stores."""
+"""Rows of the memory writer; the ground truth is the gold decision: its action, then the stored memories."""
 
 _CALL = pa.struct(
     [
@@ -69,7 +69,7 @@ CONVERSATION: Final[Any] = pa.schema(
         ("extra_info", pa.struct([("index", pa.int64()), ("id", pa.string()), ("kind", pa.string())])),
     ]
 )
-"""Rows to imitate: messages as the served loop showed and heard them; ``tools`` is JSON, the list that it sent.
+"""Rows to imitate: the messages that the served loop sent and received; ``tools`` is its JSON list of tools.
 
-``learned`` are the places of the replies to learn.
+``learned`` are the positions of the replies to learn.
 """

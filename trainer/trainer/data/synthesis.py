@@ -1,7 +1,7 @@
-"""Long documents around questions: a question's own paragraphs among strangers, its evidence at any place.
+"""Makes long documents around questions: a question's own paragraphs among others, its evidence at any place.
 
 The published sets used one permutation for all items of a size, so that evidence always stood in the same slots; here
-each item has its own, which puts every piece of evidence at any place with equal chance. Source of the format: MemAgent
+each item has its own, so every piece of evidence stands at any place with equal chance. Source of the format: MemAgent
 (arXiv 2507.02259).
 """
 
@@ -17,7 +17,7 @@ from trainer.data.pool import Pool
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How long an item is: exactly so many ``documents``, or as many as fit ``tokens`` by ``count``."""
+    """An item's length: exactly so many ``documents``, or as many as fit into ``tokens`` by ``count``."""
 
     documents: int | None = None
     tokens: int | None = None
@@ -40,14 +40,14 @@ class LongItem:
 
     @property
     def context(self) -> str:
-        """The documents as one text."""
+        """Join the documents into one text."""
         return "\n\n".join(_shown(number, each) for number, each in enumerate(self.documents, 1))
 
 
 def compose(question: HotpotQuestion, pool: Pool, size: Size, rng: random.Random) -> LongItem:
-    """The question's evidence, then its neighbours, then strangers, as many as the size asks for, shuffled.
+    """Combine the question's evidence, its other paragraphs and distractors up to the size, and shuffle them.
 
-    Raises DataError when the pool has too few strangers, or the evidence alone is longer than the size.
+    Raises DataError when the pool has too few distractors, or the evidence alone exceeds the size.
     """
     own = sorted(question.paragraphs.values(), key=lambda paragraph: paragraph.title not in question.evidence)
     offered = _offered(own, pool, rng)
@@ -61,7 +61,7 @@ def compose(question: HotpotQuestion, pool: Pool, size: Size, rng: random.Random
 
 
 def _offered(own: list[Paragraph], pool: Pool, rng: random.Random) -> Iterator[Paragraph]:
-    """The question's own paragraphs, then strangers in any order, no title twice."""
+    """Yield the question's own paragraphs, then distractors in random order, with unique titles."""
     yield from own
     titles = {paragraph.title for paragraph in own}
     for number in _in_any_order(len(pool), rng):
@@ -71,7 +71,7 @@ def _offered(own: list[Paragraph], pool: Pool, rng: random.Random) -> Iterator[P
 
 
 def _in_any_order(count: int, rng: random.Random) -> Iterator[int]:
-    """The numbers below ``count``, shuffled as far as they are asked for; memory grows with those alone."""
+    """Yield the numbers below ``count`` in lazily shuffled order; memory grows only with the numbers drawn."""
     moved: dict[int, int] = {}
     for left in range(count, 0, -1):
         at = rng.randrange(left)
@@ -84,7 +84,7 @@ def _so_many(offered: Iterator[Paragraph], documents: int) -> list[Paragraph]:
 
 
 def _that_fit(offered: Iterator[Paragraph], size: Size, needed: int) -> list[Paragraph]:
-    """Documents until the next one would not fit any more; none at all when the evidence does not."""
+    """Return documents up to the first that does not fit; none at all if the evidence does not fit."""
     room, chosen = size.tokens or 0, list[Paragraph]()
     for paragraph in offered:
         room -= size.count(_shown(1000, paragraph) + "\n\n")

@@ -1,4 +1,4 @@
-"""The tiny world as data for reinforcement learning: rows in verl's columns, for each of the three loops."""
+"""Makes RL rows of the tiny world in verl's columns, for each of the three loops."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from trainer.tiny.prose import Prose
 
 _FEW = 0.2
 _HARDER = (0.0, 0.5, 1.0)
-"""Distractors per chunk, drawn for each document: a policy that is right on all of them learns nothing."""
+"""Distractors per chunk, drawn for each document: a policy that is right on all documents learns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hardness:
-    """What documents are like: how many chunks, how many distractors in each, which share of them are near misses.
+    """The difficulty of documents: chunks, distractors per chunk, and the share of near misses among them.
 
-    Without a number of distractors a document has a few, as fits its loop.
+    By default a document has a few distractors, as suits its loop.
     """
 
     chunks: int = TRAINED_CHUNKS
@@ -34,7 +34,7 @@ class Hardness:
 def tiny_rows(
     rng: random.Random, agent: AgentName, profile: Profile, prose: Prose, hardness: Hardness = Hardness()
 ) -> Iterator[Json]:
-    """Rows without end. MemReread's questions have two hops, whose facts stand in the wrong order for one pass."""
+    """Yield endless rows. MemReread's questions have two hops, whose facts stand in the wrong order for one pass."""
     for index in count():
         if agent == "memreader":
             yield _writing(rng, index, prose)

@@ -1,4 +1,4 @@
-"""Turns of the tiny world to imitate: right replies of every role, in the profile's own prompts, without end."""
+"""Yields endless turns of the tiny world to imitate: right replies of every role, in the profile's prompts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOP_ROLES: tuple[Role, ...] = ("read", "answer", "judge", "integrate", "memory"
 
 
 def world_turns(profile: Profile, *, part: Part, seed: int, roles: tuple[Role, ...] = LOOP_ROLES) -> Iterator[Json]:
-    """Rows of ``schemas.CONVERSATION``, the roles in the shares of the tiny model's curriculum."""
+    """Yield rows of ``schemas.CONVERSATION``, the roles in the shares of the tiny model's curriculum."""
     shares = {role: share for role, share in FULL.shares.items() if role in roles}
     mix = replace(FULL, shares=shares, chunk_tokens=profile.budget.chunk_tokens)
     rng, prose, index = random.Random(f"{seed} {part}"), book(part), 0

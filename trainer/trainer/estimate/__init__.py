@@ -1,1 +1,1 @@
-"""What a run needs of GPUs and hours, on paper: formulas of the transformer, and assumptions that are all named."""
+"""Estimates a run's GPUs and hours on paper: the transformer's formulas and named assumptions."""

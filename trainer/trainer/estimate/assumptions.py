@@ -1,4 +1,4 @@
-"""What an estimate takes for granted. A recipe's ``estimate`` section and ``estimate.KEY=VALUE`` change it."""
+"""The assumptions of an estimate. A recipe's ``estimate`` section and ``estimate.KEY=VALUE`` change them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trainer.estimate.hardware import GpuName
 
 
 class Assumptions(BaseModel):
-    """Shares are of the maker's figure, or of a limit: from above 0 to 1."""
+    """Shares are of the maker's figure, or of a limit: above 0, at most 1."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,5 +1,5 @@
-"""GPUs that a run can be estimated for, as their makers state them: the variants of data centres (SXM, OAM) where there
-are several, matrix products in bfloat16 without sparsity.
+"""The GPUs of estimates, by their makers' figures: the data-centre variants (SXM, OAM) where there are several, matrix
+products in bfloat16 without sparsity.
 """
 
 from __future__ import annotations

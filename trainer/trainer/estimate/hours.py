@@ -1,4 +1,4 @@
-"""Hours of a run: what its engines read and write, and what its passes compute.
+"""Estimates a run's hours: the engines' reading and writing, and the trainer's passes.
 
     reading    forward operations of all prompts / (GPUs · peak · MFU of reading); no prefix is taken for shared
     writing    a step of an engine moves its weights and the cache of its rows once: rows / that time · straggling
@@ -38,24 +38,24 @@ class Hours:
 
     @property
     def step_s(self) -> float:
-        """Seconds of a step."""
+        """Return the seconds of a step."""
         return self.reading_s + self.writing_s + self.passes_s + self.overhead_s
 
     @property
     def hours(self) -> float:
-        """Of the whole run, on the clock."""
+        """Return the hours of the whole run on the clock."""
         return self.steps * self.step_s / _HOUR_S
 
     @property
     def gpu_hours(self) -> float:
-        """Of all GPUs."""
+        """Return the hours of all GPUs."""
         return self.hours * self.gpus
 
 
 def hours_of(run: Run, memory: Memory, assumed: Assumptions) -> Hours:
-    """By the formulas above. Raises ValueError when the engine's cache holds no row."""
+    """Apply the formulas above. Raises ValueError when the engine's cache cannot hold a row."""
     if memory.cached_rows < 1:
-        raise ValueError("the rollout engine has no room for a row: its hours mean nothing")
+        raise ValueError("the rollout engine has no room for a row, so its hours cannot be estimated")
     turns = turns_of(run.loop, assumed)
     rollouts = run.prompts * run.group
     peak = run.gpus * GPUS[assumed.gpu].tflops * 1e12
@@ -76,32 +76,34 @@ def hours_of(run: Run, memory: Memory, assumed: Assumptions) -> Hours:
 
 
 def _forward(run: Run, turns: list[Turn], *, replies: bool) -> float:
-    """Operations of a forward pass over one rollout's rows, with or without their replies."""
+    """Return the operations of a forward pass over one rollout's rows, with or without their replies."""
     return sum(run.shape.forward_flops(turn.count, turn.prompt + turn.reply * replies) for turn in turns)
 
 
 def _passes(run: Run) -> float:
-    """Forward passes that all passes over a row are worth; a backward pass is two, one where weights are frozen."""
+    """Return the forward-pass equivalents of all passes over a row; a backward pass is two, one with frozen weights."""
     updates = run.updates
     backward = 1 if updates.adapter_rank else 2
     return 1 + backward + updates.recompute + updates.reference + updates.old
 
 
 def _rows_at_once(run: Run, memory: Memory, turns: list[Turn]) -> float:
-    """Of one engine: those it has, may have, and has room for at their mean length."""
+    """Return one engine's concurrent rows: the minimum of the existing, the permitted, and those that fit its cache."""
     replicas = run.gpus / run.engine.tensor
     room = memory.cache / (run.shape.cached_bytes / run.engine.tensor * _mean_row(turns))
     return max(1.0, min(run.prompts * run.group / replicas, run.engine.most_rows, room))
 
 
 def _written_a_second(run: Run, at_once: float, turns: list[Turn], assumed: Assumptions) -> float:
-    """Tokens of all engines together."""
+    """Return the written tokens per second of all engines together."""
     moved = 2 * run.shape.parameters + at_once * _mean_row(turns) * run.shape.cached_bytes
     bandwidth = GPUS[assumed.gpu].bandwidth * 1e12 * assumed.bandwidth_share * run.engine.tensor
     return at_once * bandwidth / moved * assumed.straggling * run.gpus / run.engine.tensor
 
 
 def _mean_row(turns: list[Turn]) -> float:
-    """Mean tokens of a row while its reply is written: the prompt and half the reply, over the tokens written."""
+    """Return the mean tokens of a row while its reply is written: the prompt and half the reply, over
+    written tokens.
+    """
     written = sum(turn.count * turn.reply for turn in turns)
     return sum(turn.count * turn.reply * (turn.prompt + turn.reply / 2) for turn in turns) / written

@@ -1,4 +1,4 @@
-"""Bytes on one GPU: while the policy is updated, and while rollouts are made.
+"""Estimates the bytes on one GPU: while the policy is updated, and while rollouts are made.
 
     FSDP2, P weights over N GPUs      b·P/N weights, b·P/N gradients, 2b·P/N of Adam's moments       b = 4 (float32)
                                       and whole for a moment, in bfloat16: two layers and the embeddings; in float32
@@ -22,12 +22,12 @@ from trainer.estimate.run import Run
 
 _HALF, _FULL = 2, 4
 ENGINE_RUNTIME_BYTES: Final = 2 * GIB
-"""Assumed of the engine's share: its graphs and activations. The launcher's planner assumes the same."""
+"""Taken from the engine's share: its graphs and activations. The launcher's planner assumes the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """All in bytes on one GPU; ``cache`` is what the engine has for keys and values, below 0 what it lacks."""
+    """Bytes on one GPU; ``cache`` is the engine's space for keys and values, negative when it lacks memory."""
 
     update: dict[str, float]
     rollout: dict[str, float]
@@ -37,12 +37,12 @@ class Memory:
 
     @property
     def fits(self) -> bool:
-        """Both phases fit, and the engine's cache holds a row of full length."""
+        """Return whether both phases fit, and the engine's cache holds a row of full length."""
         return max(sum(self.update.values()), sum(self.rollout.values())) <= self.gpu and self.cached_rows >= 1
 
 
 def memory_of(run: Run, assumed: Assumptions) -> Memory:
-    """By the formulas above."""
+    """Apply the formulas above."""
     gpu = GPUS[assumed.gpu].memory_gib * GIB
     state = _state(run)
     passing = {
@@ -60,7 +60,7 @@ def memory_of(run: Run, assumed: Assumptions) -> Memory:
 
 
 def _state(run: Run) -> dict[str, float]:
-    """What stays between micro-batches."""
+    """Return the state that stays between micro-batches."""
     where, everything, trained = run.sharding, run.shape.parameters, run.trained
     parts, stored = where.tensor * where.pipeline, where.weight_bytes
     if where.whole:
@@ -77,12 +77,12 @@ def _state(run: Run) -> dict[str, float]:
 
 
 def _kept(run: Run) -> tuple[str, ...]:
-    """Megatron's gradients are one buffer that stays; FSDP's are freed."""
+    """Return the buffers kept between phases: Megatron keeps its gradients in one buffer; FSDP frees them."""
     return ("weights", "gradients", "optimizer") if run.sharding.whole else ("weights", "optimizer")
 
 
 def _gathered(run: Run) -> float:
-    """What FSDP puts together for a moment."""
+    """Return the bytes that FSDP gathers temporarily."""
     if run.sharding.whole:
         return 0.0
     layer, ends = run.shape.layer_parameters, run.shape.embedding_parameters

@@ -1,4 +1,4 @@
-"""An estimate in words: every part, every assumption; or one row of a table."""
+"""Formats an estimate: every part and every assumption, or one row of a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLE_HEAD = (
 
 
 def table_row(name: str, memory: Memory, hours: Hours, assumed: Assumptions) -> str:
-    """A row under TABLE_HEAD."""
+    """Format a row under TABLE_HEAD."""
     update, rollout = sum(memory.update.values()) / GIB, sum(memory.rollout.values()) / GIB
     return (
         f"| `{name}` | {hours.gpus} × {assumed.gpu} | {update:.0f} | {rollout:.0f} | {memory.cached_rows} "
@@ -25,7 +25,7 @@ def table_row(name: str, memory: Memory, hours: Hours, assumed: Assumptions) -> 
 
 
 def told(name: str, memory: Memory, hours: Hours | None, assumed: Assumptions) -> Iterator[str]:
-    """Lines. ``hours`` is None where the engine has no room for a row."""
+    """Yield the lines. ``hours`` is None if the engine has no room for a row."""
     verdict = "fits" if memory.fits else "DOES NOT FIT"
     yield f"{name}: {verdict} on {assumed.gpu} of {memory.gpu / GIB:.0f} GiB"
     yield _phase("update", memory.update)

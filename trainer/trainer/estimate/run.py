@@ -1,4 +1,4 @@
-"""A run as the estimate sees it: sizes and numbers, no framework."""
+"""A run's sizes and counts as input of the estimate, independent of any framework."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer.estimate.shapes import ModelShape
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """How the trainer lies on the GPUs.
+    """The trainer's distribution over the GPUs.
 
     ``tensor`` and ``pipeline`` cut the model (Megatron; 1 and 1 for FSDP); ``replicas`` of what is cut share the
     optimizer's states, under FSDP (``whole`` False) weights and gradients too. ``weight_bytes`` of a weight that the
@@ -28,8 +28,8 @@ class Sharding:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """Passes over the rows: ``micro_tokens`` at once on a GPU; with ``recompute`` the backward pass runs each layer
-    again; ``reference`` and ``old`` are passes for their log-probabilities; ``adapter_rank`` 0 trains all weights.
+    """Passes over the rows: ``micro_tokens`` at once on a GPU; with ``recompute`` the backward pass reruns each layer;
+    ``reference`` and ``old`` are passes for their log-probabilities; ``adapter_rank`` 0 trains all weights.
     """
 
     micro_tokens: int
@@ -51,7 +51,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What a rollout does."""
+    """The sizes of a rollout's loop."""
 
     name: AgentName
     profile: Profile
@@ -76,6 +76,6 @@ class Run:
 
     @property
     def trained(self) -> int:
-        """Parameters that the optimizer changes."""
+        """Return the number of parameters that the optimizer changes."""
         rank = self.updates.adapter_rank
         return self.shape.adapter_parameters(rank) if rank else self.shape.parameters

@@ -1,4 +1,4 @@
-"""The shape of a transformer with gated MLPs and grouped queries (Qwen2.5, Qwen3, Llama), and what follows from it."""
+"""The shape of a transformer with gated MLPs and grouped queries (Qwen2.5, Qwen3, Llama), and derived sizes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Final, cast
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """As in a checkpoint's ``config.json``. ``biased``: query, key and value have biases (Qwen2.5); ``normed``: query
-    and key have norms (Qwen3); ``tied``: the embedding is the output layer too.
+    """The fields of a checkpoint's ``config.json``. ``biased``: query, key and value have biases (Qwen2.5); ``normed``:
+    query and key have norms (Qwen3); ``tied``: the embedding is the output layer too.
     """
 
     layers: int
@@ -27,7 +27,7 @@ class ModelShape:
 
     @property
     def layer_parameters(self) -> int:
-        """Numbers in one layer."""
+        """Return the parameters of one layer."""
         queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
         attention = 2 * self.hidden * queries + 2 * self.hidden * keys
         small = 2 * self.hidden + self.biased * (queries + 2 * keys) + self.normed * 2 * self.head_dim
@@ -35,32 +35,36 @@ class ModelShape:
 
     @property
     def embedding_parameters(self) -> int:
-        """Numbers in the embedding, and in the output layer where that is another."""
+        """Return the parameters of the embedding, and of an untied output layer."""
         return self.vocabulary * self.hidden * (1 if self.tied else 2)
 
     @property
     def parameters(self) -> int:
-        """All of them."""
+        """Return all parameters."""
         return self.layers * self.layer_parameters + self.embedding_parameters + self.hidden
 
     @property
     def multiplied(self) -> int:
-        """Those that a token is multiplied with: looking up its embedding multiplies nothing."""
+        """Return the parameters that multiply a token: an embedding lookup multiplies nothing."""
         return self.parameters - (0 if self.tied else self.vocabulary * self.hidden)
 
     @property
     def cached_bytes(self) -> int:
-        """Of the key-value cache per token, in bfloat16."""
+        """Return the key-value cache's bytes per token, in bfloat16."""
         return 2 * self.layers * self.kv_heads * self.head_dim * 2
 
     def adapter_parameters(self, rank: int) -> int:
-        """Of low-rank adapters at every linear layer but the output: ``rank · (in + out)`` each."""
+        """Return the parameters of low-rank adapters at every linear layer but the output: ``rank · (in +
+        out)`` each.
+        """
         queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
         attention = 2 * (self.hidden + queries) + 2 * (self.hidden + keys)
         return self.layers * rank * (attention + 3 * (self.hidden + self.intermediate))
 
     def forward_flops(self, rows: float, tokens: float) -> float:
-        """Of one pass over rows of so many tokens: two per weight and token, and causal attention (QKᵀ and AV)."""
+        """Return the operations of one pass over rows of ``tokens`` tokens: two per weight and token, and causal
+        attention (QKᵀ and AV).
+        """
         attention = 2 * self.layers * self.heads * self.head_dim * tokens**2
         return rows * (2 * self.multiplied * tokens + attention)
 
@@ -75,11 +79,11 @@ KNOWN: Final[dict[str, ModelShape]] = {
 
 
 class UnknownShape(ValueError):
-    """Neither a known model nor a folder with a ``config.json`` that can be read."""
+    """Neither a known model nor a folder with a readable ``config.json``."""
 
 
 def shape_of(model: str) -> ModelShape:
-    """Of a hub id or a folder. Raises UnknownShape."""
+    """Return the shape of a hub ID or a folder. Raises UnknownShape."""
     if model in KNOWN:
         return KNOWN[model]
     try:

@@ -1,4 +1,4 @@
-"""How many turns a rollout of a loop has, and how many tokens each."""
+"""Estimates the turns of a loop's rollout and their tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainer.estimate.run import Loop
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A kind of turn: how many of it a rollout has on average, and the mean tokens of its prompt and its reply."""
+    """A kind of turn: its mean number in a rollout, and the mean tokens of its prompt and its reply."""
 
     kind: PromptName
     count: float
@@ -21,9 +21,9 @@ class Turn:
 
 
 def turns_of(loop: Loop, assumed: Assumptions) -> list[Turn]:
-    """For N chunks: MemAgent reads N times and answers. MemReread with k rereads of at most R: ``(1 + k)·N`` reads,
-    ``k + [k < R]`` judgements, ``k`` integrations, ``1 + k`` answers (arXiv 2605.10268). MemReader: its searches and
-    the decision.
+    """Return the turns of a loop. For N chunks, MemAgent reads N times and answers. MemReread with k rereads of at most
+    R: ``(1 + k)·N`` reads, ``k + [k < R]`` judgements, ``k`` integrations, ``1 + k`` answers (arXiv 2605.10268).
+    MemReader: its searches and the decision.
     """
     if loop.name == "memreader":
         lists = loop.profile.prompts["memory"].parser == "memory_list"  # one reply, no search
@@ -45,7 +45,7 @@ def _read(loop: Loop, count: float, assumed: Assumptions) -> Turn:
 
 
 def _short(loop: Loop, kind: PromptName, count: float, assumed: Assumptions) -> Turn:
-    """A turn that sees the question and the memory."""
+    """Return a turn whose prompt holds the question and the memory."""
     memory = _reply(loop, "read", assumed)
     return Turn(kind, count, assumed.template_tokens + assumed.question_tokens + memory, _reply(loop, kind, assumed))
 

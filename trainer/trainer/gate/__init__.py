@@ -1,4 +1,4 @@
-"""The gate before serving: a candidate is measured through a real gateway, beside the model that serves now.
+"""The gate before serving: measures a candidate through a real gateway, beside the incumbent.
 
-``run`` is the order of things; a registry entry comes out of it only when nothing speaks against the candidate.
+``run`` holds the order of the steps; a registry entry is produced only without reasons against the candidate.
 """

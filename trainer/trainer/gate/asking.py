@@ -1,4 +1,4 @@
-"""What a served model says to each held-out row; every answer is on the disk before its place asks the next row."""
+"""Collects a served model's answers to held-out rows; each is on disk before its slot asks the next row."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORGET_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was said to a row: a read's answer, or a decision's action and then what it stored. None with an error."""
+    """The outcome of a row: a read's answer, or a decision's action and then its memories. None with an error."""
 
     row: int
     said: tuple[str, ...] = ()
@@ -39,29 +39,29 @@ _ANSWER: Final = TypeAdapter(Answer)
 
 
 class RowFailed(Exception):
-    """The model made nothing of a row; the text says why."""
+    """The model gave no usable result for a row; the message holds the reason."""
 
 
 class Answers(Journal[Answer]):
     """The answers of one model to one file. Raises as ``Journal`` does."""
 
     def __init__(self, path: Path, held_out: HeldOut, **of: str) -> None:
-        """``of`` says whose they are: the model's name, or what else tells it from others."""
+        """Open the file. ``of`` identifies the model, by its name or otherwise."""
         run: dict[str, object] = {"gate": 1, "held_out": held_out.sha256, "loop": held_out.loop, **of}
         super().__init__(path, run, records=_ANSWER, key_of=lambda answer: answer.row)
 
     def missing(self, held_out: HeldOut) -> int:
-        """How many rows have no answer yet."""
+        """Count the rows without an answer."""
         return held_out.count - len(self.records)
 
 
 async def ask_all(
     held_out: HeldOut, answers: Answers, gateway: Gateway, *, model: str, places: int, done: Callable[[], None]
 ) -> None:
-    """Ask the rows that have no answer. Raises MemloopError when the gateway is not there, or refuses to be asked.
+    """Ask the rows without an answer. Raises MemloopError when the gateway is unavailable or refuses the requests.
 
-    A row that cannot be answered (its read failed, its write gave no usable decision) has an error for an answer. The
-    gateway is made to forget each row, also when the run is stopped.
+    A row that cannot be answered (a failed read, a write without a usable decision) gets an error as its answer. Each
+    row is deleted from the gateway afterwards, also when the run is stopped.
     """
     run = secrets.token_hex(8)
     strategy: Strategy = "memreread" if held_out.loop == "memreread" else "memagent"
@@ -93,11 +93,11 @@ class _Asked(Protocol):
     """One row that a gateway is asked."""
 
     async def said(self) -> tuple[str, ...]:
-        """What was said. Raises RowFailed, and MemloopError."""
+        """Return the answer. Raises RowFailed, and MemloopError."""
         ...
 
     async def forget(self) -> None:
-        """Leave nothing of the row in the gateway. Raises MemloopError."""
+        """Delete everything about the row from the gateway. Raises MemloopError."""
         ...
 
 
@@ -116,7 +116,7 @@ async def _answered(number: int, asked: _Asked) -> Answer:
 
 
 class _Read:
-    """A document."""
+    """A document to read."""
 
     def __init__(self, gateway: Gateway, task: ReadTask, model: str, strategy: Strategy, name: str) -> None:
         self._gateway = gateway
@@ -143,7 +143,7 @@ class _Read:
 
 
 class _Write:
-    """Turns to remember or not; the row's memories and the decision are of a user of their own."""
+    """Turns for the memory writer; the row's memories and the decision belong to a temporary user."""
 
     def __init__(self, gateway: Gateway, task: DecideTask, name: str) -> None:
         self._gateway = gateway

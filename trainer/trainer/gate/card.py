@@ -1,4 +1,4 @@
-"""The model card of a candidate that passed: a README in the Hugging Face hub's form."""
+"""Writes the model card of a candidate that passed: a README in the Hugging Face hub's form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _USES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a person says of the model: its name, licence, base on the hub, the cards of its data, more limits."""
+    """Information from a person: the model's name, licence, base on the hub, the cards of its data, more limits."""
 
     name: str
     license: str
@@ -38,14 +38,14 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """All that the card says; ``reports`` are those of the gates that the candidate passed, one for each loop."""
+    """The content of the card; ``reports`` are those of the gates that the candidate passed, one per loop."""
 
     told: Told
     record: CheckpointRecord
     reports: Sequence[Report]
 
     def text(self) -> str:
-        """Front matter and body."""
+        """Render front matter and body."""
         parts = [self._use(), self._training(), "## Held-out results", *map(_results, self.reports), self._limits()]
         return f"{front_matter(self._fields())}\n{_MARK}\n\n# {self.told.name}\n\n" + "\n\n".join(parts) + "\n"
 
@@ -75,7 +75,7 @@ class ModelCard:
 
     def _limits(self) -> str:
         limits = (
-            "It was measured on the rows above alone; on other text, languages and lengths nothing is known of it.",
+            "It was measured only on the rows above; its quality on other text, languages and lengths is unknown.",
             "Other prompts than its profile's, a changed tool schema or another chat template make it another model.",
             *self.told.limits,
         )
@@ -104,7 +104,7 @@ def _result(report: Report) -> Json:
 
 
 def table(comparisons: Sequence[Comparison]) -> str:
-    """The comparisons as Markdown."""
+    """Format the comparisons as a Markdown table."""
     head = "| score | candidate | 95 % | incumbent | 95 % | gain | 95 % | better / worse rows |\n|" + "---|" * 8
     return "\n".join([head, *map(_row, comparisons)])
 

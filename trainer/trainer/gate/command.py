@@ -1,6 +1,7 @@
 """``python -m trainer gate``: measure a candidate beside the incumbent, and print its registry entry if it passes.
 
-Ends with 0 and the entry on stdout; with 1 and every reason on stderr when it may not; with 2 when nothing was decided.
+Exits with 0 and the entry on stdout if it passes; with 1 and every reason on stderr if not; with 2 if nothing was
+decided.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ _MARGIN = 0.05
 
 
 def main(arguments: Sequence[str] | None = None, *, engine_check: EngineCheck = check_engine) -> None:
-    """Decide about what the arguments name."""
+    """Measure and decide as the arguments request."""
     options = _parser().parse_args(arguments)
     try:
         outcome = asyncio.run(gate(plan_of(options), Progress(), engine_check=engine_check))
     except (DataError, ExportError, ProfileError, OSError) as error:
         _end(str(error))
     except MemloopError as error:
-        _end(f"{error}\nNothing is lost: the same command goes on from here.")
+        _end(f"{error}\nNothing is lost: run the same command again to resume.")
     else:
         _tell(outcome)
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
-    """What the options ask for. Raises DataError or ExportError when they cannot be followed."""
+    """Build the plan of the options. Raises DataError or ExportError when they are invalid."""
     record = read_record(options.candidate)
     name, source = options.name or options.candidate.resolve().name, options.source or str(options.candidate.resolve())
     row = row_like(options.registry, options.like or options.incumbent, name=name, source=source)
@@ -80,7 +81,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
 
 
 def _places(options: argparse.Namespace) -> tuple[Place, Place]:
-    """The candidate's and the incumbent's gateway."""
+    """Return the candidate's and the incumbent's gateway."""
     theirs = options.incumbent_api_key_variable or options.api_key_variable
     return (
         Place(base_url(options.gateway), os.environ.get(options.api_key_variable)),
@@ -89,7 +90,7 @@ def _places(options: argparse.Namespace) -> tuple[Place, Place]:
 
 
 def _launchers(options: argparse.Namespace) -> tuple[str, str | None]:
-    """The candidate's and the incumbent's; behind the same gateway is the same one, unless it is named."""
+    """Return the candidate's and the incumbent's launcher; one gateway implies one launcher, unless named."""
     same = options.incumbent_gateway in {None, options.gateway}
     theirs = options.incumbent_inference or (options.inference if same else None)
     return base_url(options.inference), theirs and base_url(theirs)
@@ -131,15 +132,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--candidate", type=Path, required=True, help="the folder of an export")
     add("--gateway", required=True, metavar="URL", help="a running gateway that serves it")
     add("--inference", required=True, metavar="URL", help="the launcher behind that gateway")
-    add("--incumbent", required=True, metavar="MODEL", help="what serves now, by the name that its gateway knows")
+    add("--incumbent", required=True, metavar="MODEL", help="the serving model, by its name in the gateway")
     add("--incumbent-gateway", metavar="URL", help="default: the candidate's")
     add("--incumbent-inference", metavar="URL", help="default: the candidate's, behind the same gateway")
     add("--held-out", type=Path, required=True, metavar="FILE", help="Parquet in the columns of training data")
-    add("--loop", choices=get_args(AgentName), help="default: the only one that the rows are of")
+    add("--loop", choices=get_args(AgentName), help="default: the only loop in the rows")
     add("--out", type=Path, required=True, help="folder of answers, report and conformance table")
-    add("--score", choices=(*READING, *WRITING), help="that decides; default: strict, or exact for memreader")
-    add("--margin", type=_margin, default=_MARGIN, help="how much lower it may be, 0 to 1 (default %(default)s)")
-    add("--require-gain", action="store_true", help="it must be higher, outside the confidence interval")
+    add("--score", choices=(*READING, *WRITING), help="the deciding score; default: strict, or exact for memreader")
+    add("--margin", type=_margin, default=_MARGIN, help="largest tolerated loss, 0 to 1 (default %(default)s)")
+    add("--require-gain", action="store_true", help="require a gain outside the confidence interval")
     add("--name", help="of the registry entry and on the card; default: the folder's")
     add("--like", metavar="MODEL", help="the registry's row that is changed; default: the incumbent's")
     add("--registry", type=Path, default=_REGISTRY, help="inference's models.toml (default %(default)s)")
@@ -147,8 +148,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--profile", help="name or folder of the profile that it was trained with; default: by its name")
     add("--license", default="other", help="for the card (default %(default)s)")
     add("--base-model", help="hub id of what training started from, for the card")
-    add("--data-card", action="append", default=[], help="of its training data, for the card; again for more")
-    add("--limit", action="append", default=[], help="a limit to be told on the card; again for more")
+    add("--data-card", action="append", default=[], help="hub id of its training data, for the card; repeatable")
+    add("--limit", action="append", default=[], help="a limit to state on the card; repeatable")
     add("--at-once", type=int, default=8, help="rows (default %(default)s)")
     add("--attempts", type=int, default=4, help="of a call, until a gateway that fails stops the run")
     add("--timeout-s", type=float, default=3600.0, help="for one row (default %(default)s)")
@@ -160,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
 def _margin(text: str) -> float:
     margin = float(text)
     if not 0 < margin < 1:
-        raise argparse.ArgumentTypeError("between 0 and 1; to want more than no loss, say --require-gain")
+        raise argparse.ArgumentTypeError("between 0 and 1; to require a gain, use --require-gain")
     return margin
 
 

@@ -1,4 +1,4 @@
-"""Candidate and incumbent on the same rows, and the rule by which the candidate passes.
+"""Compares candidate and incumbent on the same rows, and holds the rule by which the candidate passes.
 
 The rule: the lower end of the 95 % interval of the mean difference (candidate − incumbent, row by row) is above
 −margin. With a margin of 0 that is a gain outside its confidence interval.
@@ -32,12 +32,14 @@ class Comparison:
     worse: int
 
     def passes(self, margin: float) -> bool:
-        """Whether the candidate is not worse than the incumbent by ``margin`` (0 to 1) or more, with confidence."""
+        """Return whether the candidate is, with confidence, worse than the incumbent by less than ``margin`` (0
+        to 1).
+        """
         return self.gain_interval[0] > -margin
 
 
 def compare(score: str, pairs: Sequence[tuple[float, float]]) -> Comparison:
-    """The comparison of (candidate, incumbent), one pair for each row. Raises ValueError without rows."""
+    """Compare (candidate, incumbent) pairs, one for each row. Raises ValueError without rows."""
     if not pairs:
         raise ValueError("nothing was measured")
     differences = [mine - theirs for mine, theirs in pairs]
@@ -57,7 +59,7 @@ def compare(score: str, pairs: Sequence[tuple[float, float]]) -> Comparison:
 
 
 def compare_all(candidate: Sequence[Mapping[str, float]], incumbent: Sequence[Mapping[str, float]]) -> list[Comparison]:
-    """One comparison for each score; both have the same rows in the same order."""
+    """Compare each score; both models have the same rows in the same order."""
     names = candidate[0]
     return [
         compare(name, [(mine[name], theirs[name]) for mine, theirs in zip(candidate, incumbent, strict=True)])
@@ -66,7 +68,7 @@ def compare_all(candidate: Sequence[Mapping[str, float]], incumbent: Sequence[Ma
 
 
 def rows_needed(margin: float) -> int:
-    """The fewest rows on which two models that always agree can be told to differ by less than ``margin``."""
+    """Return the fewest rows on which two models that always agree provably differ by less than ``margin``."""
     rows = 1
     while paired_interval([0.0] * rows)[0] <= -margin:
         rows *= 2

@@ -1,6 +1,6 @@
-"""Whether the candidate is what it says it is: its files, what is served of it, and the engine that serves it.
+"""Checks that the candidate matches its record: its files, the served checkpoint, and the engine.
 
-Each check gives reasons against the candidate; none is good. Nothing is raised but what keeps a check from being made.
+Each check returns reasons against the candidate; an empty list passes. Errors are raised only when a check cannot run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHOWN = 12
 
 
 def check_files(folder: Path, record: CheckpointRecord, profile: str) -> list[str]:
-    """Weights and tokenizer as they were exported, and the profile (a name or a folder) that they were trained with."""
+    """Check weights, tokenizer and profile (a name or a folder) against the export and the training."""
     return [*_wrong_files(folder, record), *_wrong_profile(record, profile)]
 
 
@@ -42,7 +42,7 @@ def _wrong_profile(record: CheckpointRecord, profile: str) -> Iterator[str]:
     try:
         found = load_profile(profile)
     except ProfileError as error:
-        yield f"{error}: say where with --profile"
+        yield f"{error}: name it with --profile"
         return
     if found.content_hash != record.profile_hash:
         yield f"it was trained with the profile {record.profile}, and {profile} is {found.ref}"
@@ -52,7 +52,7 @@ def _wrong_profile(record: CheckpointRecord, profile: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a launcher tells of the model that it serves."""
+    """The launcher's description of the served model."""
 
     model: ServedModel
     profile: Profile
@@ -60,12 +60,14 @@ class Served:
 
 
 async def look_at(launcher: InferenceClient) -> Served:
-    """Ask the launcher. Raises DependencyError or ProfileError when it has no answer."""
+    """Query the launcher. Raises DependencyError or ProfileError without an answer."""
     return Served(await launcher.model(), await launcher.profile(), await launcher.tokenizer())
 
 
 def check_served(folder: Path, record: CheckpointRecord, served: Served, *, gateway_profile: str) -> list[str]:
-    """Whether the launcher serves this very checkpoint with its profile, and the gateway asks it with that."""
+    """Check that the launcher serves exactly this checkpoint with its profile, and that the gateway uses
+    that profile.
+    """
     return [*_wrong_model(folder, record, served), *_wrong_prompts(record, served, gateway_profile)]
 
 
@@ -90,7 +92,7 @@ def _wrong_prompts(record: CheckpointRecord, served: Served, gateway_profile: st
 
 
 async def check_engine(served: Served, log: Path) -> list[str]:
-    """Inference's own checks of the engine; their table goes into ``log``."""
+    """Run inference's own checks of the engine; their table goes into ``log``."""
     program = shutil.which(_ENGINE_CHECK, path=str(Path(sys.executable).parent)) or shutil.which(_ENGINE_CHECK)
     if program is None:
         return [f"{_ENGINE_CHECK} is not installed here, so that the engine cannot be checked"]
@@ -107,6 +109,6 @@ async def check_engine(served: Served, log: Path) -> list[str]:
 
 
 def _failed_rows(log: Path) -> list[str]:
-    lines = log.read_text("utf-8", "replace").splitlines() or ["it said nothing"]
+    lines = log.read_text("utf-8", "replace").splitlines() or ["it printed nothing"]
     failed = [line for line in lines if line.startswith("FAILED")] or lines[-1:]
     return [f"the engine does not conform: {' '.join(line.split())}" for line in failed]

@@ -1,4 +1,4 @@
-"""A running gateway as the gate uses it: long reads in the background, memory writes that it waits for."""
+"""The gate's client of a running gateway: long reads in the background, memory writes that it waits for."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 
 class Gateway:
-    """Calls a gateway again when a call is lost; each does what it does once.
+    """Retries lost calls to a gateway; every call is idempotent.
 
-    Raises as ``GatewayClient`` does. A read or a write has ``wait_s`` seconds.
+    Raises as ``GatewayClient`` does. A read or a write may take ``wait_s`` seconds.
     """
 
     def __init__(self, url: str, *, api_key: str | None, retries: RetryPolicy, wait_s: float) -> None:
-        """Raises DataError when the URL is no http URL."""
+        """Raise DataError unless the URL is an http URL."""
         self.url = base_url(url)
         self._client = GatewayClient(self.url, api_key=api_key)
         self._retries = retries
@@ -38,16 +38,16 @@ class Gateway:
         await self._client.close()
 
     async def models(self) -> tuple[str, ...]:
-        """The ids of the models that it can ask."""
+        """Return the IDs of the gateway's models."""
         return await self._get(self._client.models)
 
     async def profile_ref(self, model: str) -> str:
-        """The reference of the prompts that it reads with."""
+        """Return the reference of the prompts that the model reads with."""
         request = LongReadRequest(model=model, question=_PROBE, document=Document(text=_PROBE))
         return (await self._get(lambda: self._client.estimate(request))).profile
 
     async def begin_read(self, task: ReadTask, *, model: str, strategy: Strategy, name: str) -> str:
-        """Queue a read behind production's and return its id. ``name`` is the read's own: a repeated call adds none."""
+        """Queue a read behind production's and return its ID. ``name`` makes a repeated call idempotent."""
         request = LongReadRequest(
             model=model,
             question=task.question,
@@ -58,7 +58,7 @@ class Gateway:
         return await self._get(lambda: self._client.queue_read(request, name=name))
 
     async def read_ended(self, read_id: str) -> LongRead:
-        """The read as it ended. Raises Timeout."""
+        """Wait for the read's end. Raises Timeout."""
         return await ended(
             lambda: self._get(lambda: self._client.read(read_id)),
             what=f"the read {read_id} (--timeout-s)",
@@ -66,14 +66,14 @@ class Gateway:
         )
 
     async def forget_read(self, read_id: str) -> None:
-        """Delete the read and its document, if they are still there; one that runs stops."""
+        """Delete the read and its document if they still exist; a running read stops."""
         try:
             await self._get(lambda: self._client.delete_read(read_id))
         except NotFound:
             return
 
     async def remember(self, memories: Sequence[Recalled], *, user_id: str) -> None:
-        """Keep the texts as the user's memories, each as of its own time."""
+        """Store the texts as the user's memories, each with its own time."""
         adds = tuple(
             BatchedAdd(messages=(Source(role="user", content=each.text, timestamp=each.valid_from),), user_id=user_id)
             for each in memories
@@ -82,7 +82,7 @@ class Gateway:
             _check_kept(await self._get(lambda: self._client.add_batch(MemoryBatch(adds=adds))))
 
     async def decided(self, task: DecideTask, *, user_id: str) -> MemoryEvent:
-        """The memory writer's decision over the turns. The user's id names the write. Raises Timeout."""
+        """Return the memory writer's decision over the turns. The user's ID names the write. Raises Timeout."""
         request = MemoryAdd(messages=task.turns, user_id=user_id)
         event_id = await self._get(lambda: self._client.add(request, name=user_id))
         return await ended(
@@ -92,11 +92,11 @@ class Gateway:
         )
 
     async def forget_user(self, user_id: str) -> None:
-        """Erase all that is kept of the user."""
+        """Erase all data of the user."""
         await self._get(lambda: self._client.erase(user_id))
 
     async def _get(self, work: Callable[[], Awaitable[T]]) -> T:
-        """The call's result, tried again as patience has it. A refusal names the gateway and its status."""
+        """Run the call with retries. A refusal's error names the gateway and its status."""
         try:
             return await self._retries.get(work)
         except DependencyError:  # its message names the gateway already
@@ -107,7 +107,7 @@ class Gateway:
 
 
 def base_url(url: str) -> str:
-    """The URL below which ``/v1`` begins. Raises DataError when it is no http URL."""
+    """Return the URL below which ``/v1`` begins. Raises DataError unless it is an http URL."""
     try:
         return root_url(url)
     except ValueError as error:

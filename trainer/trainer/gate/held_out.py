@@ -1,4 +1,4 @@
-"""The held-out rows that candidate and incumbent are measured on."""
+"""Reads the held-out rows on which candidate and incumbent are measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRITER: Final[AgentName] = "memreader"
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """``count`` rows of a file, for one loop. They are read anew each time, one row group in memory.
+    """``count`` rows of a file, for one loop. Each iteration rereads them, one row group in memory.
 
     ``sha256`` is of the file.
     """
@@ -33,14 +33,14 @@ class HeldOut:
     count: int
 
     def tasks(self) -> Iterator[tuple[int, Task]]:
-        """Each row's number in the file, from 0, and its task. Raises DataError."""
+        """Yield each row's number in the file, from 0, and its task. Raises DataError."""
         return _tasks(self.path, self.loop)
 
 
 def open_held_out(path: Path, loop: AgentName | None) -> HeldOut:
-    """The file's rows for the loop; without one, for the only loop that its rows are of.
+    """Open the file's rows for the loop; by default for the only loop in its rows.
 
-    Rows of both reading loops can be read by either. Raises DataError when a row is none, or there are none.
+    Rows of both reading loops work with either. Raises DataError when a row has another shape, or the file is empty.
     """
     loop = loop or _only_loop(path)
     count = sum(1 for _ in _tasks(path, loop))
@@ -54,7 +54,9 @@ def _only_loop(path: Path) -> AgentName:
     found = sorted({str(row.get("agent_name")) for _, row in _rows(path)})
     known = [name for name in get_args(AgentName) if found == [name]]
     if not known:
-        raise DataError(f"{path}: its rows are of {', '.join(found) or 'no loop: it is empty'}; say which with --loop")
+        raise DataError(
+            f"{path}: its rows are for {', '.join(found) or 'no loop: it is empty'}; choose one with --loop"
+        )
     return known[0]
 
 

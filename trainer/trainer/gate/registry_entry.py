@@ -1,4 +1,4 @@
-"""The row of inference's registry (``models.toml``) for a candidate: its incumbent's, with other weights."""
+"""Builds a candidate's row for inference's registry (``models.toml``): its incumbent's, with other weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SERVED_NAME: Final = re.compile(r"[A-Za-z0-9][\w.:/-]{0,127}")
 
 
 def row_like(registry: Path, like: str, *, name: str, source: str) -> Mapping[str, Any]:
-    """The row of the model ``like``. Raises DataError when there is none, or ``name`` is another's or no name."""
+    """Return the row of the model ``like``. Raises DataError if it is missing, or ``name`` is taken or invalid."""
     try:
         rows = cast(dict[str, dict[str, Any]], tomllib.loads(registry.read_text("utf-8"))["models"])
     except (OSError, ValueError, KeyError) as error:
@@ -31,7 +31,7 @@ def row_like(registry: Path, like: str, *, name: str, source: str) -> Mapping[st
 
 
 def entry(row: Mapping[str, Any], *, name: str, source: str, profile: str) -> str:
-    """The row with the candidate's own source and profile, as TOML."""
+    """Format the row with the candidate's source and profile as TOML."""
     values = {"source": source, "profile": profile} | {
         key: value for key, value in row.items() if key not in {"source", "profile"}
     }
@@ -44,7 +44,9 @@ def _key(name: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """A string, number, truth value or table of them. TOML's basic strings are JSON's, but for the delete character."""
+    """Format a string, number, boolean or table of them. TOML's basic strings equal JSON's, except for the delete
+    character.
+    """
     if isinstance(value, Mapping):
         inner = (f"{_key(str(key))} = {_toml(each)}" for key, each in cast(Mapping[object, object], value).items())
         return f"{{ {', '.join(inner)} }}"

@@ -1,4 +1,4 @@
-"""What a gate found, as a file: all that the model card tells of it."""
+"""A gate's findings as a file: the input of the model card."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainer.gate.comparison import Comparison
 class Report:
     """One loop's measurement. ``held_out`` is the file's name, hashes are SHA-256; ``rule`` and ``against`` are words.
 
-    ``failed`` counts the rows that the candidate and the incumbent gave no answer to.
+    ``failed`` counts the rows without an answer from the candidate and from the incumbent.
     """
 
     loop: AgentName
@@ -32,7 +32,7 @@ class Report:
     comparisons: Sequence[Comparison]
 
     def write(self, path: Path) -> None:
-        """Write it as JSON."""
+        """Write the report as JSON."""
         path.write_bytes(_REPORT.dump_json(self, indent=2) + b"\n")
 
 
@@ -40,12 +40,12 @@ _REPORT: Final = TypeAdapter(Report)
 
 
 def file_of(folder: Path, loop: AgentName) -> Path:
-    """Where a candidate's folder keeps the report of a gate that it passed."""
+    """Return the path of the report in a candidate's folder."""
     return folder / f"gate-{loop}.json"
 
 
 def reports_in(folder: Path, weights_sha256: str) -> list[Report]:
-    """Those of the gates that these weights passed, by loop. Raises DataError when a file is no report."""
+    """Return the reports of the gates that these weights passed, by loop. Raises DataError for an invalid file."""
     found: list[Report] = []
     for path in sorted(folder.glob("gate-*.json")):
         try:

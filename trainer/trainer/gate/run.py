@@ -1,6 +1,7 @@
-"""The gate, in order: the candidate's files, the incumbent's answers, what serves the candidate, its answers, the rule.
+"""Runs the gate in order: the candidate's files, the incumbent's answers, the candidate's server, its answers, the
+rule.
 
-The incumbent comes first, so that one GPU will do: once its answers are kept, nobody asks for it again.
+The incumbent comes first, so that one GPU suffices: its answers are kept, and it need not be served again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from trainer.gate.scores import scores_of
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a model is asked: a gateway, and a key of it."""
+    """A model's gateway and its key."""
 
     gateway: str
     api_key: str | None
@@ -39,19 +40,19 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The score that decides, and how much worse a candidate may be (0 to 1); 0 wants a gain."""
+    """The deciding score, and the largest tolerated loss of a candidate (0 to 1); 0 requires a gain."""
 
     score: str
     margin: float
 
     def text(self) -> str:
-        """The rule in words."""
+        """Format the rule in words."""
         if self.margin == 0:
             return f"{self.score} is higher than the incumbent's, with 95 % confidence"
         return f"{self.score} is not lower than the incumbent's by {self.margin:g} or more, with 95 % confidence"
 
     def against(self, comparisons: Sequence[Comparison]) -> list[str]:
-        """Why the candidate does not pass."""
+        """Return the reasons why the candidate does not pass."""
         deciding = next(each for each in comparisons if each.score == self.score)
         if deciding.passes(self.margin):
             return []
@@ -62,9 +63,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that the gate needs to know. ``wait_s`` is for one row; ``row`` the registry's row that is changed.
+    """The input of the gate. ``wait_s`` bounds one row; ``row`` is the registry's row to change.
 
-    ``launcher`` and ``incumbent_launcher`` (None: not known) are the launchers behind the two gateways.
+    ``launcher`` and ``incumbent_launcher`` (None: unknown) are the launchers behind the two gateways.
     """
 
     candidate: Path
@@ -88,7 +89,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``against`` are the reasons against the candidate; only without any is there an entry for the registry."""
+    """``against`` are the reasons against the candidate; without any there is an entry for the registry."""
 
     against: Sequence[str]
     comparisons: Sequence[Comparison] = ()
@@ -96,13 +97,14 @@ class Outcome:
 
 
 EngineCheck: TypeAlias = Callable[[Served, Path], Awaitable[list[str]]]
-"""What speaks against the engine; the file is for its own words."""
+"""Returns the reasons against the engine; the file receives its log."""
 
 
 async def gate(plan: Plan, progress: Progress, *, engine_check: EngineCheck = check_engine) -> Outcome:
-    """Measure what is missing, and decide.
+    """Measure the missing answers, and decide.
 
-    Raises DataError when something else is served than was said, MemloopError when a server is not there or refuses.
+    Raises DataError when the served model differs from the named one, MemloopError when a server is unavailable or
+    refuses.
     """
     against = await asyncio.to_thread(check_files, plan.candidate, plan.record, plan.profile)
     if against:
@@ -134,7 +136,7 @@ async def _measure_incumbent(plan: Plan, answers: Answers, progress: Progress) -
 
 
 async def _looked_at(plan: Plan, gateway: Gateway) -> tuple[Served, list[str]]:
-    """What serves the candidate, and what speaks against it."""
+    """Return the served model, and the reasons against the candidate."""
     served = await _served(plan.launcher)
     await _check_listed(plan, gateway, served.model.id)
     profile = await gateway.profile_ref(served.model.id)
@@ -156,7 +158,7 @@ async def _check_listed(plan: Plan, gateway: Gateway, model: str) -> None:
     if model not in models:
         raise DataError(f"{gateway.url} serves no model {model}, only {', '.join(models) or 'none'}")
     if plan.held_out.loop == WRITER and len(models) > 1:
-        raise DataError(f"{gateway.url} serves {', '.join(models)}: which of them writes its memories is not told")
+        raise DataError(f"{gateway.url} serves {', '.join(models)}: it does not report which one writes its memories")
 
 
 async def _measure(plan: Plan, answers: Answers, gateway: Gateway, model: str, what: str, progress: Progress) -> None:
@@ -186,7 +188,7 @@ def _decide(plan: Plan, candidate: Answers, incumbent: Answers) -> Outcome:
 
 
 def _let_pass(plan: Plan, report: Report) -> str:
-    """The registry's row, once the candidate's folder has report and card."""
+    """Write report and card into the candidate's folder, then return the registry's row."""
     report.write(file_of(plan.candidate, report.loop))
     card = ModelCard(plan.told, plan.record, reports_in(plan.candidate, plan.record.weights_sha256))
     (plan.candidate / FILE).write_text(card.text(), "utf-8")

@@ -1,8 +1,8 @@
-"""Scores of an answer, 0 to 1, by name. The first one of a loop decides unless another is named.
+"""Scores an answer, 0 to 1, by name. The first score of a loop decides unless another is named.
 
-Reading: ``strict`` is MemAgent's training score of the answer that the gateway serves (case and punctuation count;
-whether a box stood around it is not told there), ``em``, ``f1`` and ``sub_em`` are lenient. Memory writing: ``exact``
-is the gold decision with the gold memories, ``action`` the decision alone, ``facts`` the F1 of what it stored.
+Reading: ``strict`` is MemAgent's training score of the gateway's answer (case and punctuation count; the gateway does
+not report whether the answer was boxed), ``em``, ``f1`` and ``sub_em`` are lenient. Memory writing: ``exact`` is the
+gold decision with the gold memories, ``action`` the decision alone, ``facts`` the F1 of the stored memories.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ WRITING: Final = ("exact", "action", "facts")
 
 
 def scores_for(loop: AgentName) -> tuple[str, ...]:
-    """The names of a loop's scores."""
+    """Return the names of a loop's scores."""
     return WRITING if loop == WRITER else READING
 
 
 def scores_of(task: Task, said: Sequence[str]) -> Mapping[str, float]:
-    """The scores of what was said; all 0 when nothing was."""
+    """Score an answer; all scores are 0 without one."""
     if isinstance(task, ReadTask):
         return _of_reading(said[0] if said else "", task.golds)
     if not said:

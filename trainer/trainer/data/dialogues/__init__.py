@@ -1,1 +1,1 @@
-"""Long conversations with questions: the formats of LoCoMo, LongMemEval and HaluMem, read into one shape."""
+"""Reads long conversations with questions: the formats of LoCoMo, LongMemEval and HaluMem, converted to one shape."""

@@ -1,4 +1,4 @@
-"""The one shape that every data set's conversations are read into."""
+"""The common shape of every data set's conversations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ ASSISTANT = "assistant"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn. ``id`` is one of its conversation's alone; ``speaker`` is a name, or ``user`` and ``assistant``."""
+    """One turn. ``id`` is unique in its conversation; ``speaker`` is a name, or ``user`` and ``assistant``."""
 
     id: str
     speaker: str
@@ -19,7 +19,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What a memory should have kept of a session (HaluMem). ``replaces`` are older memories that it corrects."""
+    """A memory that a session should leave (HaluMem). ``replaces`` are older memories that it corrects."""
 
     id: str
     text: str
@@ -30,7 +30,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Turns of one sitting; ``points`` is empty where the data set has none."""
+    """Turns of one sitting; ``points`` is empty if the data set has none."""
 
     id: str
     began_at: datetime
@@ -40,7 +40,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, asked when the sessions before ``after_sessions`` are over. ``evidence``: ids of turns."""
+    """A question, asked after the first ``after_sessions`` sessions. ``evidence``: IDs of turns."""
 
     id: str
     text: str
@@ -53,7 +53,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Sessions in time order, and what is asked about them."""
+    """Sessions in time order, and the questions about them."""
 
     id: str
     sessions: tuple[Session, ...]
@@ -61,14 +61,14 @@ class Conversation:
 
     @property
     def turns(self) -> Iterator[Turn]:
-        """All of them."""
+        """Yield all turns."""
         return (turn for session in self.sessions for turn in session.turns)
 
     def asked_after(self, sessions: int) -> tuple[Question, ...]:
-        """The questions that are due when so many sessions are over."""
+        """Return the questions to ask after this number of sessions."""
         return tuple(question for question in self.questions if question.after_sessions == sessions)
 
     def asked_at(self, question: Question) -> datetime:
-        """When it is asked: the data set's word, or the beginning of the last session that is over by then."""
+        """Return the question's date: the data set's, or the start of the last session before it."""
         over = max(question.after_sessions, 1)
         return question.asked_at or self.sessions[over - 1].began_at

@@ -1,4 +1,4 @@
-"""The three formats: a file's conversations one by one, and files of our own conversations."""
+"""The three formats: reads a file's conversations one by one, and writes our own."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,9 +20,9 @@ _READ: Mapping[Format, Callable[[object], Conversation]] = {
 
 
 def conversations(path: Path, format_: Format, *, limit: int | None = None) -> Iterator[Conversation]:
-    """The file's conversations, at most ``limit``, each read when it is asked for; JSON array or JSONL.
+    """Yield the file's conversations (JSON array or JSONL), at most ``limit``, read lazily.
 
-    Raises DataError with file and line, for a conversation that comes twice too.
+    Raises DataError with file and line, also for a duplicate conversation.
     """
     seen: set[str] = set()
     for line, row in rows(path):
@@ -50,7 +50,7 @@ def _conversation(row: object, format_: Format, where: str) -> Conversation:
 
 
 def write(talks: Sequence[Conversation], path: Path, format_: Format) -> None:
-    """Our own conversations as a file of the format."""
+    """Write our own conversations as a file of the format."""
     written: list[dict[str, JsonValue]] = []
     for talk in talks:
         if format_ == "longmemeval":

@@ -1,6 +1,6 @@
-"""HaluMem: users with sessions of dialogue, the memory points that each should leave, and questions after it.
+"""HaluMem: users with dialogue sessions, the memory points that each session should leave, and questions after it.
 
-Source: HaluMem (2025), its data files; a point whose source is ``interference`` is not to be remembered.
+Source: HaluMem (2025), its data files; a point whose source is ``interference`` must not be remembered.
 """
 
 from datetime import UTC, datetime
@@ -47,7 +47,7 @@ class _User(BaseModel):
 
 
 def conversation(row: object) -> Conversation:
-    """One user. A question is asked when its session is over; its evidence is memories, no turns. Raises ValueError."""
+    """Parse one user. A question follows its session; its evidence is memories, not turns. Raises ValueError."""
     user = _User.model_validate(row)
     sessions = tuple(_session(place, sitting) for place, sitting in enumerate(user.sessions))
     questions = tuple(
@@ -90,7 +90,7 @@ def _moment(told: str) -> datetime:
 
 
 def row(talk: Conversation) -> dict[str, JsonValue]:
-    """The conversation as HaluMem has it: what ``conversation`` reads back the same."""
+    """Format the conversation as HaluMem's row; ``conversation`` parses it back unchanged."""
     sessions: list[JsonValue] = [_sitting(talk, place) for place in range(len(talk.sessions))]
     return {"uuid": talk.id, "persona_info": "", "sessions": sessions}
 

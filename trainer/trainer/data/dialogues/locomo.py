@@ -25,7 +25,7 @@ class _Turn(BaseModel):
     blip_caption: str | None = None
 
     def said(self) -> str:
-        """The words, and the caption of the picture that came with them."""
+        """Return the words, and the caption of an attached picture."""
         return f"{self.text} [picture: {self.blip_caption}]".strip() if self.blip_caption else self.text
 
 
@@ -46,9 +46,9 @@ _TURNS = TypeAdapter(tuple[_Turn, ...])
 
 
 def conversation(row: object, *, adversarial: bool = False) -> Conversation:
-    """One sample. Category 5 has no answer to be right by and is left out unless it is asked for.
+    """Parse one sample. Category 5 has no correct answer and is skipped by default.
 
-    Evidence that names no turn of the conversation is left out. Raises ValueError (pydantic's among them).
+    Evidence that names unknown turns is skipped. Raises ValueError (also pydantic's).
     """
     sample = _Sample.model_validate(row)
     sessions = _sessions(sample.conversation)
@@ -69,7 +69,7 @@ def conversation(row: object, *, adversarial: bool = False) -> Conversation:
 
 
 def _ids(evidence: tuple[str, ...]) -> list[str]:
-    """An entry may name several turns."""
+    """Split the entries: one may name several turns."""
     return [found for entry in evidence for found in _TURN_ID.findall(entry)]
 
 
@@ -88,7 +88,7 @@ def _session(number: int, fields: Mapping[str, JsonValue]) -> Session:
 
 
 def row(talk: Conversation) -> dict[str, JsonValue]:
-    """The conversation as LoCoMo has it: what ``conversation`` reads back the same."""
+    """Format the conversation as LoCoMo's row; ``conversation`` parses it back unchanged."""
     numbers = {name: number for number, name in CATEGORIES.items()}
     fields: dict[str, JsonValue] = {}
     for session in talk.sessions:

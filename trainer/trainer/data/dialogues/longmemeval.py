@@ -11,7 +11,7 @@ from pydantic import BaseModel, JsonValue, model_validator
 from trainer.data.dialogues.dialogue import Conversation, Question, Session, Turn
 
 ABSTENTION = "_abs"
-"""Ends the id of a question that the haystack does not answer."""
+"""The ID suffix of a question that the haystack does not answer."""
 _WEEKDAY = re.compile(r"\s*\([A-Za-z]+\)")
 _DATE = "%Y/%m/%d %H:%M"
 
@@ -41,9 +41,10 @@ class _Entry(BaseModel):
 
 
 def conversation(row: object) -> Conversation:
-    """One entry: its sessions by date. Evidence is the turns that hold the answer, or all of the answer's sessions.
+    """Parse one entry: its sessions by date. Evidence is the turns that hold the answer, or all of the answer's
+    sessions.
 
-    A turn's id is the place of its session in the file and its own in the session. Raises ValueError.
+    A turn's ID combines its session's position in the file and its own in the session. Raises ValueError.
     """
     entry = _Entry.model_validate(row)
     sessions = sorted((_session(place, entry) for place in range(len(entry.haystack_sessions))), key=_began)
@@ -84,7 +85,7 @@ def _moment(told: str) -> datetime:
 
 
 def rows(talk: Conversation) -> list[dict[str, JsonValue]]:
-    """An entry for each question, as LongMemEval has it: what ``conversation`` reads back the same."""
+    """Format an entry for each question, as in LongMemEval."""
     return [_row(talk, question) for question in talk.questions]
 
 
