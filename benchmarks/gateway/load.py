@@ -123,7 +123,7 @@ class _Connection(asyncio.Protocol):
         """Called by asyncio."""
         self.closed = True
         if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(LoadError(f"the server closed the connection:  {exc}"))
+            self._answer.set_exception(LoadError(f"the server closed the connection: {exc}"))
 
     def on_body(self, body: bytes) -> None:
         """Count a piece of the body."""

@@ -1,5 +1,5 @@
-"""Rollouts: the served loops as agent loops of verl, which is used as it is.
+"""Runs the served loops as agent loops of unmodified verl.
 
-``recording``, ``sessions`` and ``tasks`` know no verl: a model that records what it did, and the loops run on it.
-``agents``, ``updates`` and ``cpu`` put them into verl; ``plugin`` is what verl loads in each of its processes.
+``recording``, ``sessions`` and ``tasks`` do not import verl: a model that records its turns, and the loops that run on
+it. ``agents``, ``updates`` and ``cpu`` connect them to verl; verl loads ``plugin`` in each of its processes.
 """

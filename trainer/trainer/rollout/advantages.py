@@ -1,4 +1,4 @@
-"""The rows of a batch to the objectives of :mod:`trainer.objectives`; their advantages and what is trained on, back."""
+"""Converts a verl batch to the inputs of :mod:`trainer.objectives`; returns advantages and loss masks."""
 
 # torch's own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false
@@ -24,7 +24,7 @@ from trainer.rollout.settings import LoopSettings
 class Rows:
     """A batch as verl holds it. ``keys`` are ``PROMPT_SESSION_TURN``, ``mask`` (rows, tokens), ``rewards`` (rows,).
 
-    ``facts`` are what the agent loop said of each row: ``final``, ``kind``, ``step``, ``nodes``, the reply's ``limit``,
+    ``facts`` are the agent loop's fields of each row: ``final``, ``kind``, ``step``, ``nodes``, the reply's ``limit``,
     and whether it was ``truncated`` there.
     """
 
@@ -34,29 +34,29 @@ class Rows:
     mask: Tensor
 
     def rollouts(self) -> Rollouts:
-        """The sessions. One reward each, however many turns they have."""
+        """Group the rows into sessions. Each has one reward, however many turns it has."""
         sessions = [key.rsplit("_", 1)[0] for key in self.keys]
         prompts = [session.rsplit("_", 1)[0] for session in sessions]
         return Rollouts.from_rows(session_ids=sessions, group_ids=prompts, rewards=self.rewards, mask=self.mask)
 
     @property
     def final(self) -> Tensor:
-        """The answer's turns (rows,)."""
+        """Return the answer's turns (rows,)."""
         return torch.tensor([bool(each.get("final")) for each in self.facts])
 
     @property
     def truncated(self) -> Tensor:
-        """The replies that hit their limit (rows,)."""
+        """Return the replies that hit their limit (rows,)."""
         return torch.tensor([bool(each.get("truncated")) for each in self.facts])
 
     @property
     def limits(self) -> Tensor:
-        """The limits of the replies (rows,); a row that verl added to fill a batch has none: 1."""
+        """Return the limits of the replies (rows,); 1 for a row that verl added to fill a batch."""
         return torch.tensor([int(each.get("limit", 1)) for each in self.facts])
 
 
 def trained_mask(rows: Rows, settings: LoopSettings) -> Tensor:
-    """The tokens that the loss is about (rows, tokens): without turns or replies that the recipe leaves out."""
+    """Return the tokens in the loss (rows, tokens), without turns or replies that the recipe excludes."""
     mask = rows.mask
     if settings.objective == "amortised":
         mask = amortised_mask(mask, final=rows.final, train_final=settings.train_final)
@@ -64,7 +64,7 @@ def trained_mask(rows: Rows, settings: LoopSettings) -> Tensor:
 
 
 def advantages_of(rows: Rows, settings: LoopSettings) -> Tensor:
-    """Advantages (rows, tokens) by the recipe's objective."""
+    """Return advantages (rows, tokens) by the recipe's objective."""
     rollouts, facts = rows.rollouts(), rows.facts
     if settings.overlong_share:
         lengths = rows.mask.sum(-1)
@@ -90,14 +90,14 @@ def advantages_of(rows: Rows, settings: LoopSettings) -> Tensor:
 
 
 def filled(keys: Sequence[str], live: Sequence[bool], multiple: int) -> list[str]:
-    """The live ones of the keys, and as few of the others as make a multiple, at least one; in their order."""
+    """Return the live keys and as few others as fill a multiple, at least one multiple; in their order."""
     wanted = max(1, ceil(sum(live) / multiple)) * multiple
     live_first = sorted(range(len(keys)), key=lambda at: not live[at])
     return [keys[at] for at in sorted(live_first[:wanted])]
 
 
 def _per_rollout(rollouts: Rollouts, of_rows: Sequence[int]) -> Tensor:
-    """A number that all rows of a rollout share, (rollouts,)."""
+    """Reduce a number that all rows of a rollout share to (rollouts,)."""
     numbers = torch.zeros(len(rollouts.rewards), dtype=torch.long)
     numbers[rollouts.sessions] = torch.tensor(of_rows)
     return numbers

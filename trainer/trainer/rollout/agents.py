@@ -1,6 +1,6 @@
 """The three loops as agent loops of verl: rows in, one output for each turn out."""
 
-# verl is untyped in large part; what crosses to our own code is typed.
+# verl is largely untyped; values that reach our own code are typed.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportMissingTypeStubs=false
 from __future__ import annotations
@@ -22,9 +22,9 @@ from trainer.rollout.settings import LoopSettings
 
 
 class VerlTokens:
-    """A TokenEngine: verl's servers, decoding as verl says and no longer than the loop asks.
+    """A TokenEngine over verl's servers, with verl's decoding and the loop's limit.
 
-    verl does not say why a reply ended. One at its limit was cut unless its last token is among ``ends``.
+    verl does not report why a reply ended. A reply at its limit was truncated unless its last token is among ``ends``.
     """
 
     def __init__(self, servers: Any, sampling: dict[str, Any], *, max_reply_tokens: int, ends: frozenset[int]) -> None:
@@ -38,7 +38,7 @@ class VerlTokens:
         """See ``TokenEngine``. Raises ValueError when the profile's replies are longer than the run's rows."""
         if max_tokens > self._max_reply_tokens:
             raise ValueError(
-                f"the profile lets replies have {max_tokens} tokens: data.max_response_length={self._max_reply_tokens}"
+                f"the profile allows replies of {max_tokens} tokens: data.max_response_length={self._max_reply_tokens}"
             )
         output: TokenOutput = await self._servers.generate(
             self._session, prompt_ids=prompt_ids, sampling_params={**self._sampling, "max_tokens": max_tokens}
@@ -53,14 +53,14 @@ class VerlTokens:
 
 
 class LoopAgent(AgentLoopBase):
-    """One instance runs one session."""
+    """Runs one session per instance."""
 
     loop_name: ClassVar[AgentName]
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
-        """A list of AgentLoopOutput: the session's turns, each a conversation with the session's reward.
+        """Return a list of AgentLoopOutput: the session's turns, each a conversation with the session's reward.
 
-        verl's V1 trainer takes such a list, though its base class names one output.
+        verl's V1 trainer accepts such a list, though its base class declares one output.
         """
         tokenizer: Any = self.tokenizer
         model = RecordingModel(
@@ -84,7 +84,7 @@ class MemAgentLoop(LoopAgent):
 
 
 class MemRereadLoop(LoopAgent):
-    """Reads, rereads for what is missing, and answers."""
+    """Reads, rereads for missing facts, and answers."""
 
     loop_name = "memreread"
 
@@ -103,7 +103,7 @@ def _runner(settings_yaml: str, tokenizer: Any) -> LoopRunner:
 
 
 def _outputs(session: Session) -> list[AgentLoopOutput]:
-    """Verl adds the last output's reward and its ``reward_extra_info`` to all."""
+    """Convert the turns; verl copies the last output's reward and ``reward_extra_info`` to all."""
     earned = {"acc": session.reward, "truncated": session.truncated, "nodes": session.nodes}
     return [
         AgentLoopOutput(

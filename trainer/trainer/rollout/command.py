@@ -1,6 +1,6 @@
 """``python -m trainer train | export | estimate``: runs a recipe, exports its checkpoint, estimates its cost.
 
-Hydra and verl are imported when a recipe is read: every ``--help``, and an export without a recipe, work anywhere.
+Hydra and verl are imported only to read a recipe: every ``--help``, and an export without a recipe, work anywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def train(arguments: Sequence[str] | None = None) -> None:
-    """Run a recipe, or have verl check it. Exits with 2 and the reason when the recipe cannot be run."""
+    """Run a recipe, or check it with verl. Exits with 2 and the reason when the recipe cannot be run."""
     chosen = _train_parser().parse_args(arguments)
     from trainer.rollout.recipe import RecipeError, load_recipe
     from trainer.rollout.train import check
@@ -44,7 +44,7 @@ def train(arguments: Sequence[str] | None = None) -> None:
 def _train_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer train", description="Run a recipe on verl.")
     parser.add_argument("--recipe", type=Path, required=True, help="a file of trainer/recipes")
-    parser.add_argument("--check", action="store_true", help="compose the configuration, have verl check it, and stop")
+    parser.add_argument("--check", action="store_true", help="compose the configuration, check it with verl, and stop")
     parser.add_argument("overrides", nargs="*", help="KEY=VALUE of verl's configuration, or memloop.KEY=VALUE")
     return parser
 
@@ -66,7 +66,7 @@ def export(arguments: Sequence[str] | None = None) -> None:
 
 
 def trained_by(recipe: Path, overrides: Sequence[str], checkpoint: Path, profile: Profile) -> TrainedBy:
-    """What the recipe did. Raises RecipeError, and ExportError when the checkpoint or the profile is not its own."""
+    """Return the recipe's training facts. Raises RecipeError, and ExportError for another checkpoint or profile."""
     from trainer.rollout.recipe import load_recipe
 
     composed = load_recipe(recipe, overrides)
@@ -117,19 +117,19 @@ def estimate(arguments: Sequence[str] | None = None) -> None:
 
 
 def _recipes(named: Path, overrides: Sequence[str]) -> list[tuple[Path, Composed]]:
-    """Those for GPUs. Raises RecipeError, and ValueError when there is none."""
+    """Return the recipes for GPUs. Raises RecipeError, and ValueError when there is none."""
     from trainer.rollout.recipe import load_recipe
 
     files = sorted(named.glob("*.yaml")) if named.is_dir() else [named]
     loaded = [(file, load_recipe(file, overrides)) for file in files]
     on_gpus = [(file, recipe) for file, recipe in loaded if recipe.config.trainer.device != "cpu"]
     if not on_gpus:
-        raise ValueError(f"{named}: nothing trains on a GPU there")
+        raise ValueError(f"{named}: no recipe there trains on a GPU")
     return on_gpus
 
 
 def _tell(file: Path, recipe: Composed, *, table: bool) -> bool:
-    """Print one; whether it fits."""
+    """Print one estimate; return whether it fits."""
     from trainer.rollout.sizes import run_of
 
     run, assumed = run_of(recipe), recipe.assumptions
@@ -146,7 +146,7 @@ def _estimate_parser() -> argparse.ArgumentParser:
     about = "Estimate GPU memory and hours of a recipe on paper. Needs no accelerator."
     parser = argparse.ArgumentParser(prog="python -m trainer estimate", description=about)
     parser.add_argument("--recipe", type=Path, required=True, help="a file of trainer/recipes, or a folder of them")
-    parser.add_argument("--gpu", choices=get_args(GpuName), help="another GPU than the recipe names")
-    parser.add_argument("--table", action="store_true", help="one row of a Markdown table for each")
+    parser.add_argument("--gpu", choices=get_args(GpuName), help="override the recipe's GPU")
+    parser.add_argument("--table", action="store_true", help="one row of a Markdown table per recipe")
     parser.add_argument("overrides", nargs="*", help="KEY=VALUE of verl's configuration, memloop.KEY or estimate.KEY")
     return parser

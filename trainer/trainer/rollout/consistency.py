@@ -1,4 +1,4 @@
-"""What verl does not look at: whether a recipe's numbers fit its prompt profile, its rows and one another."""
+"""Checks that verl lacks: whether a recipe's numbers fit its prompt profile, its rows and one another."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _PROMPTS: Final[dict[AgentName, tuple[PromptName, ...]]] = {
     "memreader": ("memory",),
 }
 _CHARACTERS_PER_TOKEN: Final = 3
-"""Fewer than any tokenizer has in our templates' words, so that templates are counted too long."""
+"""Below any tokenizer's ratio on our templates, so that template tokens are overestimated."""
 
 
 def contradictions(recipe: Composed) -> list[str]:
-    """Every reason why the recipe cannot be right. Rows of a data set may name other loops than the recipe's."""
+    """Return every contradiction of the recipe. A data set's rows may name other loops than the recipe's."""
     return [*_profile(recipe), *_rows(recipe.config), *_groups(recipe)]
 
 
 def longest_prompt(profile: Profile, loop: AgentName) -> int:
-    """Tokens of the loop's longest prompt with full slots; conversations and lists of queries are counted empty."""
+    """Return the tokens of the loop's longest prompt with full slots; conversations and query lists count as empty."""
     return max(_filled(profile, name) for name in _PROMPTS[loop])
 
 
 def longest_reply(profile: Profile, loop: AgentName) -> int:
-    """Tokens that the loop lets a reply have."""
+    """Return the loop's longest permitted reply in tokens."""
     return max(profile.prompts[name].sampling.max_tokens for name in _PROMPTS[loop])
 
 

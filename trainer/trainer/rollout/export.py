@@ -1,11 +1,11 @@
-"""A checkpoint of a run as Hugging Face files that inference serves.
+"""Exports a checkpoint of a run as Hugging Face files that inference serves.
 
 verl's merger joins the shards and writes bfloat16. Tokenizer, chat template and generation settings are copied byte for
-byte from the checkpoint that training started from: verl's own copies are written anew by transformers, and the policy
-was trained on prompts of the original ones.
+byte from the checkpoint that training started from: verl's own copies are rewritten by transformers, and the policy was
+trained on prompts of the original ones.
 """
 
-# verl is untyped in large part.
+# verl is largely untyped.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def export_checkpoint(
 ) -> CheckpointRecord:
     """Merge ``checkpoint`` (a ``global_step_N`` folder) into ``out``; training started from the folder ``base``.
 
-    Raises ExportError when a folder is not what it should be, or ``out`` exists; ProfileError when the profile does not
-    fit the tokenizer.
+    Raises ExportError when a folder is invalid or ``out`` exists; ProfileError when the profile does not fit the
+    tokenizer.
     """
     step = _step_of(checkpoint)
     missing = [name for name in _REQUIRED if not (base / name).is_file()]
@@ -94,7 +94,9 @@ def _merge(actor: Path, out: Path) -> None:
 
 
 def _describe(base: Path, out: Path) -> None:
-    """The base's config.json, with the type of the merged weights; these become readable for the serving user."""
+    """Write the base's config.json with the type of the merged weights, and make the files readable for the serving
+    user.
+    """
     config = json.loads((base / "config.json").read_text("utf-8"))
     (out / "config.json").write_text(json.dumps(config | {"dtype": DTYPE}, indent=2) + "\n", "utf-8")
     for file in out.glob("*.safetensors"):

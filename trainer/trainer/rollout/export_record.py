@@ -1,4 +1,4 @@
-"""What an export says of itself (:class:`memloop.wire.checkpoint.CheckpointRecord`), and how that is checked."""
+"""Writes and checks an export's record (:class:`memloop.wire.checkpoint.CheckpointRecord`)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from memloop.profiles import Profile
 from memloop.wire.checkpoint import RECORD, CheckpointRecord
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json")
-"""What turns messages into tokens and ends a reply: copied byte for byte from where training started."""
+"""The files that turn messages into tokens and end a reply: copied byte for byte from the start of training."""
 _BLOCK = 1 << 20
 
 
 class ExportError(ValueError):
-    """A checkpoint that cannot be exported, or that is no export; the message says why."""
+    """The checkpoint cannot be exported, or the folder is not an export; the message holds the reason."""
 
 
 def read_record(folder: Path) -> CheckpointRecord:
-    """The record of an export. Raises ExportError when the folder is none."""
+    """Read the record of an export. Raises ExportError for any other folder."""
     try:
         return CheckpointRecord.model_validate_json((folder / RECORD).read_bytes())
     except OSError as error:
@@ -34,7 +34,7 @@ def read_record(folder: Path) -> CheckpointRecord:
 
 
 def weights_sha256(folder: Path) -> str:
-    """Of all safetensors files, one after another by name. Raises ExportError when there are none."""
+    """Hash all safetensors files in the order of their names. Raises ExportError when there are none."""
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise ExportError(f"{folder} holds no weights (*.safetensors)")
@@ -42,12 +42,12 @@ def weights_sha256(folder: Path) -> str:
 
 
 def tokenizer_sha256(folder: Path) -> str:
-    """Of those of ``TOKENIZER_FILES`` that are there."""
+    """Hash the existing files of ``TOKENIZER_FILES``."""
     return _digest(file for name in TOKENIZER_FILES if (file := folder / name).is_file())
 
 
 def tools_sha256(profile: Profile) -> str:
-    """Of the tools that the profile's prompts send."""
+    """Hash the tools of the profile's prompts."""
     tools = "".join(repr(spec.tools) for spec in profile.prompts.values() if spec.tools)
     return hashlib.sha256(tools.encode()).hexdigest()
 

@@ -1,10 +1,10 @@
-"""Checkpoints of a run on several machines, to object storage and back.
+"""Copies checkpoints of a run on several machines to object storage and back.
 
-Each training process writes its part on the disk of its own machine. So each machine uploads what it holds (a shared
-folder is uploaded by one of them), and before a run goes on each gets all files, for who will need which is not known.
+Each training process writes its part to its own machine's disk. So each machine uploads its files (one of them uploads
+a shared folder), and before a run resumes each machine downloads all files, because the new assignment is unknown.
 """
 
-# ray and verl are untyped in part.
+# ray and verl are partly untyped.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 # pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false
 from __future__ import annotations
@@ -22,12 +22,12 @@ from trainer.checkpoint_store import CheckpointStore, StoreError, files_of, step
 
 
 class Kept(CheckpointCallback):
-    """What ``trainer.checkpoint_callback_class`` names: verl calls it after each checkpoint."""
+    """The class for ``trainer.checkpoint_callback_class``: verl calls it after each checkpoint."""
 
     def on_save(self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **_: Any) -> None:
-        """Upload the step, mark it, forget the oldest. Raises StoreError, which ends the run; the disk keeps its own.
+        """Upload the step, mark it, delete the oldest. Raises StoreError, which ends the run; the disk keeps its copy.
 
-        As many steps are kept as on the disk (``trainer.max_actor_ckpt_to_keep``; null keeps all).
+        The storage keeps as many steps as the disk (``trainer.max_actor_ckpt_to_keep``; null keeps all).
         """
         if async_save:
             raise StoreError("a checkpoint that is still being written cannot be uploaded: set async_save=false")
@@ -53,9 +53,10 @@ def keep_step(url: str, step: int, folder: str, *, newest: int | None) -> None:
 
 
 def prepare(url: str, folder: Path, *, resume_mode: str) -> None:
-    """Before a run looks for its checkpoint: by ``auto`` the newest is brought here; ``resume_path`` names one itself.
+    """Fetch the newest step under ``auto`` before a run looks for its checkpoint; ``resume_path`` names its own.
 
-    Raises StoreError, also when the run starts anew (``disable``) and the place holds another run's checkpoints.
+    Raises StoreError, also when the run starts from scratch (``disable``) and the storage holds another run's
+    checkpoints.
     """
     if resume_mode == "auto":
         fetch_newest(url, folder)
@@ -64,7 +65,7 @@ def prepare(url: str, folder: Path, *, resume_mode: str) -> None:
 
 
 def fetch_newest(url: str, folder: Path) -> int | None:
-    """Bring the newest finished step onto all machines, unless a newer one lies here. The step, or None.
+    """Download the newest complete step to all machines, unless the disk has a newer one. Returns the step, or None.
 
     Raises StoreError.
     """
@@ -94,7 +95,7 @@ def _nodes() -> list[str]:
 
 
 def _on(nodes: Sequence[str], task: Any, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """The task's answers, one machine each."""
+    """Run the task on each machine and return the results."""
     strategies = [NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
     placed = zip(strategies, arguments, strict=True)
     return ray.get([task.options(scheduling_strategy=where).remote(*given) for where, given in placed])

@@ -1,9 +1,9 @@
-"""What verl loads in each of its processes (``VERL_USE_EXTERNAL_MODULES``): our trainer, and the CPU as a platform.
+"""Registers our trainer and the CPU platform in each verl process (``VERL_USE_EXTERNAL_MODULES``).
 
-It is loaded while verl itself is, so it names what other modules of ours hold, and leaves it to verl to import them.
+It is loaded during verl's own import, so it names our other modules, and verl imports them later.
 """
 
-# verl is untyped in large part.
+# verl is largely untyped.
 # pyright: reportUnknownMemberType=false, reportPrivateUsage=false, reportMissingTypeStubs=false
 from __future__ import annotations
 

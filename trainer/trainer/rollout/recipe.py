@@ -1,4 +1,4 @@
-"""A recipe: a YAML file that says what differs from verl's own configuration, checked against that.
+"""Reads a recipe: a YAML file of differences from verl's own configuration, validated against it.
 
 base: ppo_trainer            which of verl's configurations it stands on
 groups: {model_engine: dp}   which of verl's configuration groups to take (Hydra's)
@@ -8,7 +8,7 @@ estimate: {...}              what its memory and hours are estimated with (Assum
 verl: {...}                  what differs; a key that is not there is an error, unless it begins with + (as Hydra's)
 """
 
-# omegaconf and hydra are untyped in part.
+# omegaconf and hydra are partly untyped.
 # pyright: reportUnknownMemberType=false, reportPrivateUsage=false
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ PLUGIN = "trainer.rollout.plugin"
 _KEPT = "trainer.rollout.kept.Kept"
 _ADD = "+"
 _OURS = ("environment", "memloop", "estimate")
-"""Sections of a recipe that are not verl's; overrides name them first."""
+"""Sections of a recipe that are not verl's; an override of one starts with its name."""
 _AGENT_LOOPS = Path(__file__).parent / "agent_loops.yaml"
 
 
 class RecipeError(ValueError):
-    """A recipe that cannot be run; the message says which file, and why."""
+    """The recipe cannot be run; the message names the file and the reason."""
 
 
 class _Recipe(BaseModel):
@@ -53,14 +53,14 @@ class _Recipe(BaseModel):
     verl: dict[str, Any]
 
     def changed(self, sections: Mapping[str, Mapping[str, Any]]) -> _Recipe:
-        """With values over those of its own sections. Raises pydantic's ValidationError."""
+        """Return a copy with values over those of its own sections. Raises pydantic's ValidationError."""
         own = self.model_dump()
         return _Recipe.model_validate(own | {name: own[name] | dict(values) for name, values in sections.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A whole configuration, and the environment of all its processes."""
+    """A complete configuration, and the environment of all its processes."""
 
     config: DictConfig
     environment: dict[str, str]
@@ -71,7 +71,7 @@ class Composed:
 def load_recipe(file: Path, overrides: Sequence[str] = ()) -> Composed:
     """Compose the recipe with ``overrides`` (``data.train_batch_size=8``, ``memloop.updates=2``).
 
-    Raises RecipeError when the file is none, or names a key that verl's configuration has not.
+    Raises RecipeError when the file is not a recipe, or names a key that verl's configuration lacks.
     """
     try:
         recipe = _Recipe.model_validate(OmegaConf.to_container(_read(file)))
@@ -86,7 +86,7 @@ def load_recipe(file: Path, overrides: Sequence[str] = ()) -> Composed:
 
 
 def _read(file: Path) -> DictConfig:
-    """The file, over those that it extends; of these a later one goes over an earlier one."""
+    """Merge the file over those that it extends; later ones override earlier ones."""
     own = cast(DictConfig, OmegaConf.load(file))
     named: Any = own.pop("extends", None) or []
     parents = [named] if isinstance(named, str) else list(named)
@@ -94,19 +94,19 @@ def _read(file: Path) -> DictConfig:
 
 
 def _base(recipe: _Recipe) -> DictConfig:
-    """Verl's own configuration; it refuses keys that it has not."""
+    """Return verl's own configuration; it rejects unknown keys."""
     return deepcopy(_composed(recipe.base, tuple(f"{name}={choice}" for name, choice in recipe.groups.items())))
 
 
 @cache
 def _composed(base: str, groups: tuple[str, ...]) -> DictConfig:
-    """Takes half a second, and many recipes stand on one."""
+    """Compose the base configuration, cached: it takes half a second, and many recipes share one."""
     with initialize_config_dir(str(_verl() / "trainer" / "config"), version_base=None):
         return compose(base, overrides=list(groups))
 
 
 def _put(config: DictConfig, changes: Mapping[str, Any], *, where: str = "") -> None:
-    """Merge changes into the configuration, which is changed. Raises RecipeError on a key that it has not."""
+    """Merge changes into the configuration in place. Raises RecipeError on an unknown key."""
     for key, value in changes.items():
         name, known = key.removeprefix(_ADD), key.removeprefix(_ADD) in config.keys()  # noqa: SIM118 -- `in` hides ???
         if not known and not key.startswith(_ADD):
@@ -120,7 +120,7 @@ def _put(config: DictConfig, changes: Mapping[str, Any], *, where: str = "") -> 
 
 
 def _dotted(overrides: Sequence[str]) -> dict[str, Any]:
-    """``a.b=1`` and ``+a.b=1`` as nested mappings, the ``+`` at the key that is added."""
+    """Parse ``a.b=1`` and ``+a.b=1`` into nested mappings, the ``+`` at the added key."""
     lines: list[str] = []
     for line in overrides:
         path, equals, value = line.partition("=")

@@ -1,7 +1,7 @@
-"""A ChatModel that generates token by token ids and keeps what it did: the rows that training learns from.
+"""A ChatModel that generates token IDs and records them as the rows for training.
 
-The ids that the engine made are the ids that are trained on: a reply is decoded for the loop to read, and never encoded
-again. Each prompt of a loop is a conversation of its own, so each turn is one row.
+The engine's token IDs are the trained ones: a reply is decoded for the loop to read, and never re-encoded. Each prompt
+of a loop is a conversation of its own, so each turn is one row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from memloop.wire.memory import Usage
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A reply: ids and their log-probabilities under the policy that drew them; ``version`` is that policy's step."""
+    """A reply: IDs and their log-probabilities under the policy that sampled them; ``version`` is that
+    policy's step.
+    """
 
     token_ids: tuple[int, ...]
     log_probs: tuple[float, ...]
@@ -27,28 +29,28 @@ class Generated:
 
 
 class TokenEngine(Protocol):
-    """Generates from token ids. How it decodes is its own affair, but for the limit."""
+    """Generates from token IDs. It chooses its own decoding, except for the limit."""
 
     async def generate(self, prompt_ids: list[int], *, max_tokens: int) -> Generated:
-        """A reply of at most ``max_tokens`` tokens, its end token among them."""
+        """Generate a reply of at most ``max_tokens`` tokens, including its end token."""
         ...
 
 
 class Template(Protocol):
-    """Between prompts and token ids; see :class:`trainer.chat_template.ChatTemplate`."""
+    """Converts prompts to token IDs and back; see :class:`trainer.chat_template.ChatTemplate`."""
 
     def render(self, prompt: Prompt) -> list[int]:
-        """A prompt's token ids."""
+        """Return a prompt's token IDs."""
         ...
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """A reply's text."""
+        """Return a reply's text."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One prompt and its reply. ``step`` is what the loop made of it: None while it has not said."""
+    """One prompt and its reply. ``step`` is the loop's report of it: None before the report."""
 
     prompt: Prompt
     prompt_ids: tuple[int, ...]
@@ -57,11 +59,11 @@ class Turn:
 
 
 class PromptTooLong(ValueError):
-    """A prompt beyond the longest that the run trains on: cut, it would be another prompt than the served one."""
+    """The prompt exceeds the run's limit; a cut one would differ from the served one."""
 
 
 class RecordingModel:
-    """A ChatModel for one run of one loop, which asks one thing at a time and reports a step after each reply."""
+    """A ChatModel for one run of one loop, which makes one call at a time and reports a step after each reply."""
 
     def __init__(self, engine: TokenEngine, template: Template, *, max_prompt_tokens: int) -> None:
         self._engine = engine
@@ -70,7 +72,7 @@ class RecordingModel:
         self.turns: list[Turn] = []
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The reply. Raises PromptTooLong, EngineError when nothing was generated, and what the engine raises."""
+        """Return the reply. Raises PromptTooLong, EngineError for an empty reply, and the engine's errors."""
         prompt_ids = self._template.render(prompt)
         if len(prompt_ids) > self._max_prompt_tokens:
             raise PromptTooLong(
@@ -87,7 +89,7 @@ class RecordingModel:
         )
 
     async def report(self, step: ReadStep | DecideStep) -> None:
-        """The loop's report: the step belongs to the last reply. Raises ValueError when that has a step already."""
+        """Attach the step to the last reply. Raises ValueError when that has a step already."""
         if isinstance(step, RereadStarted):
             return
         if not self.turns or self.turns[-1].step is not None:

@@ -1,4 +1,4 @@
-"""One run of one loop for one row: the functions that serve, on a model that records."""
+"""Runs one loop for one row: the serving functions, on a recording model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from trainer.rollout.turn_facts import TurnFacts, facts_of
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a run did and what it earned. ``nodes`` are its reading passes (1 for the memory writer)."""
+    """A run's turns and its reward. ``nodes`` counts its reading passes (1 for the memory writer)."""
 
     turns: tuple[Turn, ...]
     facts: tuple[TurnFacts, ...]
@@ -33,20 +33,20 @@ class Session:
 
     @property
     def truncated(self) -> int:
-        """Replies that hit their limit."""
+        """Count the replies that hit their limit."""
         return sum(turn.reply.truncated for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
 class LoopRunner:
-    """What all runs of a process share."""
+    """The settings that all runs of a process share."""
 
     profile: Profile
     splitter: Splitter
     settings: LoopSettings
 
     async def run(self, loop: AgentName, row: Mapping[str, object], model: RecordingModel) -> Session:
-        """Run the loop. Raises pydantic's ValidationError on a row of another shape, and what the model raises."""
+        """Run the loop. Raises pydantic's ValidationError on a row of another shape, and the model's errors."""
         match loop:
             case "memagent" | "memreread":
                 return await self._read(loop, ReadTask.of_row(row), model)

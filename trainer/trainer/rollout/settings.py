@@ -1,4 +1,4 @@
-"""The ``memloop`` section of a recipe: what our rollouts need beyond verl's own settings."""
+"""The ``memloop`` section of a recipe: our rollouts' settings beyond verl's own."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from trainer.objectives.answer_reward import AnswerScore
 
 
 class LoopSettings(BaseModel):
-    """Read once in every process that runs loops or updates.
+    """Settings read once in every process that runs loops or updates.
 
-    ``profile`` is a built-in one or a folder, the one that the trained model will be served with; ``profile_hash`` is
-    its content's, filled in where a recipe does not say it, so that no process trains on other prompts. ``updates`` is
-    the number of optimizer steps for each batch of rollouts, however many turns these have. ``objective`` is one of
-    :mod:`trainer.objectives`; ``reward`` judges answers, ``decisions`` the memory writer's: as right or wrong, or in
-    parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo and
+    ``profile`` is a built-in profile or a folder, the one that the trained model will be served with; ``profile_hash``
+    is the hash of its content, filled in if the recipe omits it, so that all processes train on the same prompts.
+    ``updates`` is the number of optimizer steps for each batch of rollouts, however many turns these have.
+    ``objective`` is one of :mod:`trainer.objectives`; ``reward`` judges answers, ``decisions`` the memory writer's: as
+    right or wrong, or in parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo and
     amortised, ``train_final`` for amortised.
 
-    Replies that are too long (:mod:`trainer.objectives.dapo`): ``overlong_share`` of a reply's limit is where a penalty
-    grows, 0 for none; ``drop_truncated`` leaves the tokens of replies that were cut out of the loss.
+    Overlong replies (:mod:`trainer.objectives.dapo`): ``overlong_share`` is the share of a reply's limit over which a
+    penalty grows, 0 for none; ``drop_truncated`` excludes the tokens of truncated replies from the loss.
 
-    ``live_rows_only`` leaves rows without an advantage out of the update: groups whose rollouts were all right or all
+    ``live_rows_only`` excludes rows without an advantage from the update: groups whose rollouts were all right or all
     wrong have no gradient, and cost as much as others. The loss is then a mean over the live tokens alone.
 
-    ``checkpoints`` is where finished ones are kept beside the disk, and fetched from: ``s3://bucket/prefix`` (by the
-    ``AWS_*`` variables), ``gs://``, ``az://``, ``file:///folder``.
+    ``checkpoints`` is the URL for storing and fetching complete checkpoints beside the disk: ``s3://bucket/prefix`` (by
+    the ``AWS_*`` variables), ``gs://``, ``az://``, ``file:///folder``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -48,7 +48,7 @@ class LoopSettings(BaseModel):
     checkpoints: str | None = None
 
     def loaded(self) -> Profile:
-        """The profile. Raises ProfileError when there is none, or one of another content than the recipe's."""
+        """Load the profile. Raises ProfileError when it is missing or its content differs from the recipe's."""
         profile = load_profile(self.profile)
         if self.profile_hash not in (None, profile.content_hash):
             raise ProfileError(
@@ -58,11 +58,11 @@ class LoopSettings(BaseModel):
         return profile
 
     def pinned(self) -> Self:
-        """With the profile's hash. Raises ProfileError as ``loaded``."""
+        """Return a copy with the profile's hash. Raises ProfileError as ``loaded``."""
         return self.model_copy(update={"profile_hash": self.loaded().content_hash})
 
     @model_validator(mode="after")
     def _right_stays_right(self) -> Self:
         if self.objective == "rea-grpo" and self.overlong_share:
-            raise ValueError("rea-grpo tells right from wrong by the reward, which overlong_share would change")
+            raise ValueError("rea-grpo derives correctness from the reward, which overlong_share would change")
         return self

@@ -1,4 +1,4 @@
-"""A composed recipe as the estimate sees it (:mod:`trainer.estimate`)."""
+"""Converts a composed recipe to the input of the estimate (:mod:`trainer.estimate`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BYTES = {"fp32": 4, "bf16": 2, "bfloat16": 2, "float32": 4}
 
 
 def run_of(recipe: Composed) -> Run:
-    """What the recipe says of sizes. Raises UnknownShape, and ValueError when GPUs do not divide as it wants."""
+    """Extract the recipe's sizes. Raises UnknownShape, and ValueError when the GPUs do not divide as requested."""
     config: Any = recipe.config
     rollout, model = config.actor_rollout_ref.rollout, config.actor_rollout_ref.model
     gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node

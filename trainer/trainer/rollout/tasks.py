@@ -1,4 +1,4 @@
-"""The rows of a data set as the loops take them. The columns are described in docs/training.md."""
+"""Parses the rows of a data set for the loops. The columns are described in docs/training.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Columns(BaseModel):
 
     @classmethod
     def of_row(cls, row: Mapping[str, object]) -> Self:
-        """The row of a parquet file. Raises pydantic's ValidationError, which names the column."""
+        """Parse a row of a Parquet file. Raises pydantic's ValidationError, which names the column."""
         return cls.model_validate(row)
 
 
@@ -38,12 +38,12 @@ class ReadTask(_Columns):
 
     @property
     def question(self) -> str:
-        """What is asked."""
+        """Return the question."""
         return self.extra_info.question
 
     @property
     def golds(self) -> tuple[str, ...]:
-        """The right answers."""
+        """Return the right answers."""
         return self.reward_model.ground_truth
 
 
@@ -60,22 +60,22 @@ class _Conversation(_Columns):
 
 
 class DecideTask(_Columns):
-    """Turns to remember or not, and what the store holds: MemReader. The gold is a decision in words."""
+    """Turns for the memory writer to decide on, and the store's content: MemReader. The gold is a decision in words."""
 
     extra_info: _Conversation
     reward_model: _Golds
 
     @property
     def turns(self) -> tuple[Source, ...]:
-        """The conversation, oldest first."""
+        """Return the conversation, oldest first."""
         return self.extra_info.conversation
 
     @property
     def memories(self) -> tuple[Recalled, ...]:
-        """What a search can find."""
+        """Return the searchable memories."""
         return tuple(Recalled(each.id, each.text, each.valid_from, each.key) for each in self.extra_info.memories)
 
     @property
     def gold(self) -> tuple[str, ...]:
-        """``add`` and the stored texts, ``buffer``, or ``ignore``."""
+        """Return ``add`` and the stored texts, ``buffer``, or ``ignore``."""
         return self.reward_model.ground_truth

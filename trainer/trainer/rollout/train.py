@@ -3,7 +3,7 @@
 ``ray job submit`` sets that variable for the job.
 """
 
-# omegaconf and verl are untyped in large part.
+# omegaconf and verl are largely untyped.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trainer.rollout.consistency import contradictions
 from trainer.rollout.recipe import Composed
 
 _OF_A_NEW_RAY = ("num_cpus", "num_gpus", "include_dashboard", "object_store_memory")
-"""What Ray takes when it is started, and refuses when it is there."""
+"""Options that Ray accepts when it starts, and rejects when it joins a cluster."""
 
 
 def train(recipe: Composed) -> None:
-    """Train to the end. Goes on from the last checkpoint in ``trainer.default_local_dir``, if there is one, or from
-    the newest in ``memloop.checkpoints``.
+    """Train to the end. Resumes from the last checkpoint in ``trainer.default_local_dir``, if there is one, or from the
+    newest in ``memloop.checkpoints``.
 
     Raises RayTaskError when a process fails.
     """
@@ -33,16 +33,16 @@ def train(recipe: Composed) -> None:
 
 
 def join_cluster(config: DictConfig) -> None:
-    """Leave to a cluster that is there what the recipe says of a Ray of its own."""
+    """Drop the recipe's options for a Ray of its own when joining an existing cluster."""
     with open_dict(config):
         for name in _OF_A_NEW_RAY:
             config.ray_kwargs.ray_init.pop(name, None)
 
 
 def check(recipe: Composed) -> None:
-    """Look for contradictions, and have verl check the configuration as it does before a run; needs no accelerator.
+    """Check for contradictions, and run verl's own check of the configuration; needs no accelerator.
 
-    Raises AssertionError or ValueError with what is wrong.
+    Raises AssertionError or ValueError with the fault.
     """
     if reasons := contradictions(recipe):
         raise ValueError("; ".join(reasons))

@@ -1,4 +1,4 @@
-"""What each turn of a session was, for objectives that reward single turns (ReA-GRPO)."""
+"""Derives each turn's facts in a session, for objectives that reward single turns (ReA-GRPO)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MARK = re.compile(r"</?confirmed>")
 
 @dataclass(frozen=True, slots=True)
 class TurnFacts:
-    """``kind`` is the step's name; ``step`` its reward, None for a turn that only the outcome is about."""
+    """``kind`` is the step's name; ``step`` its reward, None for a turn that only the outcome rewards."""
 
     kind: str
     step: float | None = None
@@ -24,13 +24,13 @@ class TurnFacts:
 def facts_of(
     turns: Sequence[Turn], *, question: str = "", golds: Sequence[str] = (), empty_memory: str = ""
 ) -> list[TurnFacts]:
-    """The facts of each turn of a session, in order. The memory writer's turns have no step reward."""
+    """Return the facts of each turn of a session, in order. The memory writer's turns have no step reward."""
     teller = _Teller(question, golds, empty_memory)
     return [TurnFacts(type(turn.step).__name__, teller.step_of(turn)) for turn in turns]
 
 
 class _Teller:
-    """Follows the memories of a session: the root's, and that of the pass that is being read."""
+    """Tracks the memories of a session: the root's, and the current pass's."""
 
     def __init__(self, question: str, golds: Sequence[str], empty_memory: str) -> None:
         self._golds, self._empty = golds, empty_memory
@@ -61,5 +61,5 @@ class _Teller:
         return self._gain(before, memory)
 
     def _gain(self, before: str, after: str) -> float:
-        """Without the marks, whose letters would stick to the words beside them."""
+        """Return the gain without the marks, whose letters would join the words beside them."""
         return memory_step(_MARK.sub(" ", before), _MARK.sub(" ", after), self._golds)

@@ -1,11 +1,11 @@
-"""The synchronous trainer of verl with a fixed number of optimizer steps for each batch of rollouts.
+"""verl's synchronous trainer with a fixed number of optimizer steps for each batch of rollouts.
 
-verl cuts a batch into mini-batches of so many rows. A loop's rollout has as many rows as the document has chunks, so
-long documents would mean more optimizer steps. The published runs fix the number of steps, and so does this: the rows
-of a batch are filled up to a multiple (with rows that carry no loss) and cut into equal parts.
+verl cuts a batch into mini-batches of a fixed number of rows. A loop's rollout has as many rows as the document has
+chunks, so long documents would mean more optimizer steps. The published runs fix the number of steps, and so does this:
+the rows of a batch are filled up to a multiple (with rows that carry no loss) and cut into equal parts.
 """
 
-# verl is untyped in large part; what crosses to our own code is typed.
+# verl is largely untyped; values that reach our own code are typed.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportMissingTypeStubs=false
 from __future__ import annotations
@@ -31,19 +31,19 @@ from trainer.rollout.advantages import Rows, advantages_of, filled, trained_mask
 from trainer.rollout.settings import LoopSettings
 
 NAME = "memloop"
-"""What ``trainer.v1.trainer_mode`` says."""
+"""The value of ``trainer.v1.trainer_mode``."""
 
 
 @register_trainer(NAME)
 class LoopTrainer(PPOTrainerSync):
-    """Rollouts and updates take turns; see the module."""
+    """Alternates rollouts and updates; see the module."""
 
     def __init__(self, config: Any) -> None:
         self.settings = LoopSettings.model_validate(OmegaConf.to_container(config.memloop))
         super().__init__(config)
 
     def _build_replay_buffer(self) -> Any:
-        self.trainer_mode = "sync"  # verl tells by its own names whether rollouts run ahead of the updates
+        self.trainer_mode = "sync"  # verl's own mode names decide whether rollouts run ahead of the updates
         return super()._build_replay_buffer()
 
     def _init_resource_pool_mgr(self) -> None:
@@ -58,16 +58,16 @@ class LoopTrainer(PPOTrainerSync):
         return self._multiple
 
     def _load_checkpoint(self) -> None:
-        """From the disk, where a newer checkpoint in the object storage is brought first."""
+        """Load from the disk, after fetching a newer checkpoint from the object storage."""
         if url := self.settings.checkpoints:
-            from trainer.rollout.kept import prepare  # no other run needs the storage's library
+            from trainer.rollout.kept import prepare  # other runs do not need the storage's library
 
             folder = Path(self.config.trainer.default_local_dir).absolute()
             prepare(url, folder, resume_mode=self.config.trainer.resume_mode)
         super()._load_checkpoint()
 
     def _compute_advantage(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
-        """By our objectives, which see one reward for each rollout; verl's would see one for each row."""
+        """Compute advantages by our objectives, with one reward per rollout; verl's would use one per row."""
         fields = ["response_mask", "rm_scores", "extra_fields"]
         part = batch.partition_id or "train"
         data: Any = tq.kv_batch_get(keys=batch.keys, partition_id=part, select_fields=fields)
@@ -108,7 +108,7 @@ class LoopTrainer(PPOTrainerSync):
         return batch
 
     def _live(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
-        """The rows that have an advantage, filled up with others to what the update's parts need."""
+        """Return the rows with an advantage, filled up with others to the size that the update's parts need."""
         part = batch.partition_id or "train"
         data: Any = tq.kv_batch_get(keys=batch.keys, partition_id=part, select_fields=["advantages"])
         live: list[bool] = data.to_padded_tensor()["advantages"].ne(0).any(-1).tolist()
@@ -117,7 +117,7 @@ class LoopTrainer(PPOTrainerSync):
 
 
 def _told(rows: Rows, real: Tensor) -> dict[str, float]:
-    """Metrics per rollout (verl's are per row, so that long documents weigh more)."""
+    """Return metrics per rollout (verl's are per row, so that long documents weigh more)."""
     rollouts = rows.rollouts()
     kept = torch.zeros(len(rollouts.rewards), dtype=torch.bool)
     kept[rollouts.sessions[real]] = True

@@ -1,1 +1,3 @@
-"""Supervised fine-tuning before RL: the replies of good runs, each after the very prompt that the served loop sends."""
+"""Supervised fine-tuning before RL: the replies of good runs, each after the exact prompt that the
+served loop sends.
+"""

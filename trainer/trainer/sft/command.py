@@ -13,7 +13,7 @@ from trainer.sft.recipe import RecipeError, SftRecipe, load_sft_recipe
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train. Ends with 2 when the recipe, the model or the data cannot be used."""
+    """Train. Exits with 2 when the recipe, the model or the data cannot be used."""
     parser = argparse.ArgumentParser(prog="trainer sft", description="fine-tune on conversations before RL")
     parser.add_argument("--recipe", type=Path, required=True)
     parser.add_argument("--check", action="store_true", help="only read the recipe")
@@ -30,6 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _trained(recipe: SftRecipe) -> dict[str, object]:
-    from trainer.sft.train import fine_tune  # what needs TRL is imported when it trains
+    from trainer.sft.train import fine_tune  # TRL's dependents are imported only for training
 
     return asdict(fine_tune(recipe))

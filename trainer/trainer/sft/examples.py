@@ -1,8 +1,8 @@
-"""From conversations to token ids: one example for each reply to learn, its prompt rendered exactly as it is served.
+"""Converts conversations to token IDs: one example per reply to learn, its prompt rendered exactly as served.
 
-A reply is not learned where it stands in a rendered conversation, but after its own prompt: the messages before it,
-through the checkpoint's chat template, with the generation prompt that the engine adds (an empty ``<think>`` block
-where thinking is off). So what is learned follows what will be served, whatever a template does to earlier turns.
+A reply is not learned at its place in a rendered conversation, but after its own prompt: the messages before it,
+through the checkpoint's chat template, with the generation prompt that the engine adds (an empty ``<think>`` block if
+thinking is off). So the learned context equals the served one, whatever a template does to earlier turns.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ class TemplateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TokenExample:
-    """``input_ids`` (tokens,), and 1 in ``completion_mask`` (tokens,) where the token is learned."""
+    """``input_ids`` (tokens,), and 1 in ``completion_mask`` (tokens,) for learned tokens."""
 
     input_ids: list[int]
     completion_mask: list[int]
 
 
 class Examples:
-    """Makes examples with a checkpoint's tokenizer (``transformers``) and the chat template in it.
+    """Makes examples with a checkpoint's tokenizer (``transformers``) and its chat template.
 
-    One longer than ``max_tokens`` is left out and counted: a cut prompt would be another prompt than the served one.
+    An example longer than ``max_tokens`` is skipped and counted: a cut prompt would differ from the served one.
     """
 
     def __init__(self, tokenizer: object, *, max_tokens: int) -> None:
@@ -40,7 +40,7 @@ class Examples:
         self.too_long = 0
 
     def of_row(self, row: Json) -> Iterator[TokenExample]:
-        """The examples of a row of ``schemas.CONVERSATION``. Raises TemplateError."""
+        """Yield the examples of a row of ``schemas.CONVERSATION``. Raises TemplateError."""
         messages = [_sendable(cast(Json, message)) for message in cast(list[object], row["messages"])]
         tools = cast(list[Json], json.loads(str(row["tools"]))) if row.get("tools") else None
         for place in cast(list[int], row["learned"]):
@@ -53,7 +53,7 @@ class Examples:
                 self.too_long += 1
 
     def split(self, messages: Sequence[Json], tools: list[Json] | None, *, thinking: bool) -> tuple[str, str]:
-        """The prompt of the last message as it is served, and the reply up to its end token. Raises TemplateError."""
+        """Return the last message's prompt as served, and its reply up to its end token. Raises TemplateError."""
         before = self._rendered(messages[:-1], tools)
         whole = self._rendered(messages, tools)
         served = self._rendered(messages[:-1], tools, add_generation_prompt=True, enable_thinking=thinking)
@@ -68,7 +68,7 @@ class Examples:
         return self._tokenizer.apply_chat_template(list(messages), tools=tools, tokenize=False, **given)
 
     def _to_its_end(self, reply: str) -> str:
-        """What the model says itself: up to and with its end token, which the engine stops at."""
+        """Return the model's own text, up to and including its end token, at which the engine stops."""
         said, end, _ = reply.partition(self._tokenizer.eos_token)
         if not end:
             raise TemplateError(f"the chat template does not end a reply with {self._tokenizer.eos_token}")
@@ -79,7 +79,7 @@ class Examples:
 
 
 def _thought(message: Json, rendered: str, *, thinking: bool) -> str:
-    """The reply's thinking where the template leaves it out; nothing where thinking is off."""
+    """Return the reply's thinking if the template omits it; empty if thinking is off."""
     reasoning = message.get("reasoning_content")
     if not thinking or not reasoning or str(reasoning) in rendered:
         return ""
@@ -87,6 +87,6 @@ def _thought(message: Json, rendered: str, *, thinking: bool) -> str:
 
 
 def _sendable(message: Json) -> Json:
-    """A message as an engine gives it to the template: nothing that is not there, arguments of calls as objects."""
+    """Convert a message as an engine passes it to the template: no absent fields, call arguments as objects."""
     held: Json = {name: value for name, value in message.items() if value is not None}
     return with_argument_objects({**held, "content": held.get("content") or ""})

@@ -1,4 +1,4 @@
-"""A recipe of supervised fine-tuning: a YAML file whose every key is known here."""
+"""Reads a recipe of supervised fine-tuning: a YAML file with known keys only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 
 class RecipeError(ValueError):
-    """A recipe that cannot be run; the message says which file, and why."""
+    """The recipe cannot be run; the message names the file and the reason."""
 
 
 class _Strict(BaseModel):
@@ -18,7 +18,7 @@ class _Strict(BaseModel):
 
 
 class Lora(_Strict):
-    """Low-rank adapters (arXiv 2106.09685). They are merged into the checkpoint that is saved."""
+    """Low-rank adapters (arXiv 2106.09685). They are merged into the saved checkpoint."""
 
     rank: int = Field(default=32, ge=1)
     alpha: int = Field(default=64, ge=1)
@@ -27,10 +27,11 @@ class Lora(_Strict):
 
 
 class SftRecipe(_Strict):
-    """What to train on what, and how. Without ``lora`` all weights are trained.
+    """The model, data and settings of a run. Without ``lora`` all weights are trained.
 
     ``batch`` counts examples of one optimizer step on one process, ``per_device`` of one pass; ``steps`` ends the run
-    before ``epochs`` do. ``fsdp`` is Hugging Face's (``full_shard auto_wrap``), for runs that ``torchrun`` starts.
+    before ``epochs`` do. ``fsdp`` is Hugging Face's option (``full_shard auto_wrap``), for runs started by
+    ``torchrun``.
     """
 
     model: str
@@ -61,7 +62,7 @@ class SftRecipe(_Strict):
 
 
 def load_sft_recipe(file: Path, overrides: tuple[str, ...] = ()) -> SftRecipe:
-    """The recipe, with ``KEY=VALUE`` taken over it (``lora.rank=8``, ``steps=4``). Raises RecipeError."""
+    """Load the recipe with ``KEY=VALUE`` overrides (``lora.rank=8``, ``steps=4``). Raises RecipeError."""
     try:
         fields: object = yaml.safe_load(file.read_text("utf-8"))
         if not isinstance(fields, dict):

@@ -1,6 +1,6 @@
 """Runs a recipe with TRL's ``SFTTrainer``: the loss on replies alone, LoRA or all weights, resumable."""
 
-# TRL, peft and datasets are of the trainer's own environment, and untyped in part.
+# TRL, peft and datasets belong to the trainer's own environment and are partly untyped.
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHECKPOINTS = "checkpoints"
 
 @dataclass(frozen=True, slots=True)
 class SftResult:
-    """What a run did. ``learned_tokens`` are those of one epoch; losses are means over the logged steps."""
+    """A run's results. ``learned_tokens`` are those of one epoch; losses are means over the logged steps."""
 
     steps: int
     examples: int
@@ -39,9 +39,9 @@ class SftResult:
 
 
 def fine_tune(recipe: SftRecipe) -> SftResult:
-    """Train, and save the whole checkpoint with its tokenizer under ``output``; goes on from the last saved step.
+    """Train, and save the whole checkpoint with its tokenizer under ``output``; resumes from the last saved step.
 
-    Raises RecipeError when there is nothing to learn, TemplateError, and OSError for a missing model or file.
+    Raises RecipeError when there are no examples, TemplateError, and OSError for a missing model or file.
     """
     with TemporaryDirectory(prefix="memloop-sft-") as cache:
         return _fine_tune(recipe, Path(cache))
@@ -78,7 +78,7 @@ def _fine_tune(recipe: SftRecipe, cache: Path) -> SftResult:
 
 
 def _dataset(files: Sequence[Path], examples: Examples, cache: Path) -> Any:
-    """The examples of the files, on the disk: memory does not grow with them. Raises RecipeError without any."""
+    """Return the examples of the files, on disk: memory does not grow with them. Raises RecipeError without any."""
 
     def rows() -> Iterator[dict[str, list[int]]]:
         for file in files:
@@ -148,7 +148,7 @@ def _has_checkpoint(output: Path) -> bool:
 
 
 def _save(trainer: Any, tokenizer: Any, recipe: SftRecipe) -> None:
-    """Whole weights, adapters merged: what inference serves and RL starts from."""
+    """Save whole weights with adapters merged, for inference and RL."""
     if recipe.lora is not None:
         merged = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload()
         if trainer.is_world_process_zero():

@@ -1,1 +1,1 @@
-"""The tiny model that the repository ships: its world, tokenizer, training, evaluation and demo document."""
+"""The tiny model of this repository: its world, tokenizer, training, evaluation and demo document."""

@@ -1,4 +1,4 @@
-"""From examples to padded batches of token ids, bucketed by length."""
+"""Converts examples to padded batches of token IDs, bucketed by length."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Batch:
         )
 
     def only(self, rows: Tensor) -> Batch:
-        """The batch of some of its rows; `rows` (n,) are their numbers, ascending."""
+        """Return the batch of some of its rows; `rows` (n,) are their numbers, ascending."""
         length, device = self.ids.shape[1], self.ids.device
         number = torch.full((len(self.kinds),), -1, device=device)
         number[rows] = torch.arange(len(rows), device=device)
@@ -84,7 +84,7 @@ class Encoder:
         self._values = {token_id for text, token_id in vocabulary.items() if len(text) == 3 and text.isdigit()}
 
     def rows(self, examples: list[Example]) -> list[Row]:
-        """The examples as rows, in order."""
+        """Convert the examples to rows, in order."""
         prompts = self._tokenizer.encode_batch([prompt_text(example) for example in examples], add_special_tokens=False)
         replies = self._tokenizer.encode_batch([example.completion for example in examples], add_special_tokens=False)
         return [
@@ -102,7 +102,9 @@ class Encoder:
         return Row(ids, targets, [self._weight(ids, t, len(prompt)) for t in targets], kind)
 
     def _answers(self, before: list[int]) -> bool:
-        """Whether the next token is in an answer: after an even number of line ends, since questions come first."""
+        """Return whether the next token is in an answer: after an even number of line ends, since questions
+        come first.
+        """
         lines = before.count(self._line_end)
         return lines >= 2 and lines % 2 == 0
 
@@ -112,7 +114,7 @@ class Encoder:
 
 
 def prompt_text(example: Example) -> str:
-    """The text before the reply."""
+    """Return the text before the reply."""
     if example.messages[0].role == "raw":
         return example.messages[0].text()
     return render_prompt(example.messages, tools=example.tools, thinking=example.thinking)
@@ -137,19 +139,19 @@ def collate(rows: list[Row], length: int) -> Batch:
 
 @dataclass(frozen=True)
 class Source:
-    """Where examples come from."""
+    """The source of examples."""
 
     profile: Profile
     prose: Prose
     encoder: Encoder
 
     def draw(self, rng: random.Random, mix: Mix) -> Example:
-        """One example of the mix."""
+        """Draw one example of the mix."""
         return draw(rng, mix, self.profile, self.prose)
 
 
 class Feed:
-    """An endless stream of full batches; rows wait in buckets until there are enough of their length.
+    """An endless stream of full batches; rows wait in buckets by length until a batch is full.
 
     With `reads_of` above 1, reading turns come in batches of their own, that many times as large.
     """
@@ -159,7 +161,7 @@ class Feed:
         self._waiting: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
 
     def next(self, mix: Mix) -> Batch:
-        """The next batch under the mix."""
+        """Return the next batch under the mix."""
         while True:
             for (length, times), rows in self._waiting.items():
                 size = self._batch_tokens // length * times

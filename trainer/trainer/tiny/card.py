@@ -1,4 +1,4 @@
-"""The model card, written from the training log and, when it exists, the evaluation of the served model."""
+"""Writes the model card from the training log and, if it exists, the evaluation of the served model."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _head(log: TrainingLog) -> str:
 
 
 def _stages(log: TrainingLog) -> Iterator[str]:
-    """What was run, one line for each run, the first one first."""
+    """Yield one line for each run, the first one first."""
     if log.start:
         yield from _stages(log.start)
     start = "--start DIR " if log.start else ""

@@ -10,9 +10,9 @@ TRAINING, EVALUATION = "training.json", "evaluation.json"
 
 
 class TrainingLog(BaseModel):
-    """`training.json`: what was run, and how it went. `exact` is right and all turns by kind, at the end.
+    """`training.json`: a run's settings and progress. `exact` is right and all turns by kind, at the end.
 
-    `start` is the log of the checkpoint that the run went on from.
+    `start` is the log of the checkpoint that the run started from.
     """
 
     budget: str
@@ -32,7 +32,7 @@ class TrainingLog(BaseModel):
     def after(
         self, step: int, seconds: int, tokens: int, loss: float, exact: dict[str, tuple[int, int]]
     ) -> TrainingLog:
-        """The log with one more report."""
+        """Return the log with one more report."""
         losses = (*self.losses, (step, loss))
         return self.model_copy(update={"seconds": seconds, "tokens": tokens, "exact": exact, "losses": losses})
 
@@ -58,11 +58,11 @@ class Evaluation(BaseModel):
 
 
 def read_training(folder: Path) -> TrainingLog:
-    """The training log of a checkpoint."""
+    """Read the training log of a checkpoint."""
     return TrainingLog.model_validate_json((folder / TRAINING).read_text("utf-8"))
 
 
 def read_evaluation(folder: Path) -> Evaluation | None:
-    """The evaluation of a checkpoint, if it was made."""
+    """Read the evaluation of a checkpoint; None if it has none."""
     path = folder / EVALUATION
     return Evaluation.model_validate_json(path.read_text("utf-8")) if path.is_file() else None

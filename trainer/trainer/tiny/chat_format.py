@@ -54,7 +54,7 @@ TEMPLATE = """\
 
 
 def tool_line(tools: Sequence[Json]) -> str:
-    """The tools as the template names them."""
+    """Format the tools as the template does."""
     return "Tools: " + "; ".join(_signature(tool) for tool in tools) + "."
 
 
@@ -66,7 +66,7 @@ def _signature(tool: Json) -> str:
 
 
 def render_prompt(messages: Sequence[ChatMessage], *, tools: Sequence[Json] = (), thinking: bool) -> str:
-    """The text of a prompt, up to where the model goes on."""
+    """Return the text of a prompt, up to the start of the reply."""
     parts: list[str] = []
     rest = list(messages)
     system = rest.pop(0).text() if rest[0].role == "system" else None
@@ -90,6 +90,6 @@ def _message(message: ChatMessage) -> str:
 
 
 def tool_call_text(call: ToolCall) -> str:
-    """A call in the hermes format."""
+    """Format a call in the hermes format."""
     arguments = json.dumps(json.loads(call.function.arguments), ensure_ascii=False)
     return f'<tool_call>\n{{"name": {json.dumps(call.function.name)}, "arguments": {arguments}}}\n</tool_call>'

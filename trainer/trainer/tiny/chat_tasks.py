@@ -1,4 +1,4 @@
-"""Chat turns: answer from recalled memories or from the conversation, say when something is not known."""
+"""Makes chat turns: answer from recalled memories or from the conversation, or admit a missing fact."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACKNOWLEDGED = "Thank you, I will remember that."
 
 
 def chat_example(rng: random.Random, profile: Profile) -> Example:
-    """One chat turn, with or without recalled memories and earlier turns."""
+    """Draw one chat turn, with or without recalled memories and earlier turns."""
     kind, messages, reply, thought = rng.choice(_SCENARIOS)(rng, profile)
     thinking = rng.random() < 0.5
     lead = f"<think>\n{thought}\n</think>\n\n" if thinking else ""
@@ -28,7 +28,7 @@ Turn = tuple[str, tuple[ChatMessage, ...], str, str]
 
 
 def recalled(rng: random.Random, profile: Profile, facts: list[Fact]) -> tuple[ChatMessage, ...]:
-    """The message of recalled memories that the gateway puts before the last turn; nothing when there are none."""
+    """Return the gateway's message of recalled memories before the last turn; empty without facts."""
     return profile.render("recall", memories=memory_lines(rng, facts)) if facts else ()
 
 

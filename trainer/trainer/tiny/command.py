@@ -1,4 +1,6 @@
-"""Makes, evaluates and shows the tiny model: `python -m trainer.tiny train | evaluate | stress | demo-document`."""
+"""Trains, evaluates and demonstrates the tiny model: `python -m trainer.tiny train | evaluate | stress |
+demo-document`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if chosen.start and not (chosen.start / TRAINING).is_file():
             parser.error(f"{chosen.start} holds no checkpoint of this command ({TRAINING})")
         if chosen.budget == "robust" and not chosen.start:
-            parser.error("--budget robust goes on from a checkpoint: name it with --start")
+            parser.error("--budget robust starts from a checkpoint: name it with --start")
         make(chosen.out, budget=chosen.budget, seed=chosen.seed, device=chosen.device, start=chosen.start)
     elif chosen.command == "evaluate":
         asyncio.run(
@@ -53,9 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer.tiny", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("train", help="train from nothing, or go on, and write the checkpoint")
+    train = commands.add_parser("train", help="train from scratch or from a checkpoint, and write the checkpoint")
     train.add_argument("--out", type=Path, required=True)
-    train.add_argument("--start", type=Path, help="a checkpoint of the same shape to go on from")
+    train.add_argument("--start", type=Path, help="a checkpoint of the same shape to start from")
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     train.add_argument("--budget", choices=tuple(BUDGETS), default="cpu")
@@ -65,9 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--seed", type=int, default=1)
     evaluate.add_argument("--per-kind", type=int, default=40, help="turns of each kind")
     evaluate.add_argument("--documents", type=int, default=40, help="documents of each length")
-    evaluate.add_argument("--wait-s", type=float, default=0.0, help="how long the engine may take to come up")
+    evaluate.add_argument("--wait-s", type=float, default=0.0, help="how long the engine may take to start")
     evaluate.add_argument("--card", type=Path, help="a checkpoint folder: write evaluation.json and the card there")
-    rare = commands.add_parser("stress", help="count the reading turns that go wrong once in thousands")
+    rare = commands.add_parser("stress", help="count rare failures among thousands of reading turns")
     rare.add_argument("--checkpoint", type=Path, default=_CHECKPOINT)
     rare.add_argument("--turns", type=int, default=5000, help="of each kind")
     rare.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Conversations for the memory writer's whole loop: turns, what the store holds, and the right decision."""
+"""Makes conversations for the memory writer's whole loop: turns, the store's content, and the right decision."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Conversation:
 
 
 def random_conversation(rng: random.Random, prose: Prose | None = None) -> Conversation:
-    """Any conversation that the memory writer was trained for; without `prose`, of prose that is held out."""
+    """Draw any trained kind of conversation; without `prose`, over held-out prose."""
     told = scenario(rng, prose or book("held_out"))
     return Conversation(
         kind=told.kind,

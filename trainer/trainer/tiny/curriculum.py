@@ -1,4 +1,4 @@
-"""What is trained when: recall on bare text first, then dense prose, then the loops' own turns, short before long."""
+"""The curriculum: recall on bare text first, then dense prose, then the loops' own turns, short before long."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROLES = ("read", "answer", "judge", "integrate", "memory", "chat")
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Shares of the kinds of example, and how long sections are (in tokens).
+    """Shares of the kinds of example, and the length of sections (in tokens).
 
     `near_misses` is the share of distracting facts that nearly answer; a share of sections is `crowded` with these.
     """
@@ -26,14 +26,14 @@ class Mix:
     chunk_tokens: int = 256
 
     def section_tokens(self, rng: random.Random) -> int:
-        """A section length: the whole chunk in `full_share` of turns, else anything in the range."""
+        """Draw a section length: the whole chunk in `full_share` of turns, else any length in the range."""
         if rng.random() < self.full_share:
             return self.chunk_tokens
         return rng.randrange(self.shortest_section, self.longest_section + 1)
 
 
 def _mix(bare: float, read: float, longest: int, full_share: float, near_misses: float) -> Mix:
-    """`bare` recall and queries and `read` turns beside a fixed blend of the other roles."""
+    """Build a mix of `bare` recall and queries and `read` turns beside a fixed blend of the other roles."""
     others = {"answer": 0.12, "judge": 0.1, "integrate": 0.22, "memory": 0.36, "chat": 0.2}
     rest = 1.0 - bare - read
     shares = {
@@ -56,7 +56,7 @@ PHASES: Phases = (
 )
 FULL = PHASES[-1][1]
 HARDEST_OF = 4
-"""Of so many reading turns the hardest one is trained, in the phase of hard ones."""
+"""The hardest of this many reading turns is trained, in the phase of hard ones."""
 HARD: Phases = ((1.0, replace(_mix(0.0, 0.83, 240, 0.35, 0.4), crowded=0.5)),)
 """Reading turns are drawn `HARDEST_OF` times as often, and trained as often as before."""
 SHORT = PHASES[1][1]
@@ -65,5 +65,5 @@ DENSE = Mix({"recall": 0.3, "queries": 0.4, "read": 0.3}, 8, 32)
 
 
 def mix_at(progress: float, phases: Phases = PHASES) -> Mix:
-    """The mix at a point of the training, 0 to 1."""
+    """Return the mix at a point of the training, 0 to 1."""
     return next(mix for until, mix in phases if progress <= until or until == 1.0)

@@ -1,4 +1,4 @@
-"""The demo document: the novel's last quarter, which training never saw, with facts planted at known places."""
+"""Makes the demo document: the novel's last quarter, held out from training, with facts planted at known places."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SENTENCE_END = re.compile(r"(?<=[a-z][.!?])\s+(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A fact's sentence and where it stands: `document[start:end] == sentence`, in characters."""
+    """A fact's sentence and its position: `document[start:end] == sentence`, in characters."""
 
     sentence: str
     start: int
@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class DemoDocument:
-    """The document and its questions; `distractors` are facts that nobody asks for."""
+    """The document and its questions; `distractors` are facts without a question."""
 
     text: str
     questions: tuple[Asked, ...]
@@ -53,7 +53,9 @@ class _Cast:
     distractors: tuple[Fact, ...]
 
     def in_order(self, rng: random.Random) -> list[Fact]:
-        """All facts in document order: of each pair the place's fact in the first half, the home in the second."""
+        """Return all facts in document order: of each pair the place's fact in the first half, the home in the
+        second.
+        """
         loose = [*self.one_hop, *self.distractors]
         rng.shuffle(loose)
         first, second = loose[: len(loose) // 2], loose[len(loose) // 2 :]
@@ -64,7 +66,7 @@ class _Cast:
 
 
 def demo_document(splitter: Splitter, *, chunk_tokens: int, seed: int = 7) -> DemoDocument:
-    """The document of the first seed whose planted facts are all whole: none is cut by a chunk's end."""
+    """Return the document of the first seed in which no chunk boundary cuts a planted fact."""
     while True:
         document = _build(random.Random(seed), splitter)
         if all_whole(document, splitter, chunk_tokens):
@@ -122,7 +124,7 @@ def _questions(cast: _Cast, placed: dict[Fact, Planted]) -> tuple[Asked, ...]:
 
 
 def all_whole(document: DemoDocument, splitter: Splitter, chunk_tokens: int) -> bool:
-    """Whether every planted fact stands in one chunk."""
+    """Return whether every planted fact stands in one chunk."""
     cuts = [chunk.start for chunk in splitter.split(document.text, chunk_tokens=chunk_tokens)]
     planted = [*document.distractors, *(fact for asked in document.questions for fact in asked.facts)]
     return not any(fact.start < cut < fact.end for fact in planted for cut in cuts)

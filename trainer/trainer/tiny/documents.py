@@ -1,4 +1,4 @@
-"""Documents of any length, to read with a whole loop: over prose that training never saw, or over its own."""
+"""Makes documents of any length for a whole loop, over held-out prose or over given prose."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def random_document(
     near_misses: float = NEAR_MISSES,
     prose: Prose | None = None,
 ) -> Document:
-    """A document of `chunks` chunks of about `chunk_tokens` tokens; without `prose`, of prose that is held out.
+    """Make a document of `chunks` chunks of about `chunk_tokens` tokens; without `prose`, over held-out prose.
 
     The facts stand in chunks at random; of a two-hop question's facts the place's comes first, so one pass misses it.
     `near_misses` is the share of distracting facts that have the person or the attribute of a fact that is asked for.
@@ -57,7 +57,7 @@ def _distractors(rng: random.Random, scene: Scene, mean: float, near_misses: flo
 
 
 def section_text(rng: random.Random, facts: list[Fact], tokens: int, prose: Prose) -> str:
-    """A section of about `tokens` tokens with the facts in it."""
+    """Make a section of about `tokens` tokens with the facts in it."""
     sentences = [fact.sentence() for fact in facts]
     chars = int((tokens - 10 * len(sentences)) * CHARS_PER_TOKEN * 0.9)
     return plant(rng, prose.slice(rng, chars), sentences)

@@ -15,7 +15,7 @@ from trainer.tiny.reading_tasks import answer_example, integrate_example, judge_
 
 
 def draw(rng: random.Random, mix: Mix, profile: Profile, prose: Prose) -> Example:
-    """One example: its role by the mix's shares, its content at random."""
+    """Draw one example: its role by the mix's shares, its content at random."""
     role = rng.choices(list(mix.shares), weights=list(mix.shares.values()))[0]
     match role:
         case "recall":

@@ -1,4 +1,4 @@
-"""Evaluates a served model: each role's turns, and whole loops, through the loop functions that the gateway runs."""
+"""Evaluates a served model: each role's turns, and whole loops, through the gateway's loop functions."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Score:
 
     @property
     def accuracy(self) -> float:
-        """Share that is right."""
+        """Return the share of right answers."""
         return self.right / self.total if self.total else 0.0
 
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % confidence interval."""
+        """Return Wilson's 95 % confidence interval."""
         return wilson(self.accuracy, self.total)
 
 
@@ -52,7 +52,7 @@ Trial = Callable[[], Awaitable[bool]]
 
 
 async def score(name: str, trials: Sequence[Trial]) -> Score:
-    """Run the trials, a bounded number at once."""
+    """Run the trials with bounded concurrency."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def guarded(trial: Trial) -> bool | None:
@@ -67,7 +67,7 @@ async def score(name: str, trials: Sequence[Trial]) -> Score:
 
 
 def turn_trials(model: ChatModel, profile: Profile, rng: random.Random, *, per_kind: int) -> dict[str, list[Trial]]:
-    """Single turns by role and kind, over held-out prose at the full chunk length."""
+    """Make single turns by role and kind, over held-out prose at the full chunk length."""
     trials: dict[str, list[Trial]] = {}
     for _ in range(200 * per_kind):
         example = draw(rng, FULL, profile, book("held_out"))
@@ -100,7 +100,7 @@ async def _turn_is_right(model: ChatModel, profile: Profile, example: Example) -
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A sort of document to read: `times` the training length, and by which loop."""
+    """A kind of document to read: `times` the training length, and by which loop."""
 
     times: int
     hops: int
@@ -128,7 +128,9 @@ _READS = (
 
 
 def loop_trials(model: ChatModel, profile: Profile, rng: random.Random, *, documents: int) -> dict[str, list[Trial]]:
-    """Whole reads at multiples of the training length, without and with distractors, and two-hop reads both ways."""
+    """Make whole reads at multiples of the training length, without and with distractors, and two-hop reads with both
+    loops.
+    """
     trials: dict[str, list[Trial]] = {}
     for read in _READS:
         made = (_document(rng, read, profile) for _ in range(documents))
@@ -155,7 +157,7 @@ async def answer_is_right(model: ChatModel, profile: Profile, document: Document
 
 
 def memory_trials(model: ChatModel, profile: Profile, rng: random.Random, *, count: int) -> dict[str, list[Trial]]:
-    """Whole decisions of the memory writer, searches included."""
+    """Make whole decisions of the memory writer, including searches."""
     conversations = [random_conversation(rng) for _ in range(count)]
     trials: dict[str, list[Trial]] = {}
     for each in conversations:
@@ -172,7 +174,7 @@ async def decision_is_right(model: ChatModel, profile: Profile, conversation: Co
 async def evaluate(
     model: ChatModel, profile: Profile, *, seed: int, per_kind: int, documents: int, done: Callable[[Score], None]
 ) -> list[Score]:
-    """All scores; `done` is told of each as it comes."""
+    """Compute all scores; `done` is called with each as it is computed."""
     rng = random.Random(seed)
     groups = {
         **turn_trials(model, profile, rng, per_kind=per_kind),

@@ -1,4 +1,4 @@
-"""The evaluation as a command: an engine behind HTTP, a table, and one line of JSON at the end."""
+"""Runs the evaluation as a command: an engine behind HTTP, a table, and one line of JSON at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAUSE_S = 1.0
 async def evaluate_engine(
     url: str, *, model: str, seed: int, per_kind: int, documents: int, save_to: Path | None, wait_s: float
 ) -> Evaluation:
-    """Score the model behind `url`, which has `wait_s` to come up; print a table, then one line of JSON."""
+    """Score the model behind `url`, which has `wait_s` to start; print a table, then one line of JSON."""
     console, profile = Console(), load_profile("tiny")
     async with EngineClient(url, model=model) as engine:
         await _until_up(engine, wait_s)

@@ -28,5 +28,5 @@ class Example:
 
 
 def memory_text(facts: Iterable[Fact], *, confirmed: frozenset[Fact] = frozenset()) -> str:
-    """The canonical memory: one sentence per fact, open ones `unknown`, confirmed ones in their tags."""
+    """Return the canonical memory: one sentence per fact, open ones `unknown`, confirmed ones in their tags."""
     return " ".join(f"<confirmed>{f.sentence()}</confirmed>" if f in confirmed else f.sentence() for f in facts)

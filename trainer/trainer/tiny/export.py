@@ -35,17 +35,17 @@ def export(folder: Path, weights: dict[str, Tensor], shape: Shape, tokenizer: To
 
 
 def weights_of(folder: Path) -> dict[str, Tensor]:
-    """The weights of a checkpoint that `export` wrote, in float32."""
+    """Read the weights of a checkpoint that `export` wrote, in float32."""
     return {name: tensor.float() for name, tensor in load_file(folder / _WEIGHTS).items()}
 
 
 def tokenizer_of(folder: Path) -> Tokenizer:
-    """The tokenizer of a checkpoint that `export` wrote."""
+    """Read the tokenizer of a checkpoint that `export` wrote."""
     return Tokenizer.from_file(str(folder / _TOKENIZER))
 
 
 def model_config(shape: Shape, *, end: int, pad: int) -> dict[str, object]:
-    """The `config.json` of a Qwen3ForCausalLM of this shape."""
+    """Return the `config.json` of a Qwen3ForCausalLM of this shape."""
     return {
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
@@ -78,7 +78,7 @@ def model_config(shape: Shape, *, end: int, pad: int) -> dict[str, object]:
 
 
 def tokenizer_config(shape: Shape) -> dict[str, object]:
-    """The `tokenizer_config.json`: a plain fast tokenizer."""
+    """Return the `tokenizer_config.json` of a plain fast tokenizer."""
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "eos_token": END,

@@ -1,4 +1,4 @@
-"""Turns of the memory writer: one conversation, one of the four tools, with and without thinking."""
+"""Makes turns of the memory writer: one conversation, one of the four tools, with and without thinking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAYS = tuple(f"2026-{month:02d}-{day:02d}" for month in range(1, 13) for day in 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The tool to call, its arguments, and the thought that leads there."""
+    """The tool to call, its arguments, and the thought that leads to it."""
 
     tool: str
     arguments: dict[str, object]
@@ -28,22 +28,22 @@ class Decision:
     stored: tuple[str, ...] = ()
 
     def call(self) -> ToolCall:
-        """The decision as a message's tool call."""
+        """Return the decision as a message's tool call."""
         return ToolCall(function=FunctionCall(name=self.tool, arguments=json.dumps(self.arguments)))
 
     def text(self, *, thinking: bool) -> str:
-        """The reply to learn."""
+        """Return the reply to learn."""
         lead = f"<think>\n{self.thought}\n</think>\n\n" if thinking else ""
         return lead + tool_call_text(self.call())
 
 
 def user_fact(rng: random.Random) -> Fact:
-    """A fact about the user: a code, or now and then the home."""
+    """Draw a fact about the user: a code, or occasionally the home."""
     return person_fact(rng, entity=USER, attribute=HOME if rng.random() < 0.15 else None)
 
 
 def told(rng: random.Random, fact: Fact, *, news: bool = False) -> str:
-    """How a user tells a fact; `news` says that it replaces an older one."""
+    """Phrase a fact as a user would; `news` marks the replacement of an older one."""
     if fact.entity != USER:
         return (
             fact.sentence()
@@ -96,7 +96,7 @@ KNOWN = Decision("ignore_memory", {"reason": "Already known."}, "This is stored 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A conversation: its lines, the decision at its end, and, where a search comes first, that and what it finds."""
+    """A conversation: its lines, the final decision, and, if a search comes first, that search and its results."""
 
     kind: str
     lines: tuple[str, ...]
@@ -107,7 +107,7 @@ class Told:
 
 
 def memory_example(rng: random.Random, profile: Profile, prose: Prose) -> Example:
-    """One turn of the memory writer: its first, or the one after its search."""
+    """Draw one turn of the memory writer: its first, or the one after its search."""
     told_ = scenario(rng, prose)
     kind, decision, tail = told_.kind, told_.decision, ()
     if told_.search and rng.random() < 0.25:
@@ -136,7 +136,7 @@ def _search_turns(
 
 
 def _compared(told_: Told) -> str:
-    """What the store and the user say, side by side, so that the decision follows from the words before it."""
+    """Compare the store's value with the user's, so that the decision follows from the preceding words."""
     if told_.fact is None:
         raise ValueError("only a changed fact is compared")
     held = next((fact.value for fact in told_.stored if fact.key == told_.fact.key), "nothing")
@@ -144,7 +144,7 @@ def _compared(told_: Told) -> str:
 
 
 def scenario(rng: random.Random, prose: Prose) -> Told:
-    """A conversation of any kind."""
+    """Draw a conversation of any kind."""
     return rng.choice(_SCENARIOS)(rng, prose)
 
 
@@ -196,7 +196,7 @@ def _promise(attribute: str) -> str:
 
 
 def _update(rng: random.Random, prose: Prose) -> Told:
-    """A changed fact: searched first, then stored, or ignored when the store holds exactly it."""
+    """Draw a changed fact: searched first, then stored, or ignored when the store holds exactly it."""
     fact = user_fact(rng)
     stored = {other.key: other for other in (user_fact(rng) for _ in range(rng.choice((0, 0, 1, 2, 3, 4))))}
     stored.pop(fact.key, None)
@@ -213,7 +213,7 @@ def _update(rng: random.Random, prose: Prose) -> Told:
 
 
 def memory_lines(rng: random.Random, facts: list[Fact]) -> str:
-    """Memories as search results and recalled notes show them."""
+    """Format memories as in search results and recalled notes."""
     return "\n".join(f"{n}. {fact.sentence()} ({rng.choice(DAYS)})" for n, fact in enumerate(facts, start=1))
 
 

@@ -1,8 +1,8 @@
 """The tiny model's network: Qwen3 in plain torch, without padding masks or caches.
 
-The parameters carry the names of `transformers.Qwen3ForCausalLM`, so a state dict is a Hugging Face checkpoint as it
-is (a test asserts equal logits). Written out because a training step on a CPU core is three times faster this way:
-right-padded rows need no mask, and the vocabulary head runs only where there is a loss.
+The parameters carry the names of `transformers.Qwen3ForCausalLM`, so a state dict is directly a Hugging Face checkpoint
+(a test asserts equal logits). Written out because a training step on a CPU core is three times faster this way:
+right-padded rows need no mask, and the vocabulary head runs only on positions with a loss.
 """
 
 # torch's own annotations are partly unknown to pyright.
@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of the network. `head_dim` is 32: vLLM's CPU attention refuses 16."""
+    """Sizes of the network. `head_dim` is 32: vLLM's CPU attention rejects 16."""
 
     vocab: int
     hidden: int = 128
@@ -47,7 +47,7 @@ class RmsNorm(nn.Module):
 
 
 def rope_tables(shape: Shape, length: int) -> tuple[Tensor, Tensor]:
-    """Cosine and sine tables, each (length, head_dim), in the half-split layout of Hugging Face."""
+    """Return cosine and sine tables, each (length, head_dim), in the half-split layout of Hugging Face."""
     exponents = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
     angles = torch.outer(torch.arange(length, dtype=torch.float32), shape.rope_theta**-exponents)
     doubled = torch.cat((angles, angles), dim=-1)
@@ -61,8 +61,8 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Softmax attention over (batch, heads, seq, head_dim), spelled out: on a CPU core in bfloat16 the backward pass of
-    torch's fused kernel takes four times as long at these lengths.
+    """Apply softmax attention over (batch, heads, seq, head_dim), written out: on a CPU core in bfloat16 the backward
+    pass of torch's fused kernel takes four times as long at these lengths.
     """
     seq = q.shape[2]
     future = torch.ones(seq, seq, dtype=torch.bool, device=q.device).triu(1)
@@ -86,7 +86,7 @@ class Attention(nn.Module):
         self.k_norm = RmsNorm(shape.head_dim, shape.norm_eps, sharpness)
 
     def queries_and_keys(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-        """Both (batch, heads, seq, head_dim), normed and rotated."""
+        """Return both (batch, heads, seq, head_dim), normed and rotated."""
         split = (*x.shape[:2], self.heads, self.head_dim)
         q = rotate(self.q_norm(self.q_proj(x).view(split)).transpose(1, 2), cos, sin)
         k = rotate(self.k_norm(self.k_proj(x).view(split)).transpose(1, 2), cos, sin)
@@ -138,7 +138,7 @@ class Trunk(nn.Module):
         self.norm = RmsNorm(shape.hidden, shape.norm_eps)
 
     def block(self, number: int) -> Layer:
-        """One of the layers."""
+        """Return a layer by number."""
         return cast(Layer, self.layers[number])
 
     def forward(self, ids: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -163,7 +163,7 @@ class TinyQwen3(nn.Module):
         nn.init.normal_(self.model.embed_tokens.weight, std=0.05)
 
     def forward(self, ids: Tensor, at: Tensor) -> Tensor:
-        """Logits (n, vocab) at the flat positions `at` (n,) of ids (batch, seq)."""
+        """Return logits (n, vocab) at the flat positions `at` (n,) of ids (batch, seq)."""
         cos, sin = (table.to(self.model.embed_tokens.weight.dtype) for table in rope_tables(self.shape, ids.shape[1]))
         hidden = self.model(ids, cos.to(ids.device), sin.to(ids.device))
         picked = hidden.reshape(-1, self.shape.hidden)[at]

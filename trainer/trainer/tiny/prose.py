@@ -1,4 +1,4 @@
-"""Filler prose: a public-domain novel, split into a part to train on and a part that training never sees."""
+"""Filler prose: a public-domain novel, split into a training part and a held-out part."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Prose:
     text: str
 
     def slice(self, rng: random.Random, chars: int) -> str:
-        """A run of ``chars`` characters from anywhere, words cut or not, as chunking gives it."""
+        """Draw a run of ``chars`` characters from anywhere, cutting words as chunking does."""
         start = rng.randrange(max(1, len(self.text) - chars))
         return self.text[start : start + chars]
 
 
 @cache
 def book(part: Part) -> Prose:
-    """The first three quarters of the novel to train on, or the rest for documents and evaluation."""
+    """Return the first three quarters of the novel for training, or the rest for documents and evaluation."""
     text = _BOOK.read_text("utf-8")
     cut = text.index("\n\nCHAPTER", int(len(text) * _TRAIN_SHARE))
     return Prose(text[:cut] if part == "train" else text[cut:].lstrip())
 
 
 def sprinkled(rng: random.Random, prose: Prose, words: Sequence[str]) -> Prose:
-    """The prose, then the prose again with `words` at random in the place of its own: none of a passage's, a tenth, a
-    third or all of them.
+    """Return the prose, then the prose again with some of its words replaced by random `words`: none of a passage's, a
+    tenth, a third or all of them.
     """
     text = prose.text
     passages = (text[at : at + _PASSAGE_CHARS] for at in range(0, len(text), _PASSAGE_CHARS))
@@ -54,7 +54,7 @@ def _replaced(rng: random.Random, passage: str, words: Sequence[str], share: flo
 
 
 def plant(rng: random.Random, prose: str, sentences: list[str]) -> str:
-    """The prose with the sentences, in their order, at random sentence ends or at its own ends."""
+    """Insert the sentences, in order, at random sentence ends of the prose or at its own ends."""
     joints = [0, *(match.end() for match in _SENTENCE_END.finditer(prose)), len(prose)]
     spots = sorted(rng.choice(joints) for _ in sentences)
     for spot, sentence in reversed(list(zip(spots, sentences, strict=True))):

@@ -1,4 +1,4 @@
-"""Phases A and B of the curriculum: associative recall on bare text, where signal is densest."""
+"""Makes phases A and B of the curriculum: associative recall on bare text, where the signal is densest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainer.tiny.world import Fact, question_of, random_fact, random_pattern, s
 
 
 def recall_example(rng: random.Random, *, facts: int) -> Example:
-    """Phase A: facts, each told again later; the values of the second tellings are learned."""
+    """Draw phase A: facts, each repeated later; the values of the repetitions are learned."""
     told = [random_fact(rng) for _ in range(facts)]
     first = {fact.key: fact for fact in told}
     again = list(first.values())
@@ -23,7 +23,7 @@ def recall_example(rng: random.Random, *, facts: int) -> Example:
 
 
 def queries_example(rng: random.Random, prose: Prose, *, section_tokens: int) -> Example:
-    """Phase B: prose with facts, then questions about facts that stand in it and about others that do not."""
+    """Draw phase B: prose with facts, then questions about facts inside it and about absent ones."""
     told = {fact.key: fact for fact in (random_fact(rng) for _ in range(max(1, section_tokens // 20)))}
     sentences = [fact.sentence(random_pattern(rng)) for fact in told.values()]
     chars = int(max(0, section_tokens - 10 * len(sentences)) * CHARS_PER_TOKEN)

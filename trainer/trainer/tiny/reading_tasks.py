@@ -1,4 +1,4 @@
-"""Turns of the reading loops: read, answer, judge and integrate, in the profile's own prompts."""
+"""Makes turns of the reading loops: read, answer, judge and integrate, in the profile's own prompts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from trainer.tiny.world import (
 CHARS_PER_TOKEN = 3.05
 _TOKENS_PER_FACT = 16
 _OTHER_OWNERS = 0.8
-"""Of a crowded section: names are what the model confuses, seldom the attributes of one owner."""
+"""In a crowded section: the model confuses names, seldom the attributes of one owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Scene:
 
 
 def random_scene(rng: random.Random, *, two_hop_share: float = 0.35) -> Scene:
-    """A one-hop question about a person or place, or a two-hop question through a home."""
+    """Draw a one-hop question about a person or place, or a two-hop question through a home."""
     if rng.random() < two_hop_share:
         home = person_fact(rng, attribute=HOME)
         code = place_fact(rng, entity=home.value)
@@ -51,14 +51,14 @@ def random_scene(rng: random.Random, *, two_hop_share: float = 0.35) -> Scene:
 
 
 def home_scene(rng: random.Random) -> Scene:
-    """A one-hop question about a home: its answer is a name, which a box writes without the blank before it."""
+    """Draw a one-hop question about a home: its answer is a name, which a box writes without the blank before it."""
     home = person_fact(rng, attribute=HOME)
     return Scene(question_of(home), (home,))
 
 
 def distractor(rng: random.Random, scene: Scene, near_misses: float = 0.5, other_owners: float = 0.5) -> Fact:
-    """A fact that does not help; a share of them nearly does: it has the owner of a fact that helps or, `other_owners`
-    of them, its attribute.
+    """Draw a fact that does not help; a share of them nearly does: it has the owner of a helping fact or, for
+    `other_owners` of them, its attribute.
     """
     for _ in range(20):
         fact = _near_miss(rng, scene, other_owners) if rng.random() < near_misses else random_fact(rng)
@@ -88,7 +88,7 @@ def read_example(
     near_misses: float,
     crowded: bool = False,
 ) -> Example:
-    """One turn of the reading loop: the section may hold facts that help, others, or prose only.
+    """Draw one turn of the reading loop: the section may hold helping facts, others, or only prose.
 
     A crowded section is full of facts that nearly answer.
     """
@@ -125,7 +125,7 @@ def _known_before(rng: random.Random, scene: Scene) -> tuple[Fact, ...]:
 def _section_facts(
     rng: random.Random, scene: Scene, known: tuple[Fact, ...], others: list[Fact], room: int
 ) -> list[Fact]:
-    """At most one fact more than there is room for: the others, and often what is missing."""
+    """Draw at most one fact more than fits: the others, and often the missing one."""
     facts = list(others)
     missing = [fact for fact in scene.facts if fact not in known]
     if missing and rng.random() < 0.55:
@@ -139,7 +139,7 @@ def _section_facts(
 
 
 def _section(rng: random.Random, prose: Prose, facts: list[Fact], tokens: int) -> str:
-    """A section of about `tokens` tokens with the facts in it, now and then with a cut fact at an end."""
+    """Make a section of about `tokens` tokens with the facts in it, occasionally with a cut fact at an end."""
     sentences = [fact.sentence(random_pattern(rng)) for fact in facts]
     spare = tokens - 10 * len(sentences)
     text = plant(rng, prose.slice(rng, max(0, int(spare * CHARS_PER_TOKEN))), sentences)
@@ -151,7 +151,7 @@ def _section(rng: random.Random, prose: Prose, facts: list[Fact], tokens: int) -
 
 
 def _cut_fact(rng: random.Random) -> str:
-    """The end of a fact whose attribute fell into the section before."""
+    """Return the end of a fact whose attribute fell into the section before."""
     fact = random_fact(rng)
     return rng.choice((f" of {fact.entity} is {fact.value}.", f" is {fact.value}.", f"{fact.value}."))
 
@@ -162,7 +162,7 @@ def _read_kind(before: tuple[Fact, ...], after: tuple[Fact, ...], told: list[Fac
 
 
 def answer_example(rng: random.Random, profile: Profile) -> Example:
-    """The last turn: the value out of the memory, or `unknown` when the memory does not hold it."""
+    """Draw the last turn: the value from the memory, or `unknown` when the memory does not hold it."""
     scene = random_scene(rng) if rng.random() < 0.7 else home_scene(rng)
     held = sought(scene.question, scene.facts[: rng.choice((0, 1, 1, 2, 2, 2))])
     complete = len(held) == len(scene.facts) and held[-1].known
@@ -189,7 +189,9 @@ def _random_marks(rng: random.Random, held: tuple[Fact, ...]) -> frozenset[Fact]
 
 
 def judge_example(rng: random.Random, profile: Profile) -> Example:
-    """Nothing when the memory suffices or every open question was asked before; else the query that is missing."""
+    """Draw a judgement: empty when the memory suffices or every open question was asked before, else the
+    missing query.
+    """
     scene = random_scene(rng, two_hop_share=0.6)
     held = sought(scene.question, scene.facts[: rng.choice((0, 1, 1, 2))])
     history = [(question_of(fact), fact.value) for fact in held if fact.known and rng.random() < 0.3]
@@ -212,13 +214,13 @@ def judge_example(rng: random.Random, profile: Profile) -> Example:
 
 
 def history_text(history: list[tuple[Question, str]], profile: Profile) -> str:
-    """Earlier queries and their results as the loop writes them."""
+    """Format earlier queries and their results as the loop does."""
     lines = [f"<query>{asked.text()}</query> <result>{result}</result>" for asked, result in history]
     return Markup("\n".join(lines)) if lines else profile.no_history
 
 
 def integrate_example(rng: random.Random, profile: Profile) -> Example:
-    """The root memory after a sub-answer: added, confirmed, corrected, or left as it was."""
+    """Draw the root memory after a sub-answer: added, confirmed, corrected, or unchanged."""
     scene = random_scene(rng, two_hop_share=0.7)
     held = sought(scene.question, scene.facts[: rng.randrange(len(scene.facts) + 1)])
     kind = rng.choice(("add", "add", "confirm", "confirm", "correct", "correct", "unknown"))
@@ -246,7 +248,7 @@ def integrate_example(rng: random.Random, profile: Profile) -> Example:
 
 
 def _target(rng: random.Random, held: tuple[Fact, ...], kind: str) -> Fact | None:
-    """The fact that was asked for: an open one, or a known one to confirm or correct; None when there is none."""
+    """Return the requested fact: an open one, or a known one to confirm or correct; None when there is none."""
     fitting = [fact for fact in held if fact.known == (kind in ("confirm", "correct"))]
     return rng.choice(fitting) if fitting else None
 

@@ -1,4 +1,4 @@
-"""The whole recipe, seed to checkpoint: tokenizer, training run, files."""
+"""Makes the checkpoint from a seed: tokenizer, training run, files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BudgetName = Literal["cpu", "robust", "gpu", "early", "smoke"]
 
 BUDGETS: dict[BudgetName, Budget] = {
     "cpu": Budget(steps=8_000, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=1000),
-    # Goes on from `cpu`, against what goes wrong once in thousands of turns; gently, or the rarer turns are lost.
+    # Starts from `cpu` and trains on rare failures; gently, or the rarer turns are lost.
     "robust": Budget(
         steps=3_000,
         batch_tokens=4096,
@@ -41,9 +41,9 @@ BUDGETS: dict[BudgetName, Budget] = {
         reads_of=HARDEST_OF,
         sprinkled=True,
     ),
-    # Not run yet: no accelerator was at hand when this was written.
+    # Not run yet: no accelerator was available.
     "gpu": Budget(steps=20_000, batch_tokens=32_768, shape=Shape(VOCABULARY, hidden=192, layers=6, intermediate=512)),
-    # Stopped while sections are still short: what reinforcement learning on whole documents starts from.
+    # Stopped while sections are still short: the start of reinforcement learning on whole documents.
     "early": Budget(
         steps=2_400, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=800, eval_rows=600, stop_at=800
     ),
@@ -54,7 +54,7 @@ BUDGETS: dict[BudgetName, Budget] = {
 def make(
     out: Path, *, budget: BudgetName, seed: int, device: str, start: Path | None = None, compiled: bool = True
 ) -> TrainingLog:
-    """Train from nothing, or from the checkpoint `start`, and write the checkpoint into `out` (which may be the same).
+    """Train from scratch, or from the checkpoint `start`, and write the checkpoint into `out` (which may be the same).
 
     `device` is `auto`, `cpu` or `cuda`.
     """
@@ -91,7 +91,7 @@ def make(
 
 
 def tokenizer_for(profile: Profile, *, seed: int) -> Tokenizer:
-    """The tokenizer of a profile, trained on prose and on examples of every role."""
+    """Train the tokenizer of a profile on prose and on examples of every role."""
     lines = re.compile("|".join(re.escape(line) for line in sorted(prompt_lines(profile), key=len, reverse=True)))
     return build_tokenizer(profile, _texts(profile, lines, random.Random(seed)), seed=seed)
 
@@ -110,6 +110,6 @@ def _device(name: str) -> str:
 
 
 def describe(report: Progress) -> str:
-    """Two lines of the log."""
+    """Format two lines of the log."""
     shares = " ".join(f"{kind}={right / total:.3f}" for kind, (right, total) in report.exact.items())
     return f"step {report.step} {report.seconds} s {report.tokens} tokens loss {report.loss}\n  {shares}"

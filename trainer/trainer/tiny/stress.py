@@ -1,6 +1,7 @@
-"""Counts what goes wrong once in thousands of reading turns, which is what a very long document meets.
+"""Counts rare failures among thousands of reading turns, which very long documents meet.
 
-A turn takes one forward pass: the reply is known, and right when greedy decoding would give exactly it.
+A turn takes one forward pass: the expected reply is known, and a turn is right if greedy decoding would give exactly
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from trainer.tiny.world import UNKNOWN, Fact
 
 @dataclass(frozen=True, slots=True)
 class Stress:
-    """One sort of turn: how long its sections are (tokens), how many facts of others they tell, and whether its own."""
+    """A kind of turn: its section length (tokens), its number of other owners' facts, and whether it holds its own
+    fact.
+    """
 
     section_tokens: int
     others: int = 0
@@ -33,7 +36,7 @@ class Stress:
 
 
 _UNKNOWN = 0.8
-"""Share of memories that do not hold the fact yet; while they do not, something wrong may be taken for it."""
+"""Share of memories that do not hold the fact yet; such a turn may store a wrong fact instead."""
 _FRESH = 0.25
 """Share of these that are the empty memory of a first turn."""
 KINDS: Mapping[str, Stress] = {
@@ -44,7 +47,7 @@ KINDS: Mapping[str, Stress] = {
 
 
 def stress(checkpoint: Path, *, turns: int, seed: int) -> dict[str, tuple[int, int]]:
-    """Right and all turns of a checkpoint, by kind, over held-out prose."""
+    """Return right and all turns of a checkpoint, by kind, over held-out prose."""
     tokenizer = tokenizer_of(checkpoint)
     network = TinyQwen3(Shape(tokenizer.get_vocab_size()))
     network.load_state_dict(weights_of(checkpoint))
@@ -55,7 +58,7 @@ def stress(checkpoint: Path, *, turns: int, seed: int) -> dict[str, tuple[int, i
 
 
 def stress_turn(rng: random.Random, profile: Profile, name: str) -> Example:
-    """One turn of the kind, about a one-hop question."""
+    """Draw one turn of the kind, about a one-hop question."""
     kind = KINDS[name]
     scene = random_scene(rng, two_hop_share=0.0)
     (fact,) = scene.facts

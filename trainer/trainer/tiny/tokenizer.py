@@ -25,7 +25,7 @@ _PIECE = r" ?[\p{L}_]+(?: (?=\p{N}))?|\p{N}{1,3}| ?[^\s\p{L}\p{N}_]+|\s*[\r\n]+|
 
 
 def prompt_lines(profile: Profile) -> list[str]:
-    """The fixed text between the slots of the profile's prompts: each becomes one token.
+    """Return the fixed text between the slots of the profile's prompts: each becomes one token.
 
     A prompt then costs a dozen tokens instead of eighty, and every slot starts a fresh tokenization.
     """
@@ -65,7 +65,7 @@ def build_tokenizer(profile: Profile, extra: Iterator[str], *, seed: int = 0) ->
 
 
 def token_id(tokenizer: Tokenizer, token: str) -> int:
-    """The id of a token that must be there."""
+    """Return the ID of a token that must exist."""
     found = tokenizer.token_to_id(token)
     if found is None:
         raise ValueError(f"no token {token!r}")
@@ -73,7 +73,7 @@ def token_id(tokenizer: Tokenizer, token: str) -> int:
 
 
 def plain_words(tokenizer: Tokenizer) -> list[str]:
-    """The texts, without blanks around them, of the tokens that are no part of a format and not cut within a letter."""
+    """Return the texts, without surrounding blanks, of the tokens outside the formats that cut no letter."""
     added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     ids = (number for token, number in sorted(tokenizer.get_vocab().items()) if token not in added)
     texts = (tokenizer.decode([number]).strip() for number in ids)

@@ -1,4 +1,4 @@
-"""Trains the tiny model from scratch: Muon on the matrices, AdamW on the rest, bfloat16 arithmetic, a linear end."""
+"""Trains the tiny model from scratch: Muon on the matrices, AdamW on the rest, bfloat16 arithmetic, a linear decay."""
 
 # torch's own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -23,10 +23,10 @@ from trainer.tiny.wiring import wire
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much to train. Steps, not seconds, so that a seed gives the same model.
+    """The length of training. Steps, not seconds, so that a seed gives the same model.
 
-    Curriculum and learning rate are those of ``steps``; ``stop_at`` ends the run before their end. Of ``reads_of``
-    times as many reading turns the hardest are trained; ``sprinkled`` prose has words of the whole vocabulary in it.
+    Curriculum and learning rate follow ``steps``; ``stop_at`` ends the run before their end. Of ``reads_of`` times as
+    many reading turns the hardest are trained; ``sprinkled`` prose contains words of the whole vocabulary.
     """
 
     steps: int
@@ -45,7 +45,7 @@ class Budget:
 
     @property
     def last(self) -> int:
-        """The step that ends the run."""
+        """Return the step that ends the run."""
         return self.stop_at or self.steps
 
 
@@ -77,7 +77,7 @@ class Optimizers:
 
 
 def loss_of(network: nn.Module, batch: Batch) -> Tensor:
-    """Weighted mean cross-entropy over the batch's targets."""
+    """Return the weighted mean cross-entropy over the batch's targets."""
     return (_token_losses(network, batch) * batch.weight).sum() / batch.weight.sum()
 
 
@@ -89,7 +89,7 @@ def _token_losses(network: nn.Module, batch: Batch) -> Tensor:
 
 @torch.no_grad()
 def hardest(network: nn.Module, batch: Batch, count: int) -> Batch:
-    """The rows in which the network is least sure of some token: online hard example mining (arXiv:1604.03540)."""
+    """Return the rows with the least certain token: online hard example mining (arXiv:1604.03540)."""
     losses = _token_losses(network, batch)
     worst = losses.new_zeros(len(batch.kinds)).scatter_reduce(0, batch.row, losses, "amax")
     return batch.only(worst.topk(count).indices.sort().values)
@@ -100,7 +100,7 @@ def hardest(network: nn.Module, batch: Batch, count: int) -> Batch:
 def exact_turns(
     network: nn.Module, rows: list[Row], *, device: str = "cpu", batch_tokens: int = 8192
 ) -> dict[str, tuple[int, int]]:
-    """Right and all turns by kind. A reply is right when greedy decoding would give exactly it."""
+    """Count right and all turns by kind. A reply is right if greedy decoding would give exactly it."""
     tally: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for length in BUCKETS:
         shorter = max((bucket for bucket in BUCKETS if bucket < length), default=0)
@@ -119,7 +119,7 @@ def exact_turns(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands: `loss` is the mean since the last report, `exact` right and all turns by kind."""
+    """The state of a run: `loss` is the mean since the last report, `exact` right and all turns by kind."""
 
     step: int
     seconds: int
@@ -147,7 +147,7 @@ class Run:
         self._eval_rows = eval_rows(held_out, seed=seed + 1, count=budget.eval_rows)
 
     def reports(self) -> Iterator[Progress]:
-        """Train through the budget, pausing at every report."""
+        """Train through the budget, yielding every report."""
         losses: list[float] = []
         tokens, started = 0, time.perf_counter()
         for number in range(self._budget.last):
@@ -170,6 +170,6 @@ class Run:
 
 
 def eval_rows(held_out: Source, *, seed: int, count: int) -> list[Row]:
-    """Turns over prose that training never sees, most of them at full chunk length."""
+    """Draw turns over held-out prose, most of them at full chunk length."""
     rng = random.Random(seed)
     return held_out.encoder.rows([held_out.draw(rng, FULL) for _ in range(count)])

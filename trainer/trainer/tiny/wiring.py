@@ -1,10 +1,9 @@
-"""The start of training: two layers wired for associative recall, instead of noise.
+"""Initialises two layers for associative recall instead of noise.
 
 Copying the value that follows "the locker code of Marta is" from elsewhere takes two steps (an induction circuit):
-tokens look back at the entity and the attribute before them, then a token looks for one that saw the same two. Found
-from noise, this is a plateau of many minutes on a CPU core; given as a start, training refines it at once. It holds no
-facts, names or values: only offsets of the canonical sentence, and random projections. Training is free to change
-all of it.
+tokens look back at the entity and the attribute before them, then a token looks for one with the same two. Learned from
+noise, this is a plateau of many minutes on a CPU core; with this start, training refines it at once. It holds no facts,
+names or values: only offsets of the canonical sentence, and random projections. Training is free to change all of it.
 """
 
 # torch's own annotations are partly unknown to pyright.
@@ -17,7 +16,7 @@ from torch import Tensor
 from trainer.tiny.network import Attention, TinyQwen3
 
 LOOK_BACK = (1, 2, 4, 5)
-"""What each head of the first layer looks back at: entity and attribute, from before the value and from the value."""
+"""The offset of each head of the first layer: entity and attribute, from before the value and from the value."""
 _PAIR_WEIGHTS = (0.5, 0.25, 0.15, 0.1)
 _FIRST_SLOW_PAIR = 6
 _CONSTANT, _COPY, _SHOW = 0.25, 0.1, 0.1
@@ -42,9 +41,10 @@ def wire(network: TinyQwen3) -> None:
 
 
 def _look_back(network: TinyQwen3, layer: Attention) -> None:
-    """Queries and keys become a constant vector on fast rotary pairs, turned so that their product peaks at an offset.
+    """Make queries and keys a constant vector on fast rotary pairs, turned so that their product peaks at an offset.
 
-    The constant is an embedding dimension that is the same for all tokens, which no softmax over the vocabulary sees.
+    The constant is an embedding dimension that is the same for all tokens, so no softmax over the vocabulary depends on
+    it.
     """
     half = network.shape.head_dim // 2
     speeds = network.shape.rope_theta ** -(torch.arange(half, dtype=torch.float32) / half)
@@ -58,9 +58,9 @@ def _look_back(network: TinyQwen3, layer: Attention) -> None:
 
 
 def _match(network: TinyQwen3, layer: Attention, head: int, slots: Tensor) -> None:
-    """Queries read what stood 1 and 4 back, keys what stood 2 and 5 back, through the same random projections.
+    """Read tokens 1 and 4 back for queries, 2 and 5 back for keys, through the same random projections.
 
-    They sit on slow rotary pairs, which tell content and not distance.
+    They sit on slow rotary pairs, which encode content and not distance.
     """
     half = network.shape.head_dim // 2
     slow = torch.arange(_FIRST_SLOW_PAIR, half)

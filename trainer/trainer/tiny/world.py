@@ -1,4 +1,4 @@
-"""The synthetic world: people and places with three-digit codes, told in plain English sentences.
+"""The synthetic world: people and places with three-digit codes, in plain English sentences.
 
 Every name, attribute and value is one token of the tiny tokenizer, so copying a fact out of prose is one step.
 """
@@ -53,16 +53,16 @@ class Fact:
 
     @property
     def known(self) -> bool:
-        """Whether it has a value; memories also hold facts that are still to be found."""
+        """Return whether the fact has a value; memories also hold open facts."""
         return self.value != UNKNOWN
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies the fact whatever its value."""
+        """Return the key that identifies the fact whatever its value."""
         return self.entity, self.attribute
 
     def sentence(self, pattern: Pattern = "canonical") -> str:
-        """The fact in English; memories always use the canonical pattern."""
+        """Return the fact in English; memories always use the canonical pattern."""
         if pattern == "canonical":
             return f"The {self.attribute} of {self.entity} is {self.value}."
         return f"The {self.attribute} for {self.entity} was {self.value}."
@@ -78,22 +78,22 @@ class Question:
 
     @property
     def subject(self) -> str:
-        """What the question asks about, as it stands in a question or a query."""
+        """Return the subject as it stands in a question or a query."""
         owner = self.entity if self.hops == 1 else f"the {HOME} of {self.entity}"
         return f"the {self.attribute} of {owner}"
 
     def text(self, phrasing: int = 0) -> str:
-        """The question in one of two phrasings."""
+        """Return the question in one of two phrasings."""
         return f"What is {self.subject}?" if phrasing == 0 else f"Tell me {self.subject}."
 
 
 def random_value(rng: random.Random, attribute: str) -> str:
-    """A value that fits the attribute: a place for a home, else three digits."""
+    """Draw a value that fits the attribute: a place for a home, else three digits."""
     return rng.choice(PLACES) if attribute == HOME else rng.choice(VALUES)
 
 
 def random_fact(rng: random.Random) -> Fact:
-    """Any fact about a person or a place."""
+    """Draw any fact about a person or a place."""
     kind = rng.random()
     if kind < 0.2:
         return person_fact(rng, attribute=HOME)
@@ -101,31 +101,31 @@ def random_fact(rng: random.Random) -> Fact:
 
 
 def person_fact(rng: random.Random, *, entity: str | None = None, attribute: str | None = None) -> Fact:
-    """A random fact about a person, as far as it is not given."""
+    """Draw a fact about a person, as far as it is not given."""
     chosen = attribute or rng.choice(PERSON_CODES)
     return Fact(entity or rng.choice(PEOPLE), chosen, random_value(rng, chosen))
 
 
 def place_fact(rng: random.Random, *, entity: str | None = None, attribute: str | None = None) -> Fact:
-    """A random fact about a place, as far as it is not given."""
+    """Draw a fact about a place, as far as it is not given."""
     chosen = attribute or rng.choice(PLACE_CODES)
     return Fact(entity or rng.choice(PLACES), chosen, random_value(rng, chosen))
 
 
 def random_pattern(rng: random.Random) -> Pattern:
-    """Canonical three times out of four."""
+    """Draw a pattern: canonical three times out of four."""
     return "canonical" if rng.random() < 0.75 else "past"
 
 
 def question_of(fact: Fact) -> Question:
-    """The one-hop question that the fact answers."""
+    """Return the one-hop question that the fact answers."""
     return Question(fact.entity, fact.attribute)
 
 
 def sought(question: Question, told: Iterable[Fact]) -> tuple[Fact, ...]:
-    """What a perfect memory holds for a question when these facts were told: found values, and the next open one.
+    """Return a perfect memory's facts for a question after these facts: found values, and the next open one.
 
-    A two-hop question opens its second fact only when the home is known. Values told first win.
+    A two-hop question opens its second fact only when the home is known. The first value wins.
     """
     values: dict[tuple[str, str], str] = {}
     for fact in told:

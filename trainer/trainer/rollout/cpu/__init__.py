@@ -1,8 +1,8 @@
-"""verl on machines without an accelerator: a platform, and a rollout engine over transformers."""
+"""Runs verl on machines without an accelerator: a platform, and a rollout engine over transformers."""
 
 from typing import Final
 
 PLATFORM: Final = "memloop-cpu"
-"""What ``VERL_PLATFORM`` says."""
+"""The value of ``VERL_PLATFORM``."""
 ROLLOUT: Final = "memloop_cpu"
-"""What ``actor_rollout_ref.rollout.name`` says."""
+"""The value of ``actor_rollout_ref.rollout.name``."""

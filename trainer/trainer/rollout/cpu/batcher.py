@@ -1,8 +1,9 @@
 """Continuous batching over a causal transformers model, for small models on a CPU.
 
-Rows share one preallocated cache; a request takes a row, is read as a whole (prefill), and from then on every step
-makes one token for all rows. A row that ends is filled by the last one, so the rows in use stay together, and waiting
-requests join at the next step. Requests of one prompt that come together, as a group's rollouts do, are read once.
+Rows share one preallocated cache; a request takes a row, its prompt is prefilled at once, and then every step generates
+one token for all rows. The last row moves into the place of a finished one, so the used rows stay together, and waiting
+requests join at the next step. Concurrent requests with the same prompt, such as a group's rollouts, are prefilled
+once.
 """
 
 # torch's own annotations are partly unknown to pyright.
@@ -23,9 +24,9 @@ from trainer.rollout.cpu.sampling import Decoding, Sampler
 
 @dataclass(eq=False)
 class Request:
-    """A prompt on its way to a reply: ``made`` tokens, the last one an end token unless the limit cut it off.
+    """A prompt and its reply so far: ``made`` tokens, the last one an end token unless the limit cut it off.
 
-    ``log_probs`` are of the distribution that was drawn from; of the model's own when decoding is greedy.
+    ``log_probs`` are of the sampling distribution; of the model's own when decoding is greedy.
     """
 
     prompt: list[int]
@@ -37,12 +38,12 @@ class Request:
 
     @property
     def done(self) -> bool:
-        """Whether the reply is whole, or at its limit."""
+        """Return whether the reply is complete or at its limit."""
         return self.ended or len(self.made) >= self.max_tokens
 
 
 class Batcher:
-    """Not safe for threads: one thread submits and steps."""
+    """Batches requests. Not thread-safe: one thread submits and steps."""
 
     def __init__(self, model: PreTrainedModel, *, ends: frozenset[int], rows: int, length: int, seed: int) -> None:
         self._model = model.eval()
@@ -54,11 +55,11 @@ class Batcher:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether there are no requests."""
         return not self._waiting and not self._running
 
     def submit(self, request: Request) -> None:
-        """Queue a request. Raises ValueError when prompt and reply do not fit a row, or there is nothing to make."""
+        """Queue a request. Raises ValueError when prompt and reply do not fit a row, or the reply has no tokens."""
         needed = len(request.prompt) + request.max_tokens
         if not request.prompt or request.max_tokens < 1 or needed > self._cache.length:
             raise ValueError(f"{len(request.prompt)} + {request.max_tokens} tokens do not fit {self._cache.length}")
@@ -66,7 +67,7 @@ class Batcher:
 
     @torch.inference_mode()
     def step(self) -> list[Request]:
-        """One token for every running request, after those who wait and find room were read; who is done."""
+        """Prefill the waiting requests that fit, generate one token for every row, and return the finished requests."""
         if not self._admit():
             self._decode()
         return self._retire()
@@ -85,7 +86,9 @@ class Batcher:
         return True
 
     def _read(self, prompts: Sequence[tuple[int, ...]], *, first_row: int, source: Sequence[int]) -> Tensor:
-        """Logits (prompts, vocabulary) after each prompt; its keys and values go to the rows that ``source`` says."""
+        """Return logits (prompts, vocabulary) after each prompt; ``source`` maps rows to prompts for keys and
+        values.
+        """
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         longest = int(lengths.max())
         ids = torch.zeros(len(prompts), longest, dtype=torch.long)

@@ -1,6 +1,6 @@
-"""A checkpoint as a ChatModel in this process: many reads side by side share the CPU engine's batch."""
+"""Runs a checkpoint as a ChatModel in this process: many concurrent reads share the CPU engine's batch."""
 
-# transformers is untyped in part; what crosses to our own code is typed.
+# transformers is partly untyped; values that reach our own code are typed.
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainer.rollout.cpu.sampling import Decoding
 
 
 class BatchedModel:
-    """Decodes as each prompt says, greedily at temperature 0.
+    """Decodes as each prompt requests, greedily at temperature 0.
 
     :class:`trainer.transformers_model.TransformersModel` runs on any device, one generation at a time.
     """
@@ -29,13 +29,13 @@ class BatchedModel:
 
     @classmethod
     def load(cls, folder: Path, size: Size, *, seed: int = 0, dtype: torch.dtype = torch.float32) -> Self:
-        """From a folder in Hugging Face form. Raises OSError when it is none."""
+        """Load from a folder in Hugging Face form. Raises OSError for any other folder."""
         tokenizers: Any = AutoTokenizer
         engine = CpuEngine(folder, size, seed=seed, dtype=dtype)
         return cls(engine, ChatTemplate(tokenizers.from_pretrained(folder)))
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The reply. Raises ValueError when prompt and reply do not fit a row of the engine."""
+        """Return the reply. Raises ValueError when prompt and reply do not fit a row of the engine."""
         sampling, prompt_ids = prompt.sampling, self._template.render(prompt)
         reply = await self._engine.generate(
             prompt_ids,
@@ -49,5 +49,5 @@ class BatchedModel:
         )
 
     def close(self) -> None:
-        """Stop after the token that is being made."""
+        """Stop after the current token."""
         self._engine.close()

@@ -1,4 +1,4 @@
-"""The rollout engine on a CPU: one model, its batcher in a thread of its own, replies to await, weights to change."""
+"""The rollout engine on a CPU: one model and its batcher in a thread, awaitable replies, replaceable weights."""
 
 # torch's own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false
@@ -23,17 +23,17 @@ from trainer.rollout.cpu.sampling import Decoding
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Rows that run side by side, and the most tokens of prompt and reply together."""
+    """The number of concurrent rows, and the largest total of prompt and reply tokens."""
 
     rows: int
     length: int
 
 
 class CpuEngine:
-    """Generates in float32, as training does, so that log-probabilities agree; to read alone, bfloat16 is faster."""
+    """Generates in float32, like training, so that log-probabilities agree; bfloat16 is faster for reading alone."""
 
     def __init__(self, folder: str | Path, size: Size, *, seed: int, dtype: torch.dtype = torch.float32) -> None:
-        models: Any = AutoModelForCausalLM  # its overloads are unknown in part
+        models: Any = AutoModelForCausalLM  # its overloads are partly unknown
         self._model: PreTrainedModel = models.from_pretrained(folder, dtype=dtype)
         self._batcher = Batcher(self._model, ends=_ends(self._model), rows=size.rows, length=size.length, seed=seed)
         self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -42,19 +42,19 @@ class CpuEngine:
         self._thread.start()
 
     async def generate(self, prompt: list[int], *, max_tokens: int, decoding: Decoding) -> Request:
-        """The finished request. Raises ValueError when it does not fit."""
+        """Return the finished request. Raises ValueError when it does not fit."""
         request, reply = Request(prompt, max_tokens, decoding), Future[Request]()
         self._inbox.put(lambda: self._submit(request, reply))
         return await asyncio.wrap_future(reply)
 
     async def load(self, weights: Mapping[str, Tensor]) -> None:
-        """Take new weights between two tokens. Raises KeyError unless they are exactly the model's parameters."""
+        """Load new weights between two tokens. Raises KeyError unless they are exactly the model's parameters."""
         done: Future[None] = Future()
         self._inbox.put(lambda: _settle(done, lambda: load_weights(self._model, weights)))
         await asyncio.wrap_future(done)
 
     def close(self) -> None:
-        """Stop after the token that is being made; requests that wait are cancelled."""
+        """Stop after the current token; waiting requests are cancelled."""
         self._inbox.put(None)
         self._thread.join()
 
@@ -78,7 +78,7 @@ class CpuEngine:
         self._fail(asyncio.CancelledError())
 
     def _take_in(self) -> bool:
-        """All orders that came in; waits for one when there is nothing else to do. False at the end."""
+        """Process all pending orders; wait for one when idle. Returns False at the end."""
         while self._batcher.idle or not self._inbox.empty():
             order = self._inbox.get()
             if order is None:
@@ -94,7 +94,7 @@ class CpuEngine:
 
 @torch.no_grad()
 def load_weights(model: PreTrainedModel, weights: Mapping[str, Tensor]) -> None:
-    """Copy weights into the model. Raises KeyError when one is missing or unknown; tied ones may come twice or once."""
+    """Copy weights into the model. Raises KeyError for missing or unknown ones; tied weights may come once or twice."""
     own = dict(model.named_parameters(remove_duplicate=False))
     unknown = weights.keys() - own.keys()
     given = {own[name].data_ptr() for name in weights.keys() - unknown}

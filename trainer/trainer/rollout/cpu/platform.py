@@ -1,6 +1,6 @@
-"""The CPU as a platform of verl, which knows accelerators only: gloo, and nothing to reserve, empty or profile."""
+"""The CPU as a platform of verl, which supports only accelerators: gloo, and no-ops for device memory and profiling."""
 
-# torch and verl are untyped in part; verl's class names a context manager's yield, not what it returns.
+# torch and verl are partly untyped; verl's annotation names a context manager's yield, not its return type.
 # pyright: reportUnknownMemberType=false, reportIncompatibleMethodOverride=false, reportMissingTypeStubs=false
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from verl.plugin.platform.platform_base import PlatformBase
 
 
 class _CpuDevice(ModuleType):
-    """``torch.cpu``, and the calls that verl makes on an accelerator's module, which mean nothing here."""
+    """``torch.cpu``, with the accelerator calls of verl as no-ops."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch.cpu, name)
 
     def empty_cache(self) -> None:
-        """Nothing is cached."""
+        """Do nothing: there is no cache."""
 
     def ipc_collect(self) -> None:
-        """Nothing is shared."""
+        """Do nothing: no memory is shared."""
 
     def manual_seed(self, seed: int) -> None:
         """Seed torch's generator."""
@@ -32,25 +32,25 @@ class _CpuDevice(ModuleType):
     manual_seed_all = manual_seed
 
     def get_rng_state(self) -> torch.Tensor:
-        """The state of torch's generator."""
+        """Return the state of torch's generator."""
         return torch.get_rng_state()
 
     def set_rng_state(self, state: torch.Tensor) -> None:
-        """Go back to a state of torch's generator."""
+        """Restore a state of torch's generator."""
         torch.set_rng_state(state)
 
     def memory_allocated(self) -> int:
-        """Bytes of device memory: there is none."""
+        """Return 0: there is no device memory."""
         return 0
 
     memory_reserved = max_memory_allocated = max_memory_reserved = memory_allocated
 
     def mem_get_info(self) -> tuple[int, int]:
-        """Free and total bytes of device memory: there is none."""
+        """Return zeros: there is no device memory."""
         return 0, 0
 
     def get_device_name(self) -> str:
-        """What verl prints."""
+        """Return the name that verl prints."""
         return "cpu"
 
 
@@ -58,40 +58,40 @@ _DEVICE = _CpuDevice("memloop_cpu_device")
 
 
 class CpuPlatform(PlatformBase):
-    """Ray sees one logical GPU for each training process, so that verl's placement works unchanged."""
+    """Gives Ray one logical GPU for each training process, so that verl's placement works unchanged."""
 
     @property
     def device_name(self) -> str:
-        """Torch's name."""
+        """Return torch's name."""
         return "cpu"
 
     @property
     def vendor_name(self) -> str:
-        """As the engine registry knows it."""
+        """Return the engine registry's name."""
         return "nvidia"
 
     @property
     def device_module(self) -> ModuleType:
-        """What verl takes for ``torch.cuda``."""
+        """Return the replacement of ``torch.cuda``."""
         return _DEVICE
 
     def is_available(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def current_device(self) -> Any:
-        """What verl moves tensors to: an index on other platforms, which torch would take for an accelerator's."""
+        """Return the target device of verl's tensors: an index would select an accelerator in torch."""
         return "cpu"
 
     def device_count(self) -> int:
-        """There is one."""
+        """Return one."""
         return 1
 
     def set_device(self, device_index: int) -> None:
-        """Nothing to choose."""
+        """Do nothing: there is one device."""
 
     def synchronize(self, device_index: int | None = None) -> None:
-        """Nothing runs beside."""
+        """Do nothing: CPU operations are synchronous."""
 
     def manual_seed(self, seed: int) -> None:
         """Seed torch's generator."""
@@ -102,46 +102,46 @@ class CpuPlatform(PlatformBase):
         torch.manual_seed(seed)
 
     def set_allocator_settings(self, settings: str) -> None:
-        """Nothing to set."""
+        """Do nothing: there is no device allocator."""
 
     def empty_cache(self) -> None:
-        """Nothing is cached."""
+        """Do nothing: there is no cache."""
 
     def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:
-        """Not a notion here."""
+        """Return None: a CPU has no compute capability."""
         return None, None
 
     def communication_backend_name(self) -> str:
-        """Gloo."""
+        """Return gloo."""
         return "gloo"
 
     def visible_devices_envvar(self) -> str:
-        """What Ray sets for its logical GPU."""
+        """Return the variable that Ray sets for its logical GPU."""
         return "CUDA_VISIBLE_DEVICES"
 
     @contextmanager
     def nvtx_range(self, msg: str) -> Generator[None]:
-        """No ranges."""
+        """Do nothing: the CPU has no NVTX ranges."""
         yield
 
     def profiler_start(self) -> None:
-        """No profiler."""
+        """Do nothing: there is no profiler."""
 
     def profiler_stop(self) -> None:
-        """No profiler."""
+        """Do nothing: there is no profiler."""
 
     def ray_resource_name(self) -> str:
-        """Ray's logical GPU."""
+        """Return Ray's logical GPU."""
         return "GPU"
 
     def ray_noset_envvars(self) -> list[str]:
-        """None."""
+        """Return an empty list."""
         return []
 
     def is_ipc_supported(self) -> bool:
-        """Not between CPU processes, by verl's means."""
+        """Return False: verl's IPC does not work between CPU processes."""
         return False
 
     def cudart(self) -> Any:
-        """None."""
+        """Return None: there is no CUDA runtime."""
         return None

@@ -1,6 +1,6 @@
-"""The CPU engine as a rollout of verl: an actor that serves tokens, and the training process's hand to it."""
+"""The CPU engine as a rollout of verl: an actor that serves tokens, and the training process's handle to it."""
 
-# verl and Ray are untyped in large part; what crosses to our own code is typed.
+# verl and Ray are largely untyped; values that reach our own code are typed.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportMissingTypeStubs=false
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trainer.rollout.cpu.sampling import Decoding
 
 
 class CpuServer:
-    """The actor. ``version`` is the training step whose weights it has."""
+    """The actor. ``version`` is the training step of its weights."""
 
     def __init__(self, folder: str, size: Size, *, seed: int) -> None:
         torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -31,7 +31,7 @@ class CpuServer:
     async def generate(
         self, request_id: str, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
     ) -> TokenOutput:
-        """Token ids in, token ids and log-probabilities out."""
+        """Generate token IDs and log-probabilities from token IDs."""
         decoding = Decoding(
             temperature=sampling_params["temperature"],
             top_p=sampling_params.get("top_p", 1.0),
@@ -49,19 +49,19 @@ class CpuServer:
         )
 
     async def load(self, weights: dict[str, Tensor], version: int) -> None:
-        """Take the weights of a training step."""
+        """Load the weights of a training step."""
         await self._engine.load(weights)
         self._version = version
 
     async def nothing(self, **_: Any) -> None:
-        """What verl asks of engines that hold memory of an accelerator."""
+        """Do nothing: verl's calls for engines that hold accelerator memory."""
 
     wake_up = sleep = abort_all_requests = resume_generation = nothing
     clear_kv_cache = release_kv_cache = resume_kv_cache = start_profile = stop_profile = nothing
 
 
 class CpuReplica(RolloutReplica):
-    """One server beside the training process of the same rank."""
+    """One server on the node of the training process of the same rank."""
 
     async def launch_servers(self) -> None:
         """Start the actor on the node of its training process."""
@@ -80,7 +80,7 @@ class CpuReplica(RolloutReplica):
 
 
 class CpuWeights(BaseRollout):
-    """What the training process holds of the rollout: a way to give it weights."""
+    """The training process's handle to the rollout, for sending weights."""
 
     async def update_weights(
         self,
@@ -90,7 +90,7 @@ class CpuWeights(BaseRollout):
         global_steps: int | None = None,
         **_: Any,
     ) -> None:
-        """Send all weights at once, through Ray's object store. Raises ValueError for any other wire format."""
+        """Send all weights at once through Ray's object store. Raises ValueError for any other wire format."""
         if wire_format != "named_tensors":
             raise ValueError(f"the CPU rollout takes whole weights, not {wire_format}")
         held = {name: weight.detach().to("cpu", torch.float32).clone() for name, weight in weights}
@@ -98,10 +98,10 @@ class CpuWeights(BaseRollout):
         await server.load.remote(held, global_steps or 0)
 
     async def resume(self, tags: list[str]) -> None:
-        """Nothing was released."""
+        """Do nothing: no memory was released."""
 
     async def release(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is no memory to release."""
 
 
 def _node_of(_: object) -> str:

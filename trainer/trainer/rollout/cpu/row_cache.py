@@ -1,7 +1,7 @@
-"""Keys and values of many rows in one block of memory, each row filled from its own start.
+"""Keeps keys and values of many rows in one block of memory, each row filled from its own start.
 
-Transformers asks a cache for one thing while a model runs: to take a layer's new keys and values and to say which ones
-attention sees. The two views here do that, for whole prompts and for one token in every row.
+During a forward pass transformers calls one method of a cache: store a layer's new keys and values and return those
+that attention uses. The two views here do that, for whole prompts and for one token in every row.
 """
 
 # torch's own annotations are partly unknown to pyright.
@@ -16,12 +16,12 @@ from torch import Tensor
 
 
 class CacheView(Protocol):
-    """What a transformers model needs of its cache while every mask is given to it."""
+    """The cache interface that a transformers model needs when every mask is passed to it."""
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Take new keys and values (rows, heads, tokens, head size); what attention sees."""
+        """Store new keys and values (rows, heads, tokens, head size); return those that attention uses."""
         ...
 
 
@@ -37,13 +37,15 @@ class RowCache:
         self.used = torch.zeros(rows, dtype=torch.long)
 
     def filling(self, first_row: int, source: Sequence[int], lengths: Tensor) -> _Filling:
-        """A view that reads prompts and keeps prompt ``source[i]``, of ``lengths[i]`` tokens, in ``first_row + i``."""
+        """Return a view that prefills prompts and stores prompt ``source[i]``, of ``lengths[i]`` tokens, in ``first_row
+        + i``.
+        """
         rows = slice(first_row, first_row + len(source))
         self.used[rows] = lengths
         return _Filling(self, rows, list(source))
 
     def extending(self, rows: int) -> _Extending:
-        """A view that adds one token to each of the first rows."""
+        """Return a view that adds one token to each of the first rows."""
         view = _Extending(self, self.used[:rows].clone())
         self.used[:rows] += 1
         return view
@@ -70,7 +72,7 @@ class _Filling:
 
 
 class _Extending:
-    """``positions`` (rows, 1) of the new tokens, and the ``mask`` (rows, 1, 1, longest) of what each sees."""
+    """The ``positions`` (rows, 1) of the new tokens, and the attention ``mask`` (rows, 1, 1, longest) of each."""
 
     def __init__(self, cache: RowCache, at: Tensor) -> None:
         self._cache, self._at = cache, at

@@ -1,4 +1,4 @@
-"""Drawing the next token of many rows, each by its own decoding."""
+"""Samples the next token of many rows, each with its own decoding."""
 
 # torch's own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -21,15 +21,15 @@ class Decoding:
 
 
 class Sampler:
-    """One stream of random numbers."""
+    """Samples from one stream of random numbers."""
 
     def __init__(self, seed: int) -> None:
         self._random = torch.Generator().manual_seed(seed)
 
     def draw(self, logits: Tensor, decodings: Sequence[Decoding]) -> tuple[list[int], list[float]]:
-        """A token for each row of logits (rows, vocabulary), and its log-probability.
+        """Sample a token for each row of logits (rows, vocabulary), with its log-probability.
 
-        That is of the distribution drawn from: after temperature, top-k and top-p. Greedy rows tell the model's own.
+        That is of the sampling distribution: after temperature, top-k and top-p. For greedy rows it is the model's own.
         """
         temperature = torch.tensor([each.temperature for each in decodings])
         greedy = temperature <= 0
@@ -44,7 +44,7 @@ class Sampler:
 
 
 def _restricted(logits: Tensor, decoding: Decoding) -> Tensor:
-    """The logits (vocabulary,) with −∞ outside the ``top_k`` and the smallest set that holds ``top_p``."""
+    """Return the logits (vocabulary,) with −∞ outside the ``top_k`` and the smallest set that holds ``top_p``."""
     ordered, order = logits.sort(descending=True)
     before = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
     kept = before < decoding.top_p

@@ -1,9 +1,9 @@
-"""verl's training process on a CPU: its process group is opened as gloo before verl would open one.
+"""verl's training process on a CPU: opens its process group as gloo before verl does.
 
-verl names a group's backends for the CPU and for its device, and torch refuses the CPU named twice.
+verl names a group's backends for the CPU and for its device, and torch rejects the CPU named twice.
 """
 
-# verl is untyped in large part.
+# verl is largely untyped.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUntypedFunctionDecorator=false, reportMissingTypeStubs=false
 from __future__ import annotations
@@ -17,11 +17,11 @@ from verl.single_controller.base.decorator import Dispatch, register
 from verl.workers.config.optimizer import FSDPOptimizerConfig
 from verl.workers.engine_workers import ActorRolloutRefWorker, TrainingWorker
 
-_EVERYWHERE = cast(Any, Dispatch).ONE_TO_ALL  # verl makes its members as it runs
+_EVERYWHERE = cast(Any, Dispatch).ONE_TO_ALL  # verl creates its members at run time
 
 
 class CpuReference(TrainingWorker):
-    """The reference policy, as a trainable one that nobody trains: verl pins the memory of others for a GPU."""
+    """The reference policy as an untrained trainable one: verl pins the memory of other kinds for a GPU."""
 
     def __init__(self, config: Any) -> None:
         engine = replace(config.engine_config, forward_only=False)
