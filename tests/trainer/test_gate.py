@@ -210,7 +210,7 @@ async def test_an_outage_is_nobodys_wrong_answer(tmp_path: Path, capsys: Caught)
         assert await it.gate("--incumbent-gateway", "http://127.0.0.1:1") == 2
     told = capsys.readouterr().err
     assert "http://127.0.0.1:1 cannot be reached" in told
-    assert "Nothing is lost: the same command goes on from here." in told
+    assert "Nothing is lost: run the same command again to resume." in told
 
 
 async def test_a_launcher_that_is_gone_is_named(tmp_path: Path, capsys: Caught) -> None:
@@ -256,7 +256,7 @@ async def test_rows_of_no_loop_or_of_none_are_refused(tmp_path: Path, capsys: Ca
     async with rig(tmp_path) as it:
         write_rows(tmp_path / "rows.parquet", 0)
         assert await it.gate() == 2
-    assert "its rows are of no loop: it is empty" in capsys.readouterr().err
+    assert "its rows are for no loop: it is empty" in capsys.readouterr().err
 
 
 async def test_a_readme_of_a_persons_own_is_not_overwritten(tmp_path: Path, capsys: Caught) -> None:

@@ -19,7 +19,7 @@ async def lists_its_model(probe: Probe) -> str:
         else []
     )
     expect(named, f"it does not list {probe.model}")
-    return f"window {named[0].get('max_model_len', 'not told')}"
+    return f"window {named[0].get('max_model_len', 'not reported')}"
 
 
 async def a_reply_ends_by_itself(probe: Probe) -> str:
@@ -87,7 +87,7 @@ async def a_reply_fits_its_schema(probe: Probe) -> str:
     schema: Json = {"type": "string", "enum": ["one", "two"]}
     wanted: Json = {"type": "json_schema", "json_schema": {"name": "count", "schema": schema, "strict": True}}
     text = str(message_of(await probe.chat("One or two?", response_format=wanted)).get("content")).strip()
-    expect(text in ('"one"', '"two"'), f"it says {text!r}")
+    expect(text in ('"one"', '"two"'), f"it replied {text!r}")
     return text
 
 
