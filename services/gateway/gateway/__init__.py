@@ -1,1 +1,1 @@
-"""The HTTP face of Memloop: OpenAI routes, long reading, memory, and the worker behind them."""
+"""Memloop's HTTP API: OpenAI routes, long reading and memory, and the worker that runs their background jobs."""

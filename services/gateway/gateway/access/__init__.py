@@ -1,4 +1,4 @@
-"""Who calls, what they may do, how much of it, and the audit of both."""
+"""Authenticates callers, checks scopes, enforces rate limits, and audits all three."""
 
 from gateway.access.access import access_of, open_access
 from gateway.access.allowance import Allowance, RateHeaders

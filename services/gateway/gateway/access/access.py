@@ -1,4 +1,4 @@
-"""The slice in one value: keys, limits, room, and the audit of what was decided."""
+"""Bundles API keys, rate limits, admission and the audit log into one value."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ from memloop.ports import Splitter
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Decides who may call and how much. ``splitter`` counts the tokens of a request before the engine does."""
+    """Decides who may call and how much. ``splitter`` counts a request's tokens before the engine does."""
 
     keys: KeyRing
     records: KeyRecords
@@ -36,13 +36,13 @@ class Access:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Follow the keys in Redis and write the audit log meanwhile."""
+        """Follow key changes in Redis and write the audit log until the block exits."""
         async with self.auditor.keeping(), self.keys.followed():
             yield
 
 
 def open_access(settings: GatewaySettings, redis: Redis, *, splitter: Splitter, metrics: Metrics) -> Access:
-    """Builds the slice from the settings. Raises KeyFileError on bad keys."""
+    """Build the slice from the settings. Raises KeyFileError on bad keys."""
     records = KeyRecords(redis)
     cache = KeyCache(records, wait_s=min(1.0, settings.redis_timeout_s / 2), stale_s=settings.keys_stale_s)
     return Access(
@@ -59,7 +59,7 @@ def open_access(settings: GatewaySettings, redis: Redis, *, splitter: Splitter, 
 
 
 def access_of(request: Request) -> Access:
-    """Returns the slice from the application's state."""
+    """Return the slice from the application's state."""
     return cast(Access, request.app.state.access)
 
 

@@ -1,7 +1,7 @@
-"""One request's part in its key's limits: let in, watched for what it spends, put right at its end.
+"""Applies a key's rate limits to one request: admits it, counts its tokens, and corrects the count at the end.
 
-Without Redis the limits are not kept: answers go on, and ``rate_limit_skipped_total`` counts them. What protects the
-process itself, the bounded lanes, needs no Redis.
+Without Redis the limits are not enforced: requests go on, and ``rate_limit_skipped_total`` counts them. Admission,
+which protects the process itself, does not need Redis.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from gateway.http import data_of, object_in, parsed_object
 from memloop.wire.errors import DependencyError, RateLimited
 
 STATE_HEADERS: Final = "rate_limit_headers"
-"""Where the request's state holds the headers for its response."""
+"""Names the request-state attribute that holds the response's rate-limit headers."""
 _TOTALS = (("total_tokens",), ("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
 
 
 class Allowance:
-    """What one request may do and has done."""
+    """Tracks one request against its key's limits."""
 
     def __init__(self, request: Request, access: Access, principal: Principal) -> None:
         self._request = request
@@ -37,7 +37,7 @@ class Allowance:
         self._more = 0
 
     async def admit(self, *asked: object, more_tokens: int = 0) -> None:
-        """Count the request and an estimate of the tokens in what it asks, and more. Raises RateLimited (429)."""
+        """Count the request and its estimated tokens plus ``more_tokens``. Raises RateLimited (429)."""
         rates = self._access.rates
         if not rates.limits.any:
             return
@@ -54,7 +54,7 @@ class Allowance:
         self._standing = standing
 
     def usage(self, given: object) -> None:
-        """The engine's own count, if it is one."""
+        """Record the engine's token count if ``given`` contains one."""
         fields = object_in(given)
         for names in _TOTALS:
             counts = [fields.get(name) for name in names]
@@ -63,20 +63,20 @@ class Allowance:
                 return
 
     def spend(self, tokens: int) -> None:
-        """All that the request has spent."""
+        """Record the total number of tokens that the request used."""
         self._spent = tokens
 
     def spend_more(self, tokens: int) -> None:
-        """Tokens beside those of the answer itself."""
+        """Add tokens that are not part of the answer itself."""
         self._more += tokens
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether the key has a limit of tokens, and so each event of a stream counts."""
+        """Whether the key has a token limit, so every stream event must be counted."""
         return self._standing is not None and self._access.rates.limits.tokens > 0
 
     def streamed(self, event: bytes) -> None:
-        """An event of the engine's stream: about one token, unless it tells the usage."""
+        """Count a stream event as one token, or take the total from the event's ``usage`` field."""
         if not self.counts_tokens:
             return
         self._events += 1
@@ -85,7 +85,7 @@ class Allowance:
             self.usage(chunk.get("usage") or object_in(chunk.get("response")).get("usage"))
 
     async def settle(self, *, failed: bool) -> None:
-        """Put the tokens right; what failed before it spent anything costs none."""
+        """Replace the estimate with the tokens used. A request that failed before it used any costs none."""
         standing, self._standing = self._standing, None
         if standing is None or not self._access.rates.limits.tokens:
             return
@@ -104,28 +104,27 @@ class Allowance:
 
 
 class RateHeaders:
-    """Adds the headers that the route has left in the request's state."""
+    """Adds the rate-limit headers that a route left in the request's state to the response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle one ASGI connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         state = cast(dict[str, object], scope.setdefault("state", {}))
 
-        async def telling(message: Message) -> None:
+        async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start" and STATE_HEADERS in state:
                 MutableHeaders(scope=message).update(cast(Mapping[str, str], state[STATE_HEADERS]))
             await send(message)
 
-        await self._app(scope, receive, telling)
+        await self._app(scope, receive, with_headers)
 
 
 def _over(standing: Standing) -> RateLimited:
     kind = "requests" if standing.wait_requests_s >= standing.wait_tokens_s else "tokens"
-    return RateLimited(
-        f"This key is over its limit of {kind} per minute.", code="rate_limit_exceeded", retry_after_s=standing.wait_s
-    )
+    message = f"This key has exceeded its limit of {kind} per minute."
+    return RateLimited(message, code="rate_limit_exceeded", retry_after_s=standing.wait_s)

@@ -1,9 +1,8 @@
-"""Writes the audit log: every entry as a line of the logger ``memloop.audit``, and kept in Redis.
+"""Writes the audit log: each entry goes to the logger ``memloop.audit`` and to a stream in Redis.
 
-Denials may come as a flood. The first of a kind is written at once; those that are the same within ``WINDOW_S``
-seconds are counted and written as one. When there are too many different ones, they are counted without saying from
-where.
-An admin action is kept by the script that does it; only its line is written here.
+To survive floods, the first denial of a kind is written at once; identical ones within ``WINDOW_S`` seconds are counted
+and written as one entry. Beyond ``DIFFERENT_IN_A_WINDOW`` kinds, denials are counted without key, route and address.
+The script that performs an admin action also stores its entry; this module only logs it.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ from memloop.wire.errors import DependencyError
 from memloop_service.redis_link import redis_errors
 
 ENTRIES_KEPT: Final = 10_000
-"""Of each stream, at least."""
+"""The minimum number of entries that each stream retains."""
 WINDOW_S: Final = 10.0
 DIFFERENT_IN_A_WINDOW: Final = 100
 _KEEP_EVERY_S: Final = 0.5
@@ -34,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """What makes two denials the same."""
+    """The fields by which denials are grouped."""
 
     kind: AuditKind
     status: int
@@ -46,11 +45,11 @@ class Denial:
     address: str = ""
 
     def coarse(self) -> "Denial":
-        """The denial without key, route and address."""
+        """Return the denial without key, route and address."""
         return replace(self, key="", method="", route="", address="")
 
     def entry(self, *, count: int, request_id: str = "") -> AuditEntry:
-        """So many of them."""
+        """Return an audit entry for ``count`` such denials."""
         return AuditEntry(
             at=datetime.now(UTC),
             kind=self.kind,
@@ -69,13 +68,13 @@ class Denial:
 
 
 class AuditLog:
-    """The durable log. Methods raise Unavailable when Redis is gone."""
+    """Stores audit entries in Redis. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def append(self, entries: Sequence[AuditEntry]) -> None:
-        """Keep these entries."""
+        """Append the entries to their streams."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for entry in entries:
                 key, fields = keys.audit(entry.kind, entry.tenant), {"entry": entry.model_dump_json()}
@@ -84,7 +83,7 @@ class AuditLog:
                 await pipe.execute()
 
     async def page(self, kind: AuditKind, tenant: str, *, cursor: str | None, limit: int) -> AuditPage:
-        """Entries that are older than the one with the id ``cursor``, newest first."""
+        """Return entries older than the id ``cursor``, newest first."""
         newest = f"({cursor}" if cursor else "+"
         with redis_errors():
             found: Any = await self._redis.xrevrange(keys.audit(kind, tenant), max=newest, count=limit + 1)
@@ -94,7 +93,7 @@ class AuditLog:
 
 
 class Auditor:
-    """Takes in what is to be audited, and never waits for Redis."""
+    """Buffers audit entries and writes them in the background, so that callers never wait for Redis."""
 
     def __init__(self, log: AuditLog, *, window_s: float = WINDOW_S) -> None:
         self.log = log
@@ -104,7 +103,7 @@ class Auditor:
         self._begun = asyncio.Event()
 
     def denied(self, denial: Denial, *, request_id: str) -> None:
-        """Write the denial, or count it."""
+        """Write the denial, or count it as a repeat."""
         if denial not in self._repeats and len(self._repeats) >= DIFFERENT_IN_A_WINDOW:
             denial = denial.coarse()
         if denial in self._repeats:
@@ -115,12 +114,12 @@ class Auditor:
         self._begun.set()
 
     def acted(self, entry: AuditEntry) -> None:
-        """Write the line of an admin action, which is kept already."""
+        """Log an admin action whose entry Redis already holds."""
         _AUDIT.info(entry.action, extra={"fields": entry.model_dump(mode="json", exclude_defaults=True)})
 
     @asynccontextmanager
     async def keeping(self) -> AsyncGenerator[None]:
-        """Keep denials in Redis meanwhile, and what is left at the end."""
+        """Store denials in Redis until the block exits, then flush the rest."""
         keep = asyncio.create_task(self._keep_windows())
         try:
             yield
@@ -153,7 +152,7 @@ class Auditor:
         del self._waiting[:-_MOST_WAITING]
 
     async def _keep(self) -> None:
-        """Keep what waits. While Redis is gone the newest wait on; the lines have been written."""
+        """Store the buffered entries. While Redis is unreachable, the newest stay buffered; the log has them all."""
         entries = list(self._waiting)
         with suppress(DependencyError):
             if entries:

@@ -1,4 +1,4 @@
-"""Who is calling: an API key names its tenant and its scopes, and only the key's hash is kept.
+"""Authenticates callers: an API key identifies its tenant and scopes; only the key's hash is stored.
 
 Without any configured key the process serves the tenant ``local`` and listens on the loopback interface only.
 """
@@ -24,12 +24,12 @@ _CREDENTIALS = re.compile(r"\s*(?:Bearer|Token)\s+(?P<key>\S+)\s*", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """All keys that a caller may present."""
+    """Holds all API keys that a caller may present."""
 
     static: Mapping[bytes, Grant]
-    """Those of the operator. Without any of them nobody needs a key."""
+    """The operator's keys. If there are none, the API is open."""
     cache: KeyCache
-    """Those that were made at run time."""
+    """The keys created at run time."""
 
     @property
     def has_keys(self) -> bool:
@@ -38,15 +38,15 @@ class KeyRing:
 
     @asynccontextmanager
     async def followed(self) -> AsyncGenerator[None]:
-        """Hear of the keys that are made and revoked meanwhile, if anybody needs one."""
+        """Follow changes of API keys in Redis until the block exits, if the API requires keys."""
         async with self.cache.following() if self.has_keys else nullcontext():
             yield
 
     def authenticate(self, headers: Mapping[str, str]) -> Principal:
-        """The caller of a request. Raises Unauthenticated, and Unavailable when a key cannot be checked.
+        """Return the caller of a request. Raises Unauthenticated, and Unavailable when the key cannot be checked.
 
-        A key is found by its hash. How long that takes may tell something of the stored hashes; nobody can choose a key
-        by its hash, so it tells nothing of a key.
+        Keys are looked up by hash. The lookup's timing may leak bits of stored hashes, but not of keys: a caller cannot
+        choose a key by its hash.
         """
         if not self.has_keys:
             return LOCAL
@@ -54,7 +54,7 @@ class KeyRing:
         static = self.static.get(presented)
         grant = static or self.cache.find(presented)
         if grant is None or not hmac.compare_digest(grant.digest, presented):
-            raise Unauthenticated("This API key is not known.")
+            raise Unauthenticated("Invalid API key.")
         now = time.time()
         if now >= grant.expires_at:
             raise Unauthenticated("This API key has expired.", code="api_key_expired")
@@ -75,5 +75,5 @@ def _presented_key(headers: Mapping[str, str]) -> str:
 
 def _named(key: str | None) -> str:
     if not key:
-        raise Unauthenticated("No API key: send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'.")
+        raise Unauthenticated("Missing API key: send 'Authorization: Bearer KEY' or 'X-API-Key: KEY'.")
     return key.strip()

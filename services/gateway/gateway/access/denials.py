@@ -1,4 +1,4 @@
-"""The answers 401, 403 and a 404 for another tenant's thing: told to the client, and to the audit log."""
+"""Answers 401, 403 and a 404 for another tenant's resource, and records each in the audit log."""
 
 from typing import Final, cast
 
@@ -16,13 +16,13 @@ _DENIALS: Final = (Unauthenticated, Forbidden, OtherTenants)
 
 
 def audit_denials(app: FastAPI) -> None:
-    """Have the application's denials audited."""
+    """Register handlers that audit the application's denials."""
     for denial in _DENIALS:
         app.add_exception_handler(denial, _denied)
 
 
 def audit_denial(request: Request, error: MemloopError) -> None:
-    """Note the error if it is a denial: for routes that answer their errors themselves."""
+    """Audit the error if it is a denial. For routes that build their own error responses."""
     if isinstance(error, _DENIALS):
         access_of(request).auditor.denied(_denial(request, error), request_id=request_id.get())
 

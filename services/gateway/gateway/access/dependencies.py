@@ -1,7 +1,7 @@
-"""The dependencies of routes: the caller, its allowance, room to work.
+"""FastAPI dependencies of routes: the caller, its rate-limit allowance, and admission.
 
-Each takes the request alone and reaches the others by a plain call: FastAPI resolves a dependency of a dependency again
-for every route that needs it, which cost a chat a quarter of its time.
+Each depends on the request alone and calls the others directly. FastAPI resolves nested dependencies again for every
+route, which took a quarter of a chat request's time.
 """
 
 from collections.abc import AsyncIterator
@@ -17,11 +17,11 @@ from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
 
 CALLER: Final = "memloop.caller"
-"""Where a request's scope holds its caller, once it is known."""
+"""The key in a request's ASGI scope that holds the authenticated caller."""
 
 
 Tenant: TypeAlias = Annotated[str | None, Query(pattern=f"^{TENANT_PATTERN}$")]
-"""The tenant that an operator's request is about; left out, the caller's own."""
+"""The tenant that an operator's request targets; defaults to the caller's own."""
 
 
 async def _access_of(request: Request) -> Access:
@@ -32,7 +32,7 @@ AccessDep: TypeAlias = Annotated[Access, Depends(_access_of)]
 
 
 async def principal_of(request: Request) -> Principal:
-    """The caller. Raises Unauthenticated, and Unavailable when a key cannot be checked."""
+    """Return the caller. Raises Unauthenticated, and Unavailable when the key cannot be checked."""
     known = cast("Principal | None", request.scope.get(CALLER))
     if known is None:
         known = request.scope[CALLER] = access_of(request).keys.authenticate(request.headers)
@@ -44,24 +44,24 @@ PrincipalDep: TypeAlias = Annotated[Principal, Depends(principal_of)]
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The scope that a route asks of its caller; None: any key will do."""
+    """Checks that the caller's key has ``scope``; None accepts any key."""
 
     scope: Scope | None
 
     async def __call__(self, request: Request) -> None:
-        """Raise Unauthenticated, Forbidden."""
+        """Raise Unauthenticated or Forbidden unless the caller has the scope."""
         principal = await principal_of(request)
         if self.scope is not None:
             principal.require(self.scope)
 
 
 def needs(scope: Scope | None) -> params.Depends:
-    """For the ``dependencies`` of a route or a router: exactly one on every route that is not open to all."""
+    """Return a scope check for ``dependencies``. Every route that is not public needs exactly one."""
     return Depends(Needed(scope))
 
 
 async def allowance_of(request: Request) -> AsyncIterator[Allowance]:
-    """The request's part in its key's limits; put right after the last byte of the answer."""
+    """Yield the request's rate-limit allowance; settle it after the last byte of the response."""
     allowance = Allowance(request, access_of(request), await principal_of(request))
     failed = False
     try:
@@ -77,15 +77,15 @@ AllowanceDep: TypeAlias = Annotated[Allowance, Depends(allowance_of)]
 
 
 async def room_of(request: Request) -> AsyncIterator[None]:
-    """Room for one more interactive request, held until the last byte of the answer. Raises Overloaded."""
-    await principal_of(request)  # known callers only take room
+    """Hold a slot for an interactive request until the last byte of the response. Raises Overloaded."""
+    await principal_of(request)  # only authenticated callers take a slot
     access = access_of(request)
     with access.admission.room("interactive", body_bytes=_body_bytes(request, access)):
         yield
 
 
 async def batch_room_of(request: Request) -> AsyncIterator[None]:
-    """Room for one more batch request, held as ``room_of`` does."""
+    """Hold a slot for a batch request until the last byte of the response. Raises Overloaded."""
     await principal_of(request)
     access = access_of(request)
     with access.admission.room("batch", body_bytes=_body_bytes(request, access)):
@@ -93,7 +93,7 @@ async def batch_room_of(request: Request) -> AsyncIterator[None]:
 
 
 def _body_bytes(request: Request, access: Access) -> int:
-    """What the body will take: as the client says, else as much as it may be."""
+    """Return the announced body size, or the maximum if the client announces none."""
     announced = request.headers.get("content-length", "")
     return int(announced) if announced.isdecimal() else access.max_body_bytes
 

@@ -1,8 +1,7 @@
-"""What one process knows of the keys in Redis: all of them, by hash, in memory.
+"""Caches all API keys of Redis in memory, by hash.
 
-So a request's key costs no call to Redis, and neither does a flood of wrong ones. The process waits at the log of
-changes and hears of each within milliseconds. When it cannot reach Redis, keys that it does not know are refused (503),
-and after ``stale_s`` seconds all of them.
+Checking a key needs no call to Redis, even in a flood of wrong keys. The cache follows the change log and applies each
+change within milliseconds. While Redis is unreachable, unknown keys get 503; after ``stale_s`` seconds all keys do.
 """
 
 import asyncio
@@ -23,9 +22,9 @@ _USES_EVERY_S: Final = 60.0
 
 
 class KeyCache:
-    """The keys in memory. ``wait_s``: how long one look at the log of changes waits, below the time limit of Redis.
+    """Holds the keys in memory. ``wait_s`` bounds one blocking read of the change log; keep it below Redis's timeout.
 
-    ``clock`` gives seconds that never run backwards.
+    ``clock`` returns monotonic seconds.
     """
 
     def __init__(
@@ -37,27 +36,27 @@ class KeyCache:
         self._clock = clock
         self._grants: dict[bytes, Grant] = {}
         self._digests: dict[str, tuple[bytes, ...]] = {}
-        self._heard_at = -NEVER
+        self._fresh_at = -NEVER
         self._reachable = False
         self._log_end = ""
         self._used_at: dict[str, int] = {}
         self._uses_kept_at = clock()
 
     def find(self, digest: bytes) -> Grant | None:
-        """What the secret stands for; None when nobody knows it. Raises Unavailable when that cannot be told."""
+        """Return the grant of a secret's digest, or None if unknown. Raises Unavailable when the cache is stale."""
         grant = self._grants.get(digest)
         if grant is None and self._reachable:
             return None
-        if grant is None or self._clock() - self._heard_at > self._stale_s:
+        if grant is None or self._clock() - self._fresh_at > self._stale_s:
             raise Unavailable("API keys cannot be checked now.", code="keys_unavailable", retry_after_s=2)
         return grant
 
     def used(self, grant: Grant, now: float) -> None:
-        """Remember that a key was used; it is written down once a minute."""
+        """Record that a key was used; uses are written to Redis once a minute."""
         self._used_at[grant.principal.key] = int(now)
 
     def apply(self, key_id: str, record: KeyRecord | None) -> None:
-        """Take a change in: the key as it is now, None when it is revoked."""
+        """Apply a change: ``record`` is the key's new state, None if it was revoked."""
         for digest in self._digests.pop(key_id, ()):
             del self._grants[digest]
         if record is None:
@@ -68,15 +67,15 @@ class KeyCache:
         self._grants.update((grant.digest, grant) for grant in grants)
 
     def reset(self, records: Sequence[KeyRecord]) -> None:
-        """Know these keys and no others."""
+        """Replace all cached keys with ``records``."""
         self._grants, self._digests = {}, {}
         for record in records:
             self.apply(record.id, record)
-        self._heard()
+        self._mark_fresh()
 
     @asynccontextmanager
     async def following(self) -> AsyncGenerator[None]:
-        """Know the keys, and hear of changes, meanwhile. A Redis that is gone is waited for."""
+        """Load the keys and follow changes until the block exits. Retries while Redis is unreachable."""
         with suppress(DependencyError):
             await self._load()
         follow = asyncio.create_task(self._follow())
@@ -93,7 +92,7 @@ class KeyCache:
             try:
                 if not self._reachable:
                     await self._load()
-                await self._hear()
+                await self._read_changes()
                 if self._clock() - self._uses_kept_at > _USES_EVERY_S:
                     await self._keep_uses()
             except DependencyError as error:
@@ -102,19 +101,19 @@ class KeyCache:
                 await asyncio.sleep(_RETRY_S)
 
     async def _load(self) -> None:
-        """Read all keys. What changes meanwhile is heard afterwards, for the log's end is taken first."""
+        """Read all keys. The log's end is read first, so that changes made meanwhile are applied afterwards."""
         self._log_end = await self._records.newest_change()
         self.reset(await self._records.all())
 
-    async def _hear(self) -> None:
+    async def _read_changes(self) -> None:
         self._log_end, changed = await self._records.changes(self._log_end, wait_ms=self._wait_ms)
         ids: Sequence[str] = list(dict.fromkeys(changed))
         for key_id, record in zip(ids, await self._records.some(ids), strict=True):
             self.apply(key_id, record)
-        self._heard()
+        self._mark_fresh()
 
-    def _heard(self) -> None:
-        self._heard_at = self._clock()
+    def _mark_fresh(self) -> None:
+        self._fresh_at = self._clock()
         self._reachable = True
 
     async def _keep_uses(self) -> None:
@@ -124,7 +123,7 @@ class KeyCache:
 
 
 def _grants(record: KeyRecord) -> Iterator[Grant]:
-    """What the key's secrets stand for: the newest, and the one before while both work."""
+    """Yield the grants of a key's secrets: the newest, and the previous one while both are valid."""
     principal = Principal(record.tenant, frozenset(record.scopes), key=record.id)
     ends_at = NEVER if record.expires_at is None else float(record.expires_at)
     yield Grant(bytes.fromhex(record.digest), principal, ends_at)

@@ -1,6 +1,6 @@
-"""The keys that were made at run time, as Redis keeps them: by hash, every change in a log that all processes read.
+"""Stores API keys created at run time in Redis, by hash, with a change log that all processes follow.
 
-A change is one script: the record, the tenant's index, the log of changes and the audit log, or none of them.
+One script applies a change to the record, the tenant's index, the change log and the audit log atomically.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _START: Final = "0-0"
 
 _CHANGE = """
 -- KEYS: records, the tenant's index, log of changes, last uses, audit log
--- ARGV: id, record before ('' = none), record after ('' = none), most of a tenant, audit entry, kept in either log
+-- ARGV: id, record before ('' = none), record after ('' = none), keys per tenant, audit entry, length of both logs
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 'changed' end
 if ARGV[3] == '' then
   redis.call('HDEL', KEYS[1], ARGV[1])
@@ -46,7 +46,7 @@ return 'done'
 
 
 class KeyRecord(Wire):
-    """A key as it is kept. Digests are SHA-256 in hex."""
+    """The stored form of an API key. Digests are SHA-256 in hex."""
 
     id: str
     tenant: str
@@ -60,7 +60,7 @@ class KeyRecord(Wire):
     old_until: int | None = None
 
     def shown(self, *, last_used_at: int | None = None) -> ApiKey:
-        """What may be seen of it."""
+        """Return the key without its secret's digest, for API responses."""
         overlaps = self.old_until is not None and self.old_until > time.time()
         return ApiKey(
             **self.model_dump(include={"id", "tenant", "name", "prefix", "scopes", "created_at", "expires_at"}),
@@ -69,7 +69,7 @@ class KeyRecord(Wire):
         )
 
     def rotated(self, secret: str, *, overlap_s: int) -> "KeyRecord":
-        """The key with a new secret; the present one works for ``overlap_s`` seconds more."""
+        """Return the key with a new secret; the present one stays valid for ``overlap_s`` seconds."""
         old_digest, old_until = (self.digest, int(time.time()) + overlap_s) if overlap_s else (None, None)
         fields = self.model_dump(exclude={"prefix", "digest", "old_digest", "old_until"})
         return KeyRecord(
@@ -78,53 +78,53 @@ class KeyRecord(Wire):
 
 
 def new_key_id() -> str:
-    """An id; later ones sort after earlier ones."""
+    """Return a new key id; ids sort by creation time."""
     return f"key_{int(time.time() * 1000):012x}{secrets.token_hex(6)}"
 
 
 def new_secret() -> str:
-    """A secret of 256 random bits."""
+    """Return a secret of 256 random bits."""
     return f"ml_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
 def prefix_of(secret: str) -> str:
-    """What may be shown of a secret: 42 of its bits."""
+    """Return the displayable prefix of a secret, which reveals 42 of its bits."""
     return secret[:_PREFIX_CHARS]
 
 
 def digest_of(secret: str) -> str:
-    """What is kept of a secret."""
+    """Return the digest that is stored instead of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class KeyRecords:
-    """The records. Methods raise Unavailable when Redis is gone."""
+    """Reads and changes key records. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._change = Script(redis, _CHANGE)
 
     async def create(self, record: KeyRecord, entry: AuditEntry) -> None:
-        """Keep a new key. Raises Conflict when its tenant has too many."""
+        """Store a new key. Raises Conflict when its tenant has too many."""
         await self._changed(None, record, entry)
 
     async def replace(self, old: KeyRecord, new: KeyRecord, entry: AuditEntry) -> None:
-        """Keep a changed key. Raises Conflict when somebody else has changed it meanwhile."""
+        """Store a changed key. Raises Conflict when another caller changed it meanwhile."""
         await self._changed(old, new, entry)
 
     async def remove(self, record: KeyRecord, entry: AuditEntry) -> None:
-        """Forget a key. Raises Conflict when somebody else has changed it meanwhile."""
+        """Delete a key. Raises Conflict when another caller changed it meanwhile."""
         await self._changed(record, None, entry)
 
     async def get(self, key_id: str) -> KeyRecord:
-        """One key. Raises NotFound."""
+        """Return one key. Raises NotFound."""
         (found,) = await self.some([key_id])
         if found is None:
-            raise NotFound(f"There is no key {key_id!r}.", param="key_id")
+            raise NotFound(f"Key {key_id!r} not found.", param="key_id")
         return found
 
     async def some(self, key_ids: Sequence[str]) -> list[KeyRecord | None]:
-        """These keys, in this order; None for one that is gone."""
+        """Return these keys in this order, with None for each that is gone."""
         if not key_ids:
             return []
         with redis_errors():
@@ -132,13 +132,13 @@ class KeyRecords:
         return [None if raw is None else _record(raw) for raw in found]
 
     async def all(self) -> list[KeyRecord]:
-        """Every key of every tenant."""
+        """Return every key of every tenant."""
         with redis_errors():
             found: Any = await self._redis.hvals(keys.API_KEYS)
         return [_record(raw) for raw in found]
 
     async def page(self, tenant: str, *, cursor: str | None, limit: int) -> list[ApiKey]:
-        """The tenant's keys that are older than the key with the id ``cursor``, newest first."""
+        """Return the tenant's keys older than the key id ``cursor``, newest first."""
         newest = f"({cursor}" if cursor else "+"
         with redis_errors():
             found: Any = await self._redis.zrevrangebylex(keys.api_keys_of(tenant), newest, "-", start=0, num=limit)
@@ -148,19 +148,19 @@ class KeyRecords:
         return [record.shown(last_used_at=used.get(record.id)) for record in records]
 
     async def newest_change(self) -> str:
-        """Where the log of changes ends now."""
+        """Return the id of the change log's last entry."""
         with redis_errors():
             found: Any = await self._redis.xrevrange(keys.API_KEYS_LOG, count=1)
         return next((id_ for id_, _ in entry_list(found)), _START)
 
     async def changes(self, after: str, *, wait_ms: int) -> tuple[str, list[str]]:
-        """Where the log ends, and the ids that changed after ``after``; waits for one up to ``wait_ms``."""
+        """Wait up to ``wait_ms`` for changes after ``after``. Returns the log's end and the ids of the changed keys."""
         with redis_errors():
             found = entries(await self._redis.xread({keys.API_KEYS_LOG: after}, block=wait_ms))
         return (found[-1][0] if found else after), [fields["id"] for _, fields in found]
 
     async def note_uses(self, used_at: Mapping[str, int]) -> None:
-        """Keep when keys were last used."""
+        """Store the times at which keys were last used."""
         if used_at:
             with redis_errors():
                 await cast(Any, self._redis).hset(keys.API_KEYS_USED, mapping=used_at)
@@ -179,9 +179,9 @@ class KeyRecords:
         args = [record.id, _json(old), _json(new), KEYS_OF_A_TENANT, entry.model_dump_json(), _LOG_KEPT, ENTRIES_KEPT]
         outcome = await self._change(touched, args)
         if outcome == "full":
-            raise Conflict(f"A tenant may have {KEYS_OF_A_TENANT} keys: revoke one first.", code="too_many_keys")
+            raise Conflict(f"A tenant may have {KEYS_OF_A_TENANT} keys. Revoke one first.", code="too_many_keys")
         if outcome == "changed":
-            raise Conflict("The key was changed meanwhile. Look at it again.", code="key_changed")
+            raise Conflict("The key was changed by another request. Read it again and retry.", code="key_changed")
 
 
 def _json(record: KeyRecord | None) -> str:

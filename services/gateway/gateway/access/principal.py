@@ -1,4 +1,4 @@
-"""The caller of a request, and what it may do."""
+"""The caller of a request and its permissions."""
 
 from dataclasses import dataclass, field
 
@@ -7,22 +7,22 @@ from memloop.wire.keys import Scope
 
 
 class OtherTenants(NotFound):
-    """The thing is another tenant's. The client sees what it sees when there is none; the audit log knows."""
+    """The resource belongs to another tenant. The client gets a plain 404; the audit log records the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The caller. ``tenant`` bounds everything that the request may see; ``key`` names the key, and is no secret."""
+    """A caller. ``tenant`` limits the data that the request may access; ``key`` is the key's public id."""
 
     tenant: str
     scopes: frozenset[Scope]
     key: str = field(default="", compare=False)
     is_operator: bool = False
-    """Whether it may manage the keys of every tenant; else those of its own."""
+    """Whether it may manage the keys of every tenant, not only its own."""
 
     @property
     def bucket(self) -> str:
-        """What its requests and tokens are counted under."""
+        """The name under which the caller's requests and tokens are counted."""
         return f"{self.tenant}:{self.key}"
 
     def allows(self, scope: Scope) -> bool:
@@ -30,7 +30,7 @@ class Principal:
         return scope in self.scopes
 
     def require(self, *scopes: Scope, param: str | None = None) -> None:
-        """Raise Forbidden (403 ``permission_denied``) unless the key has them all."""
+        """Raise Forbidden (403 ``permission_denied``) unless the key has all scopes."""
         missing = [scope for scope in scopes if scope not in self.scopes]
         if missing:
             raise Forbidden(
@@ -41,9 +41,9 @@ class Principal:
 
 
 def managed(principal: Principal, tenant: str | None) -> str:
-    """The tenant that is meant. Raises Forbidden when the caller may not manage it."""
+    """Return the tenant to manage, by default the caller's. Raises Forbidden when the caller may not manage it."""
     if tenant is None or tenant == principal.tenant:
         return principal.tenant
     if not principal.is_operator:
-        raise Forbidden("This key manages its own tenant only.", param="tenant", code="permission_denied")
+        raise Forbidden("This key may manage only its own tenant.", param="tenant", code="permission_denied")
     return tenant

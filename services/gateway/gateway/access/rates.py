@@ -1,9 +1,8 @@
-"""Requests and tokens per minute of one key, as a sliding window in Redis that all replicas share.
+"""Limits requests and tokens per minute and key with a sliding window in Redis that all replicas share.
 
-The window is a hash of counts by second, at most 61 of each kind, so it slides second by second and stays small.
-A count leaves it 60 to 61 seconds after it came: never early. Tokens are counted twice: estimated when a request is
-let in, and put right when it is known what was spent. A request that alone is over the limit of tokens waits for an
-empty window.
+The window is a hash of counts per second with at most 61 fields of each kind. A count expires 60 to 61 seconds after it
+was made, never early. Tokens are estimated on admission and corrected once the usage is known. A request that alone
+exceeds the token limit is admitted when the window is empty.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from gateway.redis import Script, rate_window
 _KEEP_S: Final = 61
 
 _ADMIT = """
--- KEYS[1] window; ARGV: limit of requests, limit of tokens (0 = none), tokens asked for, seconds to keep
+-- KEYS[1] window; ARGV: limit of requests, limit of tokens (0 = none), estimated tokens, seconds to keep
 local now, keep = tonumber(redis.call('TIME')[1]), tonumber(ARGV[4])
 local used, slots = {r = 0, t = 0}, {r = {}, t = {}}
 local counts = redis.call('HGETALL', KEYS[1])
@@ -56,7 +55,7 @@ return {0, 0, used.r + 1, used.t + asked, keep, asked > 0 and keep or reset('t')
 """
 
 _SETTLE = """
--- KEYS[1] window; ARGV: the second of admission, tokens more (+) or less (-) than counted then, seconds to keep
+-- KEYS[1] window; ARGV: the second of admission, correction of the tokens counted then (+ or -), seconds to keep
 local field, more = 't' .. ARGV[1], tonumber(ARGV[2])
 if more > 0 then field = 't' .. redis.call('TIME')[1] end
 if more < 0 and redis.call('HEXISTS', KEYS[1], field) == 0 then return 0 end
@@ -68,20 +67,20 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """Per minute and key; 0 is no limit."""
+    """The limits per minute and key; 0 means unlimited."""
 
     requests: int = 0
     tokens: int = 0
 
     @property
     def any(self) -> bool:
-        """Whether there is a limit at all."""
+        """Whether any limit is set."""
         return self.requests > 0 or self.tokens > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a key stands after a request. ``wait_*_s`` above 0: it was not let in, and would be after that long."""
+    """A key's usage after a request. A ``wait_*_s`` above 0 rejects it: the seconds until it would be admitted."""
 
     wait_requests_s: int
     wait_tokens_s: int
@@ -90,17 +89,17 @@ class Standing:
     reset_requests_s: int
     reset_tokens_s: int
     second: int
-    """When it was let in, by the clock of Redis."""
+    """When the request was admitted, by Redis's clock."""
     charged: int
-    """The tokens that count until it is settled."""
+    """The tokens counted until the request is settled."""
 
     @property
     def wait_s(self) -> int:
-        """Seconds until such a request would be let in."""
+        """Seconds until the request would be admitted."""
         return max(self.wait_requests_s, self.wait_tokens_s)
 
     def headers(self, limits: RateLimits) -> dict[str, str]:
-        """OpenAI's headers, for the limits that there are."""
+        """Return OpenAI's ``x-ratelimit-*`` headers for the limits that are set."""
         rows = (
             ("requests", limits.requests, self.used_requests, self.reset_requests_s),
             ("tokens", limits.tokens, self.used_tokens, self.reset_tokens_s),
@@ -115,7 +114,7 @@ class Standing:
 
 
 class Rates:
-    """The windows in Redis. Methods raise Unavailable when it is gone."""
+    """Keeps the windows in Redis. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, limits: RateLimits) -> None:
         self.limits = limits
@@ -123,12 +122,12 @@ class Rates:
         self._settle = Script(redis, _SETTLE)
 
     async def admit(self, bucket: str, *, tokens: int) -> Standing:
-        """Count one request and its tokens, unless it is over a limit: then nothing is counted."""
+        """Count one request and its tokens; a request over a limit is rejected and not counted."""
         args = [self.limits.requests, self.limits.tokens, tokens, _KEEP_S]
         return Standing(*map(int, await self._admit.rows([rate_window(bucket)], args)))
 
     async def settle(self, bucket: str, standing: Standing, *, spent: int) -> None:
-        """Put right what was counted when the request was let in."""
+        """Correct the token count that was made on admission."""
         more = spent - standing.charged
         if more:
             await self._settle.number([rate_window(bucket)], [standing.second, more, _KEEP_S])

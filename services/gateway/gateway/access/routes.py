@@ -1,7 +1,7 @@
-"""``/v1/admin``: keys made, listed, rotated and revoked, and the audit log. For keys with the scope ``admin``.
+"""Serves ``/v1/admin``: creates, lists, rotates and revokes API keys, and reads the audit log. Needs scope ``admin``.
 
-Such a key manages its own tenant. One that the operator has configured (environment or file) manages any tenant: it
-names one with ``tenant``.
+A key made at run time manages its own tenant. A key configured by the operator (environment or file) manages any
+tenant, selected with ``tenant``.
 """
 
 import time
@@ -35,11 +35,11 @@ router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admi
 
 @router.post("/keys", status_code=201, dependencies=[Room], openapi_extra=body_of(KeyCreate))
 async def create_key(request: Request, access: AccessDep, principal: PrincipalDep) -> NewApiKey:
-    """Make a key. The answer holds its secret, which is never shown again."""
+    """Create an API key. Only this response contains its secret."""
     _refuse_to_keep_the_secret(request)
     asked = await read_ours(request, KeyCreate)
     if asked.expires_at is not None and asked.expires_at <= time.time():
-        raise Unprocessable("The key would have expired already.", param="expires_at")
+        raise Unprocessable("expires_at is in the past.", param="expires_at")
     secret = new_secret()
     record = KeyRecord(
         id=new_key_id(),
@@ -60,7 +60,7 @@ async def create_key(request: Request, access: AccessDep, principal: PrincipalDe
 async def list_keys(
     access: AccessDep, principal: PrincipalDep, tenant: Tenant = None, cursor: KeyCursor = None, limit: Limit = 20
 ) -> KeyPage:
-    """A tenant's keys, newest first. Configured keys are not among them."""
+    """List a tenant's API keys, newest first. Keys configured by the operator are not listed."""
     found = await access.records.page(managed(principal, tenant), cursor=cursor, limit=limit + 1)
     data = tuple(found[:limit])
     return KeyPage(data=data, next_cursor=data[-1].id if len(found) > limit else None)
@@ -68,12 +68,12 @@ async def list_keys(
 
 @router.post("/keys/{key_id}/rotate", dependencies=[Room], openapi_extra=body_of(KeyRotate))
 async def rotate_key(key_id: str, request: Request, access: AccessDep, principal: PrincipalDep) -> NewApiKey:
-    """Give a key a new secret. The one before works for ``overlap_s`` seconds more; any older one ends now."""
+    """Rotate a key's secret. The previous secret stays valid for ``overlap_s`` seconds; older ones end now."""
     _refuse_to_keep_the_secret(request)
     asked = await read_ours(request, KeyRotate)
     old = await _managed_key(key_id, access, principal)
     if old.expires_at is not None and old.expires_at <= time.time():
-        raise Conflict("The key has expired: make a new one.", code="api_key_expired")
+        raise Conflict("The key has expired. Create a new one.", code="api_key_expired")
     secret = new_secret()
     new = old.rotated(secret, overlap_s=asked.overlap_s)
     entry = _entry("key.rotated", new, principal, request)
@@ -83,7 +83,7 @@ async def rotate_key(key_id: str, request: Request, access: AccessDep, principal
 
 @router.delete("/keys/{key_id}")
 async def revoke_key(key_id: str, request: Request, access: AccessDep, principal: PrincipalDep) -> KeyRevoked:
-    """End a key: here at once, in every other process within a second."""
+    """Revoke a key: at once in this process, within a second in all others."""
     record = await _managed_key(key_id, access, principal)
     entry = _entry("key.revoked", record, principal, request)
     await access.records.remove(record, entry)
@@ -101,18 +101,18 @@ async def read_audit(
     cursor: AuditCursor = None,
     limit: Limit = 50,
 ) -> AuditPage:
-    """Who changed which key, who was denied what; newest first. Callers without a known key: for the operator only."""
+    """List key changes or denied requests, newest first. Unauthenticated requests are visible to operators only."""
     if kind == "unauthenticated" and not principal.is_operator:
-        raise Forbidden("Only the operator's keys may see those.", param="kind", code="permission_denied")
+        raise Forbidden("Only operator keys may list unauthenticated requests.", param="kind", code="permission_denied")
     whose = "" if kind == "unauthenticated" else managed(principal, tenant)
     return await access.auditor.log.page(kind, whose, cursor=cursor, limit=limit)
 
 
 async def _managed_key(key_id: str, access: Access, principal: Principal) -> KeyRecord:
-    """The key. Raises NotFound when there is none that the caller may manage."""
+    """Return the key. Raises NotFound if the caller may manage no key of this id."""
     record = await access.records.get(key_id)
     if record.tenant != principal.tenant and not principal.is_operator:
-        raise OtherTenants(f"There is no key {key_id!r}.", param="key_id")
+        raise OtherTenants(f"Key {key_id!r} not found.", param="key_id")
     return record
 
 
@@ -138,4 +138,4 @@ def _entry(action: AuditAction, record: KeyRecord, principal: Principal, request
 
 def _refuse_to_keep_the_secret(request: Request) -> None:
     if KEY_HEADER in request.headers:
-        raise InvalidRequest("An Idempotency-Key would keep the secret: send none here.", param=KEY_HEADER)
+        raise InvalidRequest("Idempotency-Key is not allowed here: it would store the secret.", param=KEY_HEADER)

@@ -1,7 +1,7 @@
-"""The operator's own keys, from the environment or a file: ``tenant:sha256 scopes=chat+admin expires=2027-01-01``.
+"""Loads the operator's keys from the environment or a file: ``tenant:sha256 scopes=chat+admin expires=2027-01-01``.
 
-They work without Redis and are how the first keys are made. Without ``scopes`` such a key has all but ``admin``; with
-``admin`` it is the operator's, and may manage the keys of every tenant.
+They work without Redis and bootstrap all other keys. Without ``scopes`` a key has every scope except ``admin``; a key
+with ``admin`` is an operator key and may manage the keys of every tenant.
 """
 
 import re
@@ -24,12 +24,12 @@ _FORM = "tenant:sha256-hex-of-the-key [scopes=chat+memory:read+…] [expires=202
 
 
 class KeyFileError(ValueError):
-    """A key entry that cannot be read; the message gives its place, never its content."""
+    """A key entry that cannot be parsed. The message names its position, never its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one secret, known by its SHA-256 alone, stands for, until ``expires_at`` (epoch seconds)."""
+    """Maps a secret's SHA-256 to its principal until ``expires_at`` (epoch seconds)."""
 
     digest: bytes
     principal: Principal
@@ -37,9 +37,9 @@ class Grant:
 
 
 def load_static_keys(settings: GatewaySettings) -> Mapping[bytes, Grant]:
-    """The grants of ``MEMLOOP_API_KEYS`` (commas) or ``MEMLOOP_API_KEYS_FILE`` (lines, ``#`` comments), by digest.
+    """Load ``MEMLOOP_API_KEYS`` (comma-separated) or ``MEMLOOP_API_KEYS_FILE`` (lines, ``#`` comments), by digest.
 
-    The first entry of a digest counts. Raises KeyFileError.
+    The first entry of a digest wins. Raises KeyFileError.
     """
     if settings.api_keys_file is None:
         return _grants(settings.api_keys.get_secret_value().split(","), "entry")
@@ -59,7 +59,7 @@ def _grants(texts: Iterable[str], place: str) -> Mapping[bytes, Grant]:
 def _grant(text: str, place: str) -> Grant:
     entry = _ENTRY.fullmatch(text)
     if entry is None:
-        raise KeyFileError(f"{place} is not {_FORM}")
+        raise KeyFileError(f"{place} does not match {_FORM}")
     scopes = _scopes(entry["scopes"], place)
     digest = bytes.fromhex(entry["digest"])
     key = digest.hex()[:_KEY_NAME_CHARS]
@@ -72,16 +72,16 @@ def _scopes(text: str | None, place: str) -> frozenset[Scope]:
         return DEFAULT_SCOPES
     named = frozenset(text.split("+"))
     if not named <= ALL_SCOPES:
-        raise KeyFileError(f"{place} names a scope that does not exist; there are {', '.join(sorted(ALL_SCOPES))}")
+        raise KeyFileError(f"{place} has an unknown scope; valid scopes are {', '.join(sorted(ALL_SCOPES))}")
     return cast(frozenset[Scope], named)
 
 
 def _expiry(text: str | None, place: str) -> float:
-    """A day ends the key at its first second, UTC; so does a time without a zone."""
+    """Parse an expiry date as UTC midnight; a time without a zone is UTC as well."""
     if text is None:
         return NEVER
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise KeyFileError(f"{place} has no date or time after expires=") from None
+        raise KeyFileError(f"{place} has an invalid date or time after expires=") from None
     return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,4 +1,4 @@
-"""The engines that answer: which one serves, its circuit breaker, its own routes and its errors."""
+"""The inference engines behind the gateway: selection, circuit breakers, pass-through routes and errors."""
 
 from gateway.engine.backend import Backend, open_backend
 from gateway.engine.engines import Engines

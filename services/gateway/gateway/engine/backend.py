@@ -1,4 +1,4 @@
-"""The slice in one value: the engines, and the model that the loops ask."""
+"""Bundles the engines and the model that the loops call into one value."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,7 +17,7 @@ from memloop.clients import EngineClient, InferenceClient, Timeouts
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """The engines behind this process. ``engines.complete`` asks ``served``; a chat names its own model in its body."""
+    """The engines behind this process. ``engines.complete`` calls ``served``; a chat request names its own model."""
 
     engines: Engines
     served: LoopModel
@@ -27,7 +27,7 @@ class Backend:
 
 @asynccontextmanager
 async def open_backend(settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[Backend]:
-    """The engines that the settings name, closed on leaving. Waits and raises as ``loop_model`` does."""
+    """Open the configured engines and close them on exit. Waits and raises as ``loop_model`` does."""
     async with AsyncExitStack() as stack:
         inference = await stack.enter_async_context(_inference(settings)) if settings.inference_url else None
         clients = [await stack.enter_async_context(_engine(settings, url)) for url in settings.engines]

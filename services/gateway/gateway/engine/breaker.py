@@ -1,8 +1,8 @@
-"""One engine, and the circuit breaker that leaves it alone while it is gone.
+"""Guards one engine with a circuit breaker.
 
-After some failures in a row the circuit is open: requests are refused at once for a while. Then one of them asks the
-engine for its models, while the others are still refused; if it answers, the circuit is closed. A failure is a
-connection that does not come about or is lost before the answer begins, or a silence longer than the read timeout.
+After several failures in a row the circuit opens and requests are refused at once for a while. Then one request probes
+the engine by listing its models while the others are still refused; if the engine answers, the circuit closes. A
+failure is a connection that cannot be opened or is lost before the answer begins, or a silence longer than the read timeout.
 """
 
 import asyncio
@@ -20,24 +20,24 @@ Answer = TypeVar("Answer")
 
 
 class CircuitOpen(Unavailable):
-    """The engine could not be reached again and again; it is not asked for a while."""
+    """The engine was unreachable several times in a row; requests to it are suspended for a while."""
 
     default_code = "engine_circuit_open"
 
 
 class Engine(Protocol):
-    """What is guarded: an engine's client."""
+    """The client of an engine, as a breaker guards it."""
 
     async def send_raw(self, body: bytes, *, path: str) -> RawResponse:
-        """An open response, which the caller closes."""
+        """Send a POST and return the open response, which the caller closes."""
         ...
 
     async def ask(self, prompt: Prompt, *, model: str) -> Completion:
-        """A model's reply."""
+        """Return the model's reply."""
         ...
 
     async def get_json(self, path: str) -> Json:
-        """A read, such as ``models``."""
+        """Read a JSON resource, such as ``models``."""
         ...
 
     async def check(self) -> None:
@@ -46,7 +46,7 @@ class Engine(Protocol):
 
 
 class Breaker:
-    """Opens after ``failures`` failures in a row, for ``open_s`` seconds; then one probe decides."""
+    """Opens for ``open_s`` seconds after ``failures`` failures in a row; then one probe decides."""
 
     def __init__(self, *, failures: int, open_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = failures
@@ -58,11 +58,11 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the engine is left alone."""
+        """Whether requests to the engine are suspended."""
         return self._opened_at is not None
 
     async def admit(self, probe: Callable[[], Awaitable[None]]) -> None:
-        """Return when a call may be made; ``probe`` asks the engine. Raises CircuitOpen, Unreachable."""
+        """Return once a call may be made; ``probe`` checks the engine. Raises CircuitOpen, Unreachable."""
         if self._opened_at is None:
             return
         left_s = self._opened_at + self._open_s - self._clock()
@@ -75,7 +75,7 @@ class Breaker:
             self._probing = False
 
     async def watched(self, attempt: Awaitable[Answer]) -> Answer:
-        """Learn from an attempt whether the engine is there. Any answer of its own means that it is."""
+        """Await an attempt and update the circuit. Any answer of the engine, even an error, counts as a success."""
         try:
             answer = await attempt
         except MemloopError as error:
@@ -106,12 +106,12 @@ class EngineGuard:
         self._breaker = breaker
 
     async def call(self, ask: Callable[[Engine], Awaitable[Answer]]) -> Answer:
-        """What the engine gives to ``ask``. Raises CircuitOpen, and what the engine's client raises."""
+        """Call the engine through the breaker. Raises CircuitOpen, and the errors of the engine's client."""
         await self._breaker.admit(self.check)
         return await self._breaker.watched(ask(self._engine))
 
     async def check(self) -> None:
-        """Raise Unreachable unless the engine is there, whatever it answers."""
+        """Raise Unreachable unless the engine answers, with any status."""
         try:
             async with asyncio.timeout(_PROBE_S):
                 await self._engine.check()

@@ -1,10 +1,10 @@
-"""The engines of this process, in the order in which they are asked, each behind its own circuit breaker.
+"""Calls the configured engines in order, each behind its own circuit breaker.
 
-The next engine gets a request that the one before cannot have begun: its circuit is open, no connection came about,
-or it answered 503. A request whose connection was lost, or that met silence, may be what broke the engine: it is not
-sent to another one. When the last engine refused the connection too, requests of clients are tried once more after a
-pause with jitter; the client has seen nothing yet. Those retries are a tenth of all requests at most, after the first
-ten, so that they never double the load on an engine that comes up again.
+A request falls through to the next engine only if the previous one cannot have begun it: its circuit is open, the
+connection failed, or it answered 503. A request that lost its connection or timed out may have broken the engine, so it
+is not sent to another one. If the last engine refuses the connection too, client requests are retried once after a
+pause with jitter; the client has received nothing yet. Such retries are limited to a tenth of all requests, after the
+first ten, so that they never double the load on a recovering engine.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ _RETRIES_PER_CALL: Final = 0.1
 
 
 class RetryBudget:
-    """How many retries may be made: each call earns a tenth of one."""
+    """Limits retries: each call earns a tenth of one."""
 
     def __init__(self) -> None:
         self._left = _MOST_RETRIES
 
     def earn(self) -> None:
-        """A call is made."""
+        """Add the share of one call."""
         self._left = min(_MOST_RETRIES, self._left + _RETRIES_PER_CALL)
 
     def spend(self) -> bool:
-        """Take one retry, if there is one."""
+        """Take one retry if the budget has one."""
         if self._left < 1:
             return False
         self._left -= 1
@@ -43,7 +43,7 @@ class RetryBudget:
 
 
 class Engines:
-    """A ChatModel, and the raw calls that pass through. All engines serve the same models under the same ids."""
+    """A ChatModel and the raw pass-through calls. All engines serve the same models under the same ids."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Engines:
         self._on_fallback = on_fallback
 
     def of_model(self, model: str) -> "Engines":
-        """The same engines, asked for another model."""
+        """Return the same engines for another model."""
         guards = (*self._earlier, self._last)
         return Engines(guards, model=model, budget=self._budget, on_fallback=self._on_fallback)
 
     async def send(self, body: bytes, *, path: str) -> RawResponse:
-        """An open response to a POST, whatever its status, which the caller closes. Raises Unavailable, Timeout."""
+        """Send a POST; return the open response of any status, which the caller closes. Raises Unavailable, Timeout."""
 
         async def sent(engine: Engine) -> RawResponse:
             return await engine.send_raw(body, path=path)
@@ -79,15 +79,15 @@ class Engines:
         return await self._first(sent)
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The model's reply. Raises EngineError, Unavailable, Timeout; who asks decides about retries."""
+        """Return the model's reply. Raises EngineError, Unavailable, Timeout; the caller decides about retries."""
         return await self._first(lambda engine: engine.ask(prompt, model=self._model))
 
     async def get_json(self, path: str) -> Json:
-        """A read, such as ``models``. Raises as ``complete`` does."""
+        """Read a JSON resource, such as ``models``. Raises as ``complete`` does."""
         return await self._first(lambda engine: engine.get_json(path))
 
     async def check(self) -> None:
-        """Raise unless one of them answers: a readiness check. It asks past the breakers."""
+        """Raise unless one engine answers: a readiness check that bypasses the breakers."""
         failures: list[MemloopError] = []
         for guard in (*self._earlier, self._last):
             try:
@@ -111,7 +111,7 @@ class Engines:
 
 
 def _refuses_work(answer: object) -> bool:
-    """Whether the engine said that it cannot work now; the response is closed then."""
+    """Return whether the engine answered 503; the response is then closed."""
     if not isinstance(answer, RawResponse) or answer.status != _REFUSES_WORK:
         return False
     answer.close()

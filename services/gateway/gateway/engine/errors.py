@@ -1,4 +1,4 @@
-"""One call to the engine on a client's behalf: opened with the client watched, its failures told apart."""
+"""Maps the engine's failures to errors for the client."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,7 +12,7 @@ _EVENT_STREAM = "text/event-stream"
 
 
 class Refused(EngineError):
-    """The engine refused the client's request: its own words reach the client."""
+    """The engine rejected the client's request; its own message reaches the client."""
 
     def __init__(self, error: EngineError, words: Mapping[str, object]) -> None:
         super().__init__(
@@ -25,14 +25,14 @@ class Refused(EngineError):
         self._type = _text(words.get("type")) or "invalid_request_error"
 
     def envelope(self) -> ErrorEnvelope:
-        """The OpenAI-shaped body, with the engine's own type."""
+        """Return the OpenAI-shaped body with the engine's own error type."""
         return ErrorEnvelope(error=ErrorBody(message=self.message, type=self._type, param=self.param, code=self.code))
 
 
 async def refusal(upstream: RawResponse) -> MemloopError:
-    """What a status of 400 or more is to the client.
+    """Return the client's error for a response with a status of 400 or more.
 
-    A 4xx is the client's own fault and keeps the engine's words; all else is an engine that may be back soon.
+    A 4xx is the client's fault and keeps the engine's message; any other status is an engine failure worth a retry.
     """
     error = await upstream.error()
     if isinstance(error, EngineError) and error.http_status < 500:
@@ -41,14 +41,14 @@ async def refusal(upstream: RawResponse) -> MemloopError:
 
 
 def soon(error: MemloopError) -> MemloopError:
-    """The error with a time after which another try makes sense, if it is not the client's own (a 4xx)."""
+    """Set ``Retry-After`` on an error that is not the client's own (a 4xx), and return it."""
     if error.http_status >= 500 and error.retry_after_s is None:
         error.retry_after_s = _RETRY_AFTER_S
     return error
 
 
 def is_event_stream(upstream: RawResponse) -> bool:
-    """Whether the engine answers with server-sent events."""
+    """Return whether the engine answers with server-sent events."""
     return upstream.headers.get("Content-Type", "").startswith(_EVENT_STREAM)
 
 

@@ -1,4 +1,4 @@
-"""Times and counts one request for the metrics: how long in all, how long without the engine, to the first byte."""
+"""Measures one request for the metrics: total time, time without the engine, and time to the first byte."""
 
 import time
 from contextlib import AbstractContextManager
@@ -15,11 +15,11 @@ from memloop.wire.errors import MemloopError
 
 _INPUT: Final = ("prompt_tokens", "input_tokens")
 _OUTPUT: Final = ("completion_tokens", "output_tokens")
-"""As chat completions name them, and as responses do."""
+"""The field names of chat completions and of responses."""
 
 
 class _Stopwatch:
-    """Adds up the seconds spent inside."""
+    """Adds up the seconds spent in its ``with`` blocks."""
 
     def __init__(self) -> None:
         self.total_s = 0.0
@@ -33,7 +33,7 @@ class _Stopwatch:
 
 
 class Meter:
-    """One request at the engine. ``operation`` is ``chat``, ``completions``, ``embeddings`` or ``responses``."""
+    """One request to the engine. ``operation`` is ``chat``, ``completions``, ``embeddings`` or ``responses``."""
 
     def __init__(self, metrics: Metrics, route: str, operation: str, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -41,34 +41,34 @@ class Meter:
         self._route = route
         self.operation: Final = operation
         self.model: object = None
-        """What the client asks for."""
+        """The model that the client requested."""
         self.call: Span = INVALID_SPAN
-        """The engine's part in the trace."""
+        """The trace span of the engine's call."""
         self._started = time.perf_counter()
         self._ours = _Stopwatch()
         self._saw_byte = False
 
     def ours(self) -> AbstractContextManager[None]:
-        """Count this time as the gateway's own. One at a time, not one inside another."""
+        """Count the block's time as the gateway's own. Blocks must not nest."""
         return self._ours
 
     def first_byte(self) -> None:
-        """The engine's first streamed byte is here; later calls count nothing."""
+        """Record the engine's first streamed byte; later calls have no effect."""
         if not self._saw_byte:
             self._saw_byte = True
             self._metrics.time_to_first_token_seconds.observe(time.perf_counter() - self._started)
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether ``streamed`` wants to see every event."""
+        """Whether every stream event must be passed to ``streamed``."""
         return self._allowance.counts_tokens
 
     def streamed(self, event: bytes) -> None:
-        """An event of the engine's stream passes."""
+        """Count one event of the engine's stream."""
         self._allowance.streamed(event)
 
     def tokens(self, usage: object) -> None:
-        """The usage that the engine gave, if it gave one."""
+        """Record the engine's reported usage, if any."""
         self._allowance.usage(usage)
         given = object_in(usage)
         asked, replied = _count(given, _INPUT), _count(given, _OUTPUT)
@@ -80,16 +80,16 @@ class Meter:
             note_usage(self.call, input_tokens=asked, output_tokens=replied)
 
     def broken(self) -> None:
-        """A stream that had begun ends with an error of ours or of the engine's."""
+        """Count a stream that began and ended with an error of ours or of the engine's."""
         self._metrics.streams_broken.labels(self._route).inc()
 
     def lost(self, error: MemloopError) -> None:
-        """The engine failed in mid-stream."""
+        """Record that the engine failed in mid-stream."""
         self._metrics.count_error(error)
         self.broken()
 
     def finish(self) -> None:
-        """The answer is complete."""
+        """Record the completed answer."""
         self._metrics.count_overhead(self._route, self._ours.total_s)
 
 

@@ -1,4 +1,4 @@
-"""A client's request at the engine, from its first byte to its last: opened, watched, and never left running."""
+"""Relays one client request to the engine and aborts the engine's work when the client disconnects."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
@@ -31,9 +31,9 @@ Relay: TypeAlias = Callable[[RawResponse, Outlet], Awaitable[None]]
 
 
 class EngineCall:
-    """One call on behalf of a client whose connection is watched all along.
+    """One engine call for a client whose connection is watched throughout.
 
-    A client that leaves ends the engine's work: the connection to the engine is closed, which aborts the request.
+    When the client disconnects, the connection to the engine is closed, which aborts the engine's request.
     """
 
     def __init__(self, request: Request, backend: Backend, meter: Meter) -> None:
@@ -49,9 +49,9 @@ class EngineCall:
         stream: Relay,
         whole: Callable[[bytes], Awaitable[bytes]],
     ) -> Response:
-        """The engine's answer to the client: events go through ``stream``, a whole body through ``whole``.
+        """Return the engine's answer: events pass through ``stream``, a whole body through ``whole``.
 
-        Raises the engine's refusal, and Unavailable, Timeout or EngineError when the engine is gone or broken.
+        Raises the engine's refusal, and Unavailable, Timeout or EngineError when the engine is unreachable or broken.
         """
         try:
             return await self._answer(path, body, stream, whole)
@@ -63,7 +63,7 @@ class EngineCall:
             raise soon(error) from error.__cause__
 
     async def events(self, path: str, body: bytes, stream: Relay, out: Outlet) -> None:
-        """The engine's answer inside a stream that has begun already. Raises as ``answer`` does."""
+        """Send the engine's answer within a stream that has already begun. Raises as ``answer`` does."""
         try:
             with ExitStack() as opened:
                 upstream = await self._opened(opened, body, path)
@@ -103,7 +103,7 @@ class EngineCall:
         return upstream
 
     def event_stream(self, source: Source, owns: ExitStack | None = None) -> Response:
-        """The events to the client, with a heartbeat when they are quiet; they stop when the client leaves."""
+        """Stream events to the client with heartbeats while idle; stop when the client disconnects."""
         return EventStream(
             source,
             owns=owns,
@@ -118,7 +118,7 @@ class EngineCall:
 
 
 async def relay(upstream: RawResponse, meter: Meter, out: Outlet) -> None:
-    """The engine's events, untouched and together as they came; unread too, unless their tokens are counted."""
+    """Forward the engine's events unchanged, in the blocks in which they arrive; parse them only to count tokens."""
     cutter, counts_tokens = EventCutter(), meter.counts_tokens
 
     try:
@@ -133,7 +133,7 @@ async def relay(upstream: RawResponse, meter: Meter, out: Outlet) -> None:
 
 
 async def send_broken(error: DependencyError, meter: Meter, out: Outlet) -> None:
-    """End a stream whose engine was lost: the client gets an ``error`` event."""
+    """End a stream whose engine was lost with an ``error`` event."""
     meter.lost(error)
     await out.send(error_event(soon(error)))
 

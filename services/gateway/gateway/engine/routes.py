@@ -1,4 +1,4 @@
-"""The engine's own routes, passed through: models, embeddings, completions, responses. No memory takes part."""
+"""Passes models, embeddings, completions and responses through to the engine, without memory."""
 
 from collections.abc import Collection
 
@@ -24,26 +24,26 @@ _CHAT = needs("chat")
 
 @listings.get("/v1/models", dependencies=[needs(None)])
 async def list_models(backend: BackendDep, principal: PrincipalDep) -> Json:
-    """The models that the engine serves."""
+    """List the models that the engine serves."""
     del principal
     return await _models(backend)
 
 
 @listings.get("/v1/models/{model_id:path}", dependencies=[needs(None)])
 async def retrieve_model(model_id: str, backend: BackendDep, principal: PrincipalDep) -> Json:
-    """One of them."""
+    """Return one model that the engine serves."""
     del principal
     for model in objects_in((await _models(backend)).get("data")):
         if model.get("id") == model_id:
             return model
-    raise NotFound(f"The engine serves no model {model_id!r}.", param="model", code="model_not_found")
+    raise NotFound(f"The engine does not serve model {model_id!r}.", param="model", code="model_not_found")
 
 
 @router.post(
     "/v1/embeddings", response_model=None, dependencies=[_CHAT, Room], responses=streams(), openapi_extra=engines_body()
 )
 async def create_embeddings(request: Request, backend: BackendDep, allowance: AllowanceDep) -> Response:
-    """Embeddings by the engine."""
+    """Create embeddings."""
     return await _pass_through(request, backend, allowance, "embeddings")
 
 
@@ -55,7 +55,7 @@ async def create_embeddings(request: Request, backend: BackendDep, allowance: Al
     openapi_extra=engines_body(),
 )
 async def create_completion(request: Request, backend: BackendDep, allowance: AllowanceDep) -> Response:
-    """A completion by the engine."""
+    """Create a completion."""
     return await _pass_through(request, backend, allowance, "completions")
 
 
@@ -63,7 +63,7 @@ async def create_completion(request: Request, backend: BackendDep, allowance: Al
     "/v1/responses", response_model=None, dependencies=[_CHAT, Room], responses=streams(), openapi_extra=engines_body()
 )
 async def create_response(request: Request, backend: BackendDep, allowance: AllowanceDep) -> Response:
-    """A response by the engine, complete in itself: the engine's own store of responses knows no tenants."""
+    """Create a response. Stored responses are not supported: the engine's response store does not separate tenants."""
     return await _pass_through(
         request, backend, allowance, "responses", unserved=("previous_response_id", "conversation")
     )
@@ -88,7 +88,7 @@ async def _pass_through(
         meter.model = body.fields.get("model")
     for field in unserved:
         if body.fields.get(field) is not None:
-            raise NotSupported(f"{field} is not served.", param=field)
+            raise NotSupported(f"{field} is not supported.", param=field)
     with meter.ours():
         await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 

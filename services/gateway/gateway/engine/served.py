@@ -1,6 +1,6 @@
-"""What the loops need to know about the served model: its id, its prompt profile and its tokenizer.
+"""Determines the id, prompt profile and tokenizer of the model that the loops call.
 
-They come from the settings, else from inference, else from the engine (the id) and safe defaults (the rest).
+Sources, in order: the settings, the inference service, then the engine (the id) and safe defaults (the rest).
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class LoopModel:
-    """The model that the loops ask, as this process knows it."""
+    """The model that the loops call."""
 
     id: str
     profile: Profile
@@ -33,9 +33,9 @@ class LoopModel:
 
 
 async def loop_model(settings: GatewaySettings, engine: Engines, inference: InferenceClient | None) -> LoopModel:
-    """The loops' model. Waits up to ``startup_wait_s`` for whoever must be asked.
+    """Return the loops' model. Waits up to ``startup_wait_s`` for the services that provide its parts.
 
-    Raises DependencyError when nobody answers by then, ProfileError and OSError on wrong settings.
+    Raises DependencyError when none answers in time, ProfileError and OSError on wrong settings.
     """
     deadline = time.monotonic() + settings.startup_wait_s
     served = await _wait(inference.model, deadline) if inference else None
@@ -44,7 +44,7 @@ async def loop_model(settings: GatewaySettings, engine: Engines, inference: Infe
         profile=await _wait(lambda: _profile(settings, inference), deadline),
         splitter=await _wait(lambda: _splitter(settings, inference), deadline),
     )
-    if isinstance(found.splitter, TokenizerSplitter):  # an estimate is too rough to refuse by
+    if isinstance(found.splitter, TokenizerSplitter):  # an estimate is too rough to reject prompts by
         check_fit(found.profile, found.splitter, window_tokens=served.max_model_len if served else None)
     return found
 
@@ -58,7 +58,7 @@ def _first_id(listing: Json) -> str:
     first = models[0] if isinstance(models, list) and models else None
     model_id = first.get("id") if isinstance(first, dict) else None
     if not isinstance(model_id, str):
-        raise DependencyError("the engine lists no model: set MEMLOOP_MODEL")
+        raise DependencyError("the engine lists no model; set MEMLOOP_MODEL")
     return model_id
 
 

@@ -1,7 +1,7 @@
-"""What a trace says of a call at the engine, in the words of OpenTelemetry's conventions for generative AI.
+"""Trace spans of engine calls, following OpenTelemetry's semantic conventions for generative AI.
 
-Source: OpenTelemetry semantic conventions, "Generative client AI spans". No attribute holds a text of the user or the
-model; the model's name is the client's word, cut short.
+Source: OpenTelemetry semantic conventions, "Generative client AI spans". No attribute contains text of the user or the
+model; the client-supplied model name is truncated.
 """
 
 from collections.abc import Sequence
@@ -20,28 +20,28 @@ _MODEL_CHARS: Final = 128
 
 
 def open_call(operation: str, model: object) -> AbstractContextManager[Span]:
-    """The span of a client's call, which may end in another task than it began in. ``operation`` as metrics name it."""
+    """Return the span of a client's call; it may end in another task. ``operation`` is named as in the metrics."""
     return open_span(*_named(operation, model), kind=SpanKind.CLIENT)
 
 
 def loop_call(model: str) -> AbstractContextManager[Span]:
-    """The span of a loop's call."""
+    """Return the span of a loop's call."""
     return span(*_named("chat", model), kind=SpanKind.CLIENT)
 
 
 def note_usage(call: Span, *, input_tokens: int | None, output_tokens: int | None) -> None:
-    """The tokens, as the engine counted them."""
+    """Record the token counts that the engine reported."""
     counts = {"gen_ai.usage.input_tokens": input_tokens, "gen_ai.usage.output_tokens": output_tokens}
     call.set_attributes({name: count for name, count in counts.items() if count is not None})
 
 
 def note_finish(call: Span, reasons: Sequence[str]) -> None:
-    """Why the engine stopped."""
+    """Record why the engine stopped."""
     call.set_attribute("gen_ai.response.finish_reasons", reasons)
 
 
 class WatchedModel:
-    """A ChatModel with metrics and a span around each call. Put it inside a ``Journaled``: replies cost once."""
+    """A ChatModel with metrics and a span around each call. Put it inside a ``Journaled``: replays do not count."""
 
     def __init__(self, model: ChatModel, metrics: Metrics, *, model_id: str, operation: str) -> None:
         self._model = model
@@ -50,7 +50,7 @@ class WatchedModel:
         self._operation = operation
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The inner model's reply. Raises what it raises."""
+        """Return the inner model's reply and raise its errors."""
         with loop_call(self._model_id) as call:
             try:
                 completion = await self._model.complete(prompt)

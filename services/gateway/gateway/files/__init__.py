@@ -1,1 +1,1 @@
-"""Uploaded files and the texts of documents: storage, records, extraction, chunks loaded one at a time."""
+"""Uploaded files and document texts: storage, records, extraction, and chunks loaded one at a time."""

@@ -1,9 +1,9 @@
-"""What is stored for whom: contents by their hash, each kept once per tenant for as long as something holds it.
+"""Stores each content once per tenant, by hash, for as long as a job holds it.
 
 Holders are jobs: a file for its bytes (``file:{id}``) and its text (``text:{id}``), a read for its document
-(``read:{id}``). A tenant's bytes count once for each holder. An object belongs either to a content or to the set of
-*loose* objects with the time from which it may be deleted: an upload that dies half-way and a content that nobody
-holds any more end there, and the worker sweeps them. Holders whose job is over, after a crash, are swept too.
+(``read:{id}``). A content counts towards the tenant's quota once per holder. An object belongs either to a content
+or to the set of *loose* objects, with the time from which it may be deleted: aborted uploads and contents without a
+holder end there, and the worker deletes them. The worker also releases holders whose job ended in a crash.
 """
 
 import time
@@ -25,7 +25,7 @@ _SWEPT_AT_ONCE: Final = 200
 
 _CLAIM = """
 -- KEYS: content, tenant's bytes, loose, holders
--- ARGV: holder, place, bytes, most bytes, holder's line, when to look at it. Answers the place of the content
+-- ARGV: holder, place, bytes, most bytes, holder's line, time of its next check. Returns the content's place
 local kept = redis.call('HGET', KEYS[1], 'place')
 if kept and redis.call('HEXISTS', KEYS[1], 'held:' .. ARGV[1]) == 1 then return kept end
 if tonumber(redis.call('GET', KEYS[2]) or 0) + ARGV[3] > tonumber(ARGV[4]) then return false end
@@ -55,7 +55,7 @@ return 1
 
 
 class Blob(Wire):
-    """A content of a tenant: the SHA-256 (hex) of its bytes, how many, and where they are."""
+    """A content of a tenant: its SHA-256 (hex), size and place."""
 
     tenant: str
     sha256: str
@@ -64,7 +64,7 @@ class Blob(Wire):
 
 
 class Blobs:
-    """The contents' records. Methods raise Unavailable and Timeout when Redis or the storage is gone."""
+    """The records of the contents. Methods raise Unavailable and Timeout when Redis or the storage fails."""
 
     def __init__(self, redis: Redis, storage: Storage, *, tenant_bytes: int) -> None:
         self._redis = redis
@@ -75,16 +75,16 @@ class Blobs:
         self.storage = storage
 
     async def new_place(self, tenant: str) -> str:
-        """Where something new may be written; it is swept when nobody claims it within hours."""
+        """Return a place for a new object; it is deleted unless it is claimed within hours."""
         place = self.storage.new_place(tenant)
         with redis_errors():
             await self._redis.zadd(self._keys.of_name(tenant).loose, {place: time.time() + _UPLOAD_MAY_TAKE_S})
         return place
 
     async def claim(self, written: Blob, *, holder: str) -> Blob:
-        """Hold the content that was written; the place is another one when the tenant has the same already.
+        """Hold a written content. The returned place differs when the tenant already stores the same content.
 
-        Raises TooLarge when the tenant would hold more than it may; what was written is then gone.
+        Raises TooLarge over the tenant's quota; the written object is then deleted.
         """
         place = await self._held(written, holder)
         if place != written.place:
@@ -94,22 +94,22 @@ class Blobs:
         return written.model_copy(update={"place": place})
 
     async def hold(self, blob: Blob, *, holder: str) -> None:
-        """One more holder of a content that another holds. Raises TooLarge over the tenant's quota."""
+        """Add a holder to a content that another holder keeps. Raises TooLarge over the tenant's quota."""
         if await self._held(blob, holder) is None:
             raise self._too_much()
 
     async def release(self, blob: Blob, *, holder: str) -> None:
-        """Let go; what nobody holds is deleted soon. Harmless when it was not held."""
+        """Release a hold; a content without holders is deleted soon. Does nothing when it was not held."""
         await self._let_go(blob.tenant, blob.sha256, holder)
 
     async def drop(self, place: str) -> None:
-        """Delete what was written and not claimed."""
+        """Delete an object that was written but not claimed."""
         await self.storage.delete(place)
         with redis_errors():
             await self._redis.zrem(self._keys.of_name(self.storage.tenant_of(place)).loose, place)
 
     async def sweep(self) -> int:
-        """Let go of what the holders of finished jobs hold, delete what is due; how many objects."""
+        """Release contents held by finished jobs and delete expired objects. Returns the number deleted."""
         return sum([await self._sweep(partition) for partition in self._keys.partitions])
 
     async def _sweep(self, partition: Partition) -> int:
@@ -148,13 +148,13 @@ class Blobs:
         return [text(member) for member in cast(Sequence[object], due)]
 
     def _names(self, tenant: str, sha256: str) -> list[str]:
-        """The keys of both scripts."""
+        """Return the keys that both scripts use."""
         here = self._keys.of_name(tenant)
         return [here.blob(tenant, sha256), here.blob_bytes(tenant), here.loose, here.holders]
 
     def _too_much(self) -> TooLarge:
         return TooLarge(
-            f"This tenant may store {self._tenant_bytes} bytes in all. Delete files that are not needed.",
+            f"This tenant may store at most {self._tenant_bytes} bytes. Delete files to free space.",
             code="storage_quota_exceeded",
         )
 

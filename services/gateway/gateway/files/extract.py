@@ -1,8 +1,8 @@
-"""The text of one file: reads its bytes from standard input, writes UTF-8 to standard output.
+"""Extracts the text of one file: reads its bytes from standard input, writes UTF-8 to standard output.
 
-Run as a process of its own, which may die of its input: it limits its own memory and CPU time before it looks at a
-byte, and has nothing that the input could want. Run: ``python -I -m gateway.files.extract NAME TYPE BYTES CPU_S``.
-Exits with 0, or with 3 and the reason on standard error.
+Runs as a separate process that hostile input may crash: it limits its own memory and CPU time before it reads a byte,
+and has no access to secrets. Run: ``python -I -m gateway.files.extract NAME TYPE BYTES CPU_S``. Exits with 0, or with 3 and
+the reason on standard error.
 """
 
 import codecs
@@ -27,18 +27,18 @@ _BOMS: Final = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _INLINE: Final = ["a", "abbr", "b", "cite", "code", "em", "font", "i", "mark", "q", "small", "span", "strong", "u"]
-"""Tags that do not part the text around them."""
+"""Tags that do not separate the text around them."""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([A-Za-z0-9_-]{1,40})", re.IGNORECASE)
 
 
 class Unreadable(Exception):
-    """The file gives no text; the message says why."""
+    """No text can be extracted from the file; the message gives the reason."""
 
 
 def main(name: str, media_type: str, memory_bytes: str, cpu_s: str) -> int:
-    """The exit status."""
+    """Extract the text and return the exit status."""
     limit_process(int(memory_bytes), int(cpu_s))
-    logging.disable()  # standard error is for the reason alone
+    logging.disable()  # standard error carries only the reason
     try:
         for part in text_of(sys.stdin.buffer, name=name, media_type=media_type):
             sys.stdout.buffer.write(part.encode("utf-8", "replace"))
@@ -46,14 +46,14 @@ def main(name: str, media_type: str, memory_bytes: str, cpu_s: str) -> int:
     except Unreadable as error:
         return _refused(str(error))
     except MemoryError:
-        return _refused("reading it takes too much memory")
+        return _refused("extraction ran out of memory")
     except Exception as error:  # noqa: BLE001 - a parser may raise anything; the file is at fault
-        return _refused(f"it is damaged ({type(error).__name__})")
+        return _refused(f"the file is damaged ({type(error).__name__})")
     return 0
 
 
 def limit_process(memory_bytes: int, cpu_s: int) -> None:
-    """Bound memory and CPU time; forbid files, core dumps and further processes."""
+    """Limit memory and CPU time; forbid files, core dumps and child processes."""
     limits = {
         resource.RLIMIT_AS: memory_bytes,
         resource.RLIMIT_CPU: cpu_s,
@@ -66,7 +66,7 @@ def limit_process(memory_bytes: int, cpu_s: int) -> None:
 
 
 def text_of(source: BinaryIO, *, name: str, media_type: str) -> Iterator[str]:
-    """The text in parts. Raises Unreadable, and whatever a parser raises."""
+    """Yield the text in parts. Raises Unreadable, and any error of a parser."""
     head = source.read(_BLOCK_BYTES)
     return _reader(head, name.lower(), media_type.lower())(head, source)
 
@@ -75,7 +75,7 @@ Reader = Callable[[bytes, BinaryIO], Iterator[str]]
 
 
 def _reader(head: bytes, name: str, media_type: str) -> Reader:
-    """By what the bytes say first, then by the name."""
+    """Choose a reader by the leading bytes, then by the file name."""
     if head.startswith(b"%PDF-"):
         return _pdf
     if head.startswith(b"PK\x03\x04"):
@@ -83,7 +83,7 @@ def _reader(head: bytes, name: str, media_type: str) -> Reader:
     if name.endswith((".html", ".htm", ".xhtml")) or "html" in media_type:
         return _html
     if name.endswith((".pdf", ".docx", ".doc", ".odt", ".epub", ".xlsx", ".pptx")):
-        raise Unreadable("its content is not what its name says, or of a kind that is not read")
+        raise Unreadable("the format is unsupported, or the content does not match the file name")
     return _plain
 
 
@@ -97,12 +97,12 @@ def _plain(head: bytes, source: BinaryIO) -> Iterator[str]:
             block = source.read(_BLOCK_BYTES)
         yield _checked(decoder.decode(b"", final=True))
     except UnicodeDecodeError:
-        raise Unreadable(f"it is no text in {encoding.removesuffix('-sig').upper()}") from None
+        raise Unreadable(f"the file is not valid {encoding.removesuffix('-sig').upper()} text") from None
 
 
 def _checked(part: str) -> str:
     if "\0" in part:
-        raise Unreadable("it is binary: it holds NUL")
+        raise Unreadable("the file is binary: it contains NUL bytes")
     return part
 
 
@@ -119,7 +119,7 @@ def _html(head: bytes, source: BinaryIO) -> Iterator[str]:
     page.unwrap_tags(_INLINE)
     page.merge_text_nodes()
     if page.body is None:
-        raise Unreadable("it is HTML without a body")
+        raise Unreadable("the HTML has no body")
     title = page.css_first("title")
     if title is not None:
         yield f"{title.text(strip=True)}\n\n"
@@ -140,7 +140,7 @@ def _pdf(head: bytes, source: BinaryIO) -> Iterator[str]:
 
     reader = PdfReader(BytesIO(head + source.read()))
     if reader.is_encrypted and not reader.decrypt(""):
-        raise Unreadable("it is encrypted")
+        raise Unreadable("the file is encrypted")
     for page in reader.pages:
         text = page.extract_text()
         if text.strip():
@@ -154,9 +154,9 @@ def _docx(head: bytes, source: BinaryIO) -> Iterator[str]:
     raw = BytesIO(head + source.read())
     with zipfile.ZipFile(raw) as archive:
         if "word/document.xml" not in archive.namelist():
-            raise Unreadable("it is an archive or a document of a kind that is not read")
+            raise Unreadable("the archive or document format is not supported")
         if sum(entry.file_size for entry in archive.infolist()) > _UNZIPPED_BYTES:
-            raise Unreadable("it unpacks to more than is read")
+            raise Unreadable("the unpacked file is too large")
     for block in Document(raw).iter_inner_content():
         if isinstance(block, Table):
             yield "".join(" | ".join(cell.text for cell in row.cells) + "\n" for row in block.rows)

@@ -1,4 +1,4 @@
-"""Runs the extraction of a file's text in a process of its own, and kills it when it takes too long."""
+"""Runs the extraction of a file's text in a separate process, and kills it when it takes too long."""
 
 import asyncio
 import os
@@ -13,13 +13,13 @@ from gateway.files.extract import UNREADABLE, Unreadable
 
 _BLOCK_BYTES: Final = 1 << 18
 _REASON_BYTES: Final = 500
-_TOO_LONG: Final = "reading it takes too long"
-_DEATHS: Final = {-signal.SIGXCPU: _TOO_LONG, -signal.SIGKILL: _TOO_LONG, -signal.SIGSEGV: "it breaks the parser"}
+_TOO_LONG: Final = "extraction timed out"
+_DEATHS: Final = {-signal.SIGXCPU: _TOO_LONG, -signal.SIGKILL: _TOO_LONG, -signal.SIGSEGV: "the parser crashed"}
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionLimits:
-    """Of one extraction: address space, CPU and wall time of its process, and bytes of text."""
+    """Limits of one extraction: address space, CPU time and wall time of its process, and bytes of text."""
 
     memory_bytes: int
     cpu_s: int
@@ -30,7 +30,7 @@ class ExtractionLimits:
 async def extracted(
     source: AsyncIterator[bytes], *, name: str, media_type: str, limits: ExtractionLimits
 ) -> AsyncGenerator[bytes]:
-    """The file's text as blocks of UTF-8. Raises Unreadable, at any block, and what ``source`` raises."""
+    """Yield the file's text in blocks of UTF-8. Raises Unreadable at any block, and the errors of ``source``."""
     text_bytes, blank = 0, True
     async with _process(name, media_type, limits) as process:
         stdout = cast(asyncio.StreamReader, process.stdout)
@@ -41,7 +41,7 @@ async def extracted(
                 text_bytes += len(block)
                 blank = blank and not block.strip()
                 if text_bytes > limits.text_bytes:
-                    raise Unreadable(f"its text is longer than {limits.text_bytes} bytes")
+                    raise Unreadable(f"the text is longer than {limits.text_bytes} bytes")
                 yield block
             await feed
             _check_end(await process.wait(), await tail)
@@ -50,12 +50,12 @@ async def extracted(
                 task.cancel()
             await asyncio.wait({feed, tail})
     if blank:
-        raise Unreadable("it holds no text (is it a scan?)")
+        raise Unreadable("the file contains no text (a scan?)")
 
 
 @asynccontextmanager
 async def _process(name: str, media_type: str, limits: ExtractionLimits) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """The extractor, dead at the end and after ``wall_s`` at the latest. It sees none of our environment."""
+    """Run the extractor with an empty environment; kill it on exit, or after ``wall_s`` seconds."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-W", "ignore", "-m", "gateway.files.extract"),
         *(name, media_type, str(limits.memory_bytes), str(limits.cpu_s)),
@@ -75,7 +75,7 @@ async def _process(name: str, media_type: str, limits: ExtractionLimits) -> Asyn
 
 
 async def _feed(process: asyncio.subprocess.Process, source: AsyncIterator[bytes]) -> None:
-    """Hand the bytes over, to the source's end or failure; a process that has seen enough just ends."""
+    """Send the source's bytes to the process until the source ends or fails, or the process exits."""
     stdin = cast(asyncio.StreamWriter, process.stdin)
     try:
         with suppress(BrokenPipeError, ConnectionResetError):
@@ -87,7 +87,7 @@ async def _feed(process: asyncio.subprocess.Process, source: AsyncIterator[bytes
 
 
 async def _tail(process: asyncio.subprocess.Process) -> str:
-    """The last words on standard error."""
+    """Return the end of the process's standard error."""
     stderr, said = cast(asyncio.StreamReader, process.stderr), b""
     while block := await stderr.read(_REASON_BYTES):
         said = (said + block)[-_REASON_BYTES:]
@@ -98,7 +98,7 @@ def _check_end(status: int, said: str) -> None:
     if status == UNREADABLE:
         raise Unreadable(said)
     if status != 0:
-        raise Unreadable(_DEATHS.get(status, "it breaks the parser"))
+        raise Unreadable(_DEATHS.get(status, "the parser crashed"))
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

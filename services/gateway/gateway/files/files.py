@@ -1,4 +1,4 @@
-"""The slice in one value: the records of files, and the queue of their extraction."""
+"""Bundles the records of files and their extraction queue into one value."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -18,7 +18,7 @@ FILES_QUEUE = "files"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files and their texts. Without a storage there are no records; ``wait_s`` bounds a wait for a file's text."""
+    """Files and their texts. ``records`` is None without configured storage; ``wait_s`` bounds a wait for a text."""
 
     records: FileRecords | None
     queue: LaneQueue
@@ -26,24 +26,24 @@ class Files:
     wait_s: float
 
     def stored(self) -> FileRecords:
-        """The records. Raises NotSupported when no storage is configured."""
+        """Return the records. Raises NotSupported when no storage is configured."""
         if self.records is None:
-            raise NotSupported("Files are not served here: no storage is configured (MEMLOOP_STORAGE_URL).")
+            raise NotSupported("Files are disabled: no storage is configured (MEMLOOP_STORAGE_URL).")
         return self.records
 
     async def text_of(self, tenant: str, file_id: str) -> Blob:
-        """The file's text, once it is extracted. Raises NotSupported, and as ``FileRecords.text_of`` does."""
+        """Return the file's text once it is extracted. Raises NotSupported, and as ``FileRecords.text_of`` does."""
         return await self.stored().text_of(tenant, file_id, wait_s=self.wait_s)
 
 
 def open_files(settings: GatewaySettings, redis: Redis) -> Files:
-    """Builds the slice from the settings."""
+    """Build the slice from the settings."""
     queue = LaneQueue(redis, FILES_QUEUE)
     return Files(_records(settings, redis, queue), queue, settings.max_file_bytes, settings.file_wait_s)
 
 
 async def files_of(request: Request) -> Files:
-    """Returns the slice from the application's state."""
+    """Return the slice from the application's state."""
     return cast(Files, request.app.state.files)
 
 

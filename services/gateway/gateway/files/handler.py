@@ -1,4 +1,4 @@
-"""The worker's side of ``/v1/files``: a file's bytes become the text that reads read."""
+"""The worker's handler for ``/v1/files``: extracts the text of uploaded files."""
 
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from memloop.wire.errors import MemloopError, TooLarge
 
 @dataclass(frozen=True, slots=True)
 class FileHandler:
-    """Extracts. A file without text ends with the status ``error`` and a reason; it is the client's to delete."""
+    """Extracts texts. A file without text gets the status ``error`` and a reason; the client may delete it."""
 
     records: FileRecords
     limits: ExtractionLimits
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
-        """The file with its text, or with the reason why it has none."""
+        """Return the file with its text, or with the reason why it has none."""
         job = await self._job(lease)
         try:
             text = await self._text(job)
@@ -35,12 +35,12 @@ class FileHandler:
         return _ending("completed", StoredFile(file=file, text=text))
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """The file as unreadable: a fault of ours or a storage that was gone for half a day."""
+        """Mark the file as unreadable after a bug of ours or a long storage outage."""
         del attempts
-        return _failed(await self._job(lease), f"its text could not be extracted: {error.message}")
+        return _failed(await self._job(lease), f"text extraction failed: {error.message}")
 
     async def cancelled(self, lease: Lease) -> JobResult:
-        """No file is cancelled; it is deleted."""
+        """Raise JobGone: files are deleted, never cancelled."""
         raise JobGone(lease.job_id)
 
     async def _text(self, job: FileJob) -> Blob:

@@ -1,4 +1,4 @@
-"""Files as Redis keeps them: a job each, whose payload is the file and whose record is what became of it."""
+"""Stores files in Redis as jobs: the payload is the upload, the record is the result of its extraction."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ _LAST_POLL_S: Final = 0.5
 
 
 class FileJob(Wire):
-    """The payload of an extraction: whose file it is and where its bytes are."""
+    """The payload of an extraction: the file's tenant and the place of its bytes."""
 
     tenant: str
     raw: Blob
@@ -29,14 +29,14 @@ class FileJob(Wire):
 
 
 class StoredFile(Wire):
-    """What became of a file: ``text`` is there once its status is ``processed``."""
+    """The state of a file. ``text`` is set once its status is ``processed``."""
 
     file: FileObject
     text: Blob | None = None
 
 
 class FileRecords:
-    """Files, each seen by its own tenant only. Methods raise Unavailable when Redis is gone."""
+    """Reads and changes a tenant's files. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, *, tenant_files: int) -> None:
         self._redis = redis
@@ -46,14 +46,14 @@ class FileRecords:
         self.blobs = blobs
 
     async def check_room(self, tenant: str) -> None:
-        """Raises TooLarge when the tenant has as many files as it may."""
+        """Raise TooLarge when the tenant has reached its number of files."""
         with redis_errors():
             count = await self._redis.zcard(self._index(tenant))
         if count >= self._tenant_files:
-            raise TooLarge(f"This tenant may have {self._tenant_files} files.", code="file_quota_exceeded")
+            raise TooLarge(f"This tenant may have at most {self._tenant_files} files.", code="file_quota_exceeded")
 
     async def enqueue(self, job: FileJob) -> None:
-        """Enter the file and have its text extracted."""
+        """Store the file's record and queue its extraction."""
         file = job.file
         fields = {
             "tenant": job.tenant,
@@ -75,30 +75,30 @@ class FileRecords:
         )
 
     async def payload(self, file_id: str) -> FileJob | None:
-        """What was uploaded, or None when the file is gone."""
+        """Return the upload's payload, or None when the file is gone."""
         with redis_errors():
             payload = await self._redis.hget(self._keys.job(file_id), "payload")
         return None if payload is None else FileJob.model_validate_json(text(payload))
 
     async def get(self, tenant: str, file_id: str) -> StoredFile:
-        """The file. Raises NotFound when there is none in this tenant."""
+        """Return the file. Raises NotFound when the tenant has no such file."""
         found = await self._found(tenant, [file_id]) if file_id.startswith("file-") else []
         if not found:
-            raise NotFound("There is no such file.", param="file_id")
+            raise NotFound("File not found.", param="file_id")
         return found[0]
 
     async def job(self, tenant: str, file_id: str) -> FileJob:
-        """What was uploaded. Raises NotFound."""
+        """Return the upload's payload. Raises NotFound."""
         await self.get(tenant, file_id)
         job = await self.payload(file_id)
         if job is None:
-            raise NotFound("There is no such file.", param="file_id")
+            raise NotFound("File not found.", param="file_id")
         return job
 
     async def text_of(self, tenant: str, file_id: str, *, wait_s: float) -> Blob:
-        """The file's text, waiting for its extraction.
+        """Return the file's text, waiting up to ``wait_s`` for its extraction.
 
-        Raises NotFound, Unprocessable when it has none, Conflict when it is still not there after ``wait_s``.
+        Raises NotFound, Unprocessable when the file has no text, Conflict when the wait ends without it.
         """
         deadline, poll_s = time.monotonic() + wait_s, _FIRST_POLL_S
         while True:
@@ -119,7 +119,7 @@ class FileRecords:
             poll_s = min(poll_s * 1.5, _LAST_POLL_S)
 
     async def page(self, tenant: str, *, limit: int, after: str | None, newest_first: bool) -> FilePage:
-        """The tenant's files behind ``after``. Raises NotFound for an unknown ``after``."""
+        """Return the tenant's files after the id ``after``. Raises NotFound for an unknown ``after``."""
         start = 0 if after is None else await self._rank(tenant, after, newest_first=newest_first) + 1
         with redis_errors():
             ids: object = await self._redis.zrange(  # pyright: ignore[reportUnknownMemberType]
@@ -131,7 +131,7 @@ class FileRecords:
         return FilePage(data=data, first_id=first, last_id=last, has_more=len(names) > limit)
 
     async def delete(self, tenant: str, file_id: str) -> FileDeleted:
-        """Delete the file and its text; a read that is under way keeps the text to its end. Raises NotFound."""
+        """Delete the file and its text; a running read keeps the text until it ends. Raises NotFound."""
         job, stored = await self.job(tenant, file_id), await self.get(tenant, file_id)
         await self._queue.forget(file_id, file_id, index=self._index(tenant))
         with redis_errors():
@@ -142,7 +142,7 @@ class FileRecords:
         return FileDeleted(id=file_id)
 
     async def delete_expired(self) -> None:
-        """Delete the files whose time is over."""
+        """Delete expired files."""
         with redis_errors():
             due: object = await self._redis.zrangebyscore(  # pyright: ignore[reportUnknownMemberType]
                 FILES_EXPIRING, "-inf", time.time(), start=0, num=100
@@ -177,5 +177,5 @@ class FileRecords:
                 self._redis.zrevrank(key, file_id) if newest_first else self._redis.zrank(key, file_id)  # pyright: ignore[reportUnknownMemberType]
             )
         if rank is None:
-            raise NotFound("There is no such file.", param="after")
+            raise NotFound("File not found.", param="after")
         return int(rank)

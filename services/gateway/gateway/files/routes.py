@@ -1,4 +1,4 @@
-"""``/v1/files``: documents to be read, in OpenAI's shape. Their text is extracted by the worker."""
+"""``/v1/files``: documents for long reads, in OpenAI's file API. The worker extracts their text."""
 
 import secrets
 import time
@@ -20,7 +20,7 @@ from memloop.wire.errors import Conflict, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
-"""What an upload takes of the process's room, however long the file is."""
+"""The admission bytes that an upload takes, whatever its size."""
 _LONGEST_EXPIRY_S: Final = 30 * 24 * 3600
 _FORM: Final[dict[str, Any]] = {
     "type": "object",
@@ -42,7 +42,7 @@ router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long
 
 
 async def _upload_room(request: Request) -> AsyncIterator[None]:
-    await principal_of(request)  # known callers only take room
+    await principal_of(request)  # only authenticated callers take a slot
     with access_of(request).admission.room("batch", body_bytes=_UPLOAD_HOLDS_BYTES):
         yield
 
@@ -55,7 +55,7 @@ async def _upload_room(request: Request) -> AsyncIterator[None]:
 async def upload_file(
     request: Request, files: FilesDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> FileObject:
-    """Store a text, Markdown, HTML, PDF or DOCX file (``purpose=user_data``). It can be read once it is processed."""
+    """Upload a text, Markdown, HTML, PDF or DOCX file (``purpose=user_data``). It is readable once processed."""
     refuse_key_of_stream(request)
     records = files.stored()
     await allowance.admit()
@@ -79,7 +79,7 @@ async def list_files(
     order: Literal["asc", "desc"] = "desc",
     purpose: str | None = None,
 ) -> FilePage:
-    """The tenant's files."""
+    """List the tenant's files."""
     if purpose not in (None, "user_data"):
         return FilePage(data=())
     records = files.stored()
@@ -88,7 +88,7 @@ async def list_files(
 
 @router.get("/{file_id}")
 async def get_file(file_id: str, files: FilesDep, principal: PrincipalDep) -> FileObject:
-    """One file."""
+    """Return one file."""
     return (await files.stored().get(principal.tenant, file_id)).file
 
 
@@ -96,25 +96,25 @@ async def get_file(file_id: str, files: FilesDep, principal: PrincipalDep) -> Fi
 async def get_content(
     file_id: str, files: FilesDep, principal: PrincipalDep, form: Literal["original", "text"] = "original"
 ) -> StreamingResponse:
-    """The bytes as they were uploaded, or the text as reads see it: what the places of evidence refer to."""
+    """Download the uploaded bytes, or the extracted text to which positions of evidence refer."""
     records = files.stored()
     job = await records.job(principal.tenant, file_id)
     if form == "original":
         return _download(job.raw, job.file.filename, "application/octet-stream", records)
     stored = await records.get(principal.tenant, file_id)
     if stored.text is None:
-        raise Conflict("The file has no text, or not yet.", param="form", code="file_not_ready")
+        raise Conflict("The file has no extracted text (yet).", param="form", code="file_not_ready")
     return _download(stored.text, f"{job.file.filename}.txt", "text/plain; charset=utf-8", records)
 
 
 @router.delete("/{file_id}")
 async def delete_file(file_id: str, files: FilesDep, principal: PrincipalDep) -> FileDeleted:
-    """Delete a file and its text. A read that is under way keeps the text to its end."""
+    """Delete a file and its text. A running read keeps the text until it ends."""
     return await files.stored().delete(principal.tenant, file_id)
 
 
 async def _entered(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
-    """The file's record, when the form's fields are right; else nothing of it stays."""
+    """Store the file's record if the form's fields are valid; otherwise delete the upload."""
     file_id = keys.file_id(tenant, secrets.token_hex(16))
     try:
         file = _file(upload, file_id)
@@ -129,7 +129,7 @@ async def _entered(upload: Upload, files: FileRecords, tenant: str) -> FileObjec
 def _file(upload: Upload, file_id: str) -> FileObject:
     unknown = sorted(upload.fields.keys() - _FORM["properties"].keys())
     if unknown:
-        raise Unprocessable("The form has a field that is not known.", param=unknown[0])
+        raise Unprocessable("The form has an unknown field.", param=unknown[0])
     if upload.fields.get("purpose") != "user_data":
         raise Unprocessable("The purpose must be user_data.", param="purpose")
     now = int(time.time())
@@ -151,7 +151,7 @@ def _expiry_s(fields: dict[str, str]) -> int | None:
     right = seconds.isdecimal() and 3600 <= int(seconds) <= _LONGEST_EXPIRY_S
     if not right or fields.get("expires_after[anchor]") != "created_at":
         raise Unprocessable(
-            f"expires_after has the anchor created_at and 3600 to {_LONGEST_EXPIRY_S} seconds.", param="expires_after"
+            f"expires_after needs the anchor created_at and 3600 to {_LONGEST_EXPIRY_S} s.", param="expires_after"
         )
     return int(seconds)
 

@@ -1,6 +1,6 @@
-"""Objects in a local folder or an S3-compatible bucket, in bounded memory.
+"""Stores objects in a local folder or an S3-compatible bucket, in bounded memory.
 
-Every object lives under a *place*, ``{tenant}/{random}``, that is never used twice, so nothing is ever overwritten.
+Every object is stored under a *place*, ``{tenant}/{random}``. Places are never reused, so no object is overwritten.
 """
 
 import os
@@ -18,21 +18,21 @@ from obstore.store import ObjectStore, from_url
 
 from memloop.wire.errors import NotFound, Unavailable
 
-if TYPE_CHECKING:  # they exist for checkers alone
+if TYPE_CHECKING:  # defined in type stubs only
     from obstore.store import ClientConfig, RetryConfig
 
 BLOCK_BYTES: Final = 1 << 20
-"""How much is read at once."""
+"""The block size of reads."""
 _PART_BYTES: Final = 5 << 20
-"""What a writer holds before it goes out; S3 takes no smaller parts."""
+"""The buffer size of a writer; S3 takes no smaller parts."""
 _DATA: Final = "data"
 _TIMES: Final["ClientConfig"] = {"timeout": "60s", "connect_timeout": "5s"}
 _RETRIES: Final["RetryConfig"] = {"max_retries": 3, "retry_timeout": timedelta(seconds=10)}
-"""Only for a store over HTTP; whoever asks tries again later."""
+"""Applies to stores over HTTP only; callers retry later."""
 
 
 def local_folder(url: str | None) -> Path | None:
-    """The folder of a ``file:`` URL; None for a bucket, or for no storage."""
+    """Return the folder of a ``file:`` URL, or None for a bucket or no storage."""
     parts = urlsplit(url or "")
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
@@ -41,22 +41,22 @@ class Writer(Protocol):
     """An object that is being written."""
 
     async def write(self, block: bytes, /) -> object:
-        """Append."""
+        """Append a block."""
         ...
 
 
 class Storage:
-    """The objects under one URL. Methods raise Unavailable, and NotFound for what is not there."""
+    """The objects under one URL. Methods raise Unavailable, and NotFound for missing objects."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
     @classmethod
     def at(cls, url: str) -> "Storage":
-        """``file:///folder`` (made when it is missing) or ``s3://bucket/prefix``; S3 reads the ``AWS_*`` variables.
+        """Open ``file:///folder`` (created if missing) or ``s3://bucket/prefix``; S3 reads the ``AWS_*`` variables.
 
-        ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` are among them: obstore reads the latter itself only without options.
-        Raises ValueError when the URL means nothing.
+        ``AWS_ALLOW_HTTP`` is read here, because obstore ignores it when it gets explicit options. Raises ValueError for
+        any other URL.
         """
         try:
             if url.startswith("file:"):
@@ -68,17 +68,17 @@ class Storage:
 
     @staticmethod
     def new_place(tenant: str) -> str:
-        """Where a new object of the tenant goes."""
+        """Return a place for a new object of the tenant."""
         return f"{tenant}/{secrets.token_hex(16)}"
 
     @staticmethod
     def tenant_of(place: str) -> str:
-        """Whose object it is."""
+        """Return the tenant that owns the place."""
         return place.rpartition("/")[0]
 
     @asynccontextmanager
     async def writing(self, place: str, name: str = _DATA) -> AsyncGenerator[Writer]:
-        """A new object, block by block; it is there once the block ends without an error."""
+        """Write a new object block by block; it exists only if the ``with`` block ends without an error."""
         with _storage_errors():
             writer = obstore.open_writer_async(
                 self._store, f"{place}/{name}", buffer_size=_PART_BYTES, max_concurrency=2
@@ -94,12 +94,12 @@ class Storage:
             await writer.close()
 
     async def put(self, place: str, data: bytes, name: str = _DATA) -> None:
-        """A whole small object."""
+        """Write a small object."""
         with _storage_errors():
             await obstore.put_async(self._store, f"{place}/{name}", data)
 
     async def get(self, place: str, name: str) -> bytes | None:
-        """A whole small object, or None when there is none."""
+        """Read a small object; None if it does not exist."""
         try:
             with _storage_errors():
                 return bytes(await (await obstore.get_async(self._store, f"{place}/{name}")).bytes_async())
@@ -107,25 +107,25 @@ class Storage:
             return None
 
     async def read(self, place: str, *, start: int, end: int) -> bytes:
-        """Bytes ``start`` to ``end``, fewer at the object's end."""
+        """Read bytes ``start`` to ``end``, fewer at the object's end."""
         with _storage_errors():
             return bytes(await obstore.get_range_async(self._store, f"{place}/{_DATA}", start=start, end=end))
 
     def blocks(self, place: str) -> Iterator[bytes]:
-        """The whole object, block by block. It blocks: run it in a thread."""
+        """Yield the object in blocks, synchronously: run it in a thread."""
         with _storage_errors():
             for block in obstore.get(self._store, f"{place}/{_DATA}").stream(min_chunk_size=BLOCK_BYTES):
                 yield bytes(block)
 
     async def stream(self, place: str) -> AsyncGenerator[bytes]:
-        """The whole object, block by block."""
+        """Yield the object in blocks."""
         with _storage_errors():
             found = await obstore.get_async(self._store, f"{place}/{_DATA}")
             async for block in found.stream(min_chunk_size=BLOCK_BYTES):
                 yield bytes(block)
 
     async def delete(self, place: str) -> None:
-        """Everything at the place; harmless when nothing is there."""
+        """Delete all objects at the place; does nothing when there are none."""
         with _storage_errors():
             async for found in obstore.list(self._store, place):  # pyright: ignore[reportUnknownMemberType] - one overload
                 await obstore.delete_async(self._store, [meta["path"] for meta in found])
@@ -136,6 +136,6 @@ def _storage_errors() -> Generator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise NotFound("The document is no longer stored.", code="document_gone") from error
+        raise NotFound("The stored document no longer exists.", code="document_gone") from error
     except (BaseError, OSError) as error:
-        raise Unavailable("The object storage cannot be reached.", retry_after_s=5.0) from error
+        raise Unavailable("The object storage is unreachable.", retry_after_s=5.0) from error

@@ -1,7 +1,7 @@
-"""Documents as UTF-8 in the storage, and their chunks loaded one at a time.
+"""Stores documents as UTF-8 and loads their chunks one at a time.
 
-Where the chunks lie is found in one pass over the text, a block at a time, and kept beside it: whoever reads the same
-text again with chunks of the same size, after a crash too, need not tokenise it again.
+One pass over the text finds the chunks' boundaries, which are stored beside it. Later reads with the same chunk size,
+including restarts after a crash, need no second tokenisation.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _FORMAT: Final = b"memloop-chunks-1"
 
 
 async def store_text(blobs: Blobs, tenant: str, blocks: AsyncIterator[bytes], *, holder: str) -> Blob:
-    """Write a text that comes as blocks of UTF-8. Raises TooLarge over the tenant's quota, and what they raise."""
+    """Store a text given in blocks of UTF-8. Raises TooLarge over the tenant's quota, and the source's errors."""
     place = await blobs.new_place(tenant)
     digest, size = hashlib.sha256(), 0
     async with blobs.storage.writing(place) as writer:
@@ -39,21 +39,21 @@ async def store_text(blobs: Blobs, tenant: str, blocks: AsyncIterator[bytes], *,
 
 
 async def utf8_blocks(document: str) -> AsyncIterator[bytes]:
-    """The text as blocks of UTF-8; half characters become U+FFFD."""
+    """Yield the text in blocks of UTF-8; lone surrogates become U+FFFD."""
     for start in range(0, len(document), _ENCODE_CHARS):
         yield well_formed(document[start : start + _ENCODE_CHARS]).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkIndex:
-    """Where each chunk ends, in characters and in bytes, and its tokens: 20 bytes a chunk."""
+    """The end of each chunk in characters and bytes, and its tokens: 20 bytes per chunk."""
 
     char_ends: "array[int]"
     byte_ends: "array[int]"
     tokens: "array[int]"
 
     def dump(self) -> bytes:
-        """For the storage."""
+        """Serialise the index for the storage."""
         order = sys.byteorder.encode()
         return b"\n".join((_FORMAT, order, str(len(self.tokens)).encode(), b"")) + b"".join(
             part.tobytes() for part in (self.char_ends, self.byte_ends, self.tokens)
@@ -61,7 +61,7 @@ class ChunkIndex:
 
     @classmethod
     def load(cls, raw: bytes) -> "ChunkIndex | None":
-        """What ``dump`` wrote, or None when it is of another version or machine."""
+        """Parse the output of ``dump``; None if another version or byte order wrote it."""
         kind, order, count, rest = raw.split(b"\n", 3)
         if kind != _FORMAT or order != sys.byteorder.encode():
             return None
@@ -74,7 +74,7 @@ class ChunkIndex:
 
     @classmethod
     def of(cls, blocks: Iterable[bytes], splitter: Splitter, *, chunk_tokens: int) -> "ChunkIndex":
-        """One pass over a text that comes as blocks of UTF-8. It computes: run it in a thread."""
+        """Build the index in one pass over blocks of UTF-8. CPU work: run it in a thread."""
         index, at = cls(array("Q"), array("Q"), array("I")), 0
         for chunk in splitter.stream(_decoded(blocks), chunk_tokens=chunk_tokens):
             at += len(chunk.text.encode())
@@ -128,7 +128,7 @@ class StoredChunks:
 
 
 async def stored_chunks(storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int) -> StoredChunks:
-    """The text in chunks. The index is made by the first who asks, and kept. Raises NotFound, Unavailable."""
+    """Return the text's chunks. The first caller builds and stores the index. Raises NotFound, Unavailable."""
     name = f"chunks-{splitter.name}-{chunk_tokens}"
     raw = await storage.get(text.place, name)
     index = None if raw is None else ChunkIndex.load(raw)

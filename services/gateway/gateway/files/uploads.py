@@ -1,4 +1,4 @@
-"""Takes a multipart upload apart while it comes in, and writes the file to the storage on the way."""
+"""Parses a multipart upload as it arrives and streams the file to the storage."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ _NAME_CHARS: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """What came: the file's content, claimed by nobody yet, and the form's other fields."""
+    """A received upload: the unclaimed content and the form's other fields."""
 
     content: Blob
     filename: str
@@ -28,9 +28,9 @@ class Upload:
 async def receive_upload(
     blocks: AsyncIterator[bytes], *, content_type: str, tenant: str, blobs: Blobs, max_bytes: int
 ) -> Upload:
-    """Write the form's one ``file``. What was written is gone when anything raises.
+    """Stream the form's single ``file`` to the storage; delete it again on any error.
 
-    Raises InvalidRequest for what is no such form, TooLarge, Unavailable.
+    Raises InvalidRequest for a malformed form, TooLarge, Unavailable.
     """
     parts = _Parts(_boundary(content_type))
     place = await blobs.new_place(tenant)
@@ -40,7 +40,7 @@ async def receive_upload(
             for data in parts.feed(block):
                 size += len(data)
                 if size > max_bytes:
-                    raise TooLarge(f"A file may have {max_bytes} bytes.", param="file", code="file_too_large")
+                    raise TooLarge(f"A file may have at most {max_bytes} bytes.", param="file", code="file_too_large")
                 digest.update(data)
                 await writer.write(data)
         parts.check_whole(size)
@@ -61,7 +61,7 @@ def _boundary(content_type: str) -> bytes:
 
 @dataclass
 class _Parts:
-    """The form's parts as they come in: the data of ``file`` goes through, small fields are kept."""
+    """Parses the form's parts: passes the data of ``file`` on and keeps small fields."""
 
     boundary: bytes
     fields: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -90,7 +90,7 @@ class _Parts:
         )
 
     def feed(self, block: bytes) -> list[bytes]:
-        """The file's bytes in this block of the body. Raises InvalidRequest."""
+        """Return the file's bytes in this block of the body. Raises InvalidRequest."""
         self._out = []
         try:
             self._parser.write(block)
@@ -99,9 +99,9 @@ class _Parts:
         return self._out
 
     def check_whole(self, size: int) -> None:
-        """Raises InvalidRequest for a form that was cut off, Unprocessable for one without a file or bytes in it."""
+        """Raise InvalidRequest for a truncated form, Unprocessable for a form without a file or with an empty one."""
         if not self._ended:
-            raise InvalidRequest("The form ends too early.", code="invalid_multipart")
+            raise InvalidRequest("The form is truncated.", code="invalid_multipart")
         if self._files != 1:
             raise Unprocessable("Send exactly one file.", param="file")
         if size == 0:
@@ -142,6 +142,6 @@ class _Parts:
 
 
 def _safe_name(raw: bytes) -> str:
-    """The file's own name, without folders and without what no name needs."""
+    """Return the file's base name without unprintable characters."""
     name = raw.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
     return "".join(letter for letter in name if letter.isprintable())[:_NAME_CHARS] or "file"

@@ -1,4 +1,4 @@
-"""Durable jobs in Redis: lanes, tickets, the runner that works them, and the journal a job resumes from."""
+"""Durable jobs in Redis: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.journal import Journal, JournalCheckpoints

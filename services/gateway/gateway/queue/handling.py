@@ -1,4 +1,4 @@
-"""What a queue's jobs are to the runner: a handler, its grip on the lane, and how a job ended."""
+"""Defines how the runner calls a queue's handler: the job's lease and the result it returns."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,9 +9,9 @@ from memloop.wire.errors import MemloopError
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """How a job ended: its status and its record as JSON.
+    """The final status of a job and its record as JSON.
 
-    ``keep_ms`` is the queue's when it is None; 0 keeps record, payload and journal for ever.
+    ``keep_ms`` defaults to the queue's; 0 keeps record, payload and journal indefinitely.
     """
 
     status: str
@@ -20,7 +20,7 @@ class JobResult:
 
 
 class Hold(Protocol):
-    """The running job's grip on its lane."""
+    """The running job's hold on its lane."""
 
     @property
     def token(self) -> int:
@@ -28,29 +28,29 @@ class Hold(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raise LaneLost when the lane is another's by now."""
+        """Raise LaneLost when another holder has the lane."""
         ...
 
 
 class Handler(Protocol):
-    """What a queue's jobs are."""
+    """Executes the jobs of one queue."""
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
-        """Do the job. Raises JobGone, and anything that makes it fail."""
+        """Run the job. Raises JobGone, and any error that makes the job fail."""
         ...
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """The ending of a job that becomes a dead letter. Raises JobGone."""
+        """Return the result of a job that becomes a dead letter. Raises JobGone."""
         ...
 
     async def cancelled(self, lease: Lease) -> JobResult:
-        """The ending of a job that its client stopped. Raises JobGone."""
+        """Return the result of a job that its client cancelled. Raises JobGone."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseHold:
-    """A lease as the job sees it."""
+    """A hold backed by the job's lease."""
 
     queue: LaneQueue
     lease: Lease

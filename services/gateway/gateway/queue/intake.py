@@ -1,4 +1,4 @@
-"""Takes a queue's tickets while there is room, and works each of them in a task of its own."""
+"""Takes a queue's tickets while there are free slots, and runs each in its own task."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ _Step: TypeAlias = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeOptions:
-    """How tickets are taken. ``idle_s`` is how long a worker may be silent before another one claims its tickets."""
+    """How tickets are taken. After ``idle_s`` without a heartbeat another worker claims a worker's tickets."""
 
     concurrency: int
     idle_s: float
@@ -30,7 +30,7 @@ class IntakeOptions:
 
 
 class Intake:
-    """One run over a queue: new tickets, those of dead workers, and those whose delay is over.
+    """Takes tickets from one queue: new ones, those of dead workers, and those whose delay has elapsed.
 
     ``work`` runs in a task per ticket, ``concurrency`` of them at a time. ``decline`` gets a dead worker's ticket that
     was claimed just before the stop.
@@ -66,7 +66,7 @@ class Intake:
                 task.cancel()
 
     async def _repeat(self, step: _Step) -> None:
-        """Run a step again and again; wait while Redis is gone."""
+        """Repeat a step until the stop; pause while Redis is unreachable."""
         while not self._stop.is_set():
             try:
                 await self._ensure_group()
@@ -83,7 +83,7 @@ class Intake:
                 self._has_group = True
 
     async def _take(self, partition: Partition) -> None:
-        """Start the partition's next new ticket, once there is room."""
+        """Start the partition's next new ticket once a slot is free."""
         async with self._slots:
             pass
         if self._stop.is_set():
@@ -96,7 +96,7 @@ class Intake:
             await self._start(ticket)
 
     async def _reclaim(self) -> None:
-        """Start one dead worker's ticket; pause when there is none, or no room."""
+        """Start one dead worker's ticket; pause when there is none, or no free slot."""
         idle_ms = int(self._options.idle_s * 1000)
         full = self._slots.locked()
         stale = [] if full else await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1)
@@ -106,7 +106,7 @@ class Intake:
             await self._pause(self._options.idle_s / 10)
 
     async def _promote(self) -> None:
-        """Write tickets for jobs whose delay is over, and wait for the next one."""
+        """Write tickets for jobs whose delay has elapsed, and wait for the next one."""
         next_s = await self._queue.promote_due()
         await self._pause(min(next_s, self._options.poll_s))
 
@@ -123,7 +123,7 @@ class Intake:
         task.add_done_callback(lambda _: self._ended(ticket))
 
     async def _guarded(self, ticket: Ticket) -> None:
-        """Work the ticket. When that breaks, it stays pending and is claimed again later."""
+        """Run the ticket's job. If it raises, the ticket stays pending and is claimed again later."""
         try:
             await self._work(ticket)
         except DependencyError as error:
@@ -136,7 +136,7 @@ class Intake:
         self._slots.release()
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, but not beyond the stop."""
+        """Sleep, but no longer than until the stop."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stop.wait()

@@ -1,7 +1,6 @@
-"""What a job has already paid for or decided, in a Redis hash beside the job's own.
+"""Stores a job's replies and decisions in a Redis hash beside the job, so that a repeated run reuses them.
 
-A job that is run again replays its replies and keeps its decisions. The journal dies with its job: a write for a job
-that was erased is refused, so that no text outlives an erasure.
+The journal is deleted with its job: writes for an erased job are refused, so no text outlives an erasure.
 """
 
 from redis.asyncio import Redis
@@ -13,7 +12,7 @@ from memloop.ports import Completion
 from memloop_service.redis_link import redis_errors
 
 _KEEP = """
--- KEYS: job, journal; ARGV: field, value. The first value of a field stays; answers it
+-- KEYS: job, journal; ARGV: field, value. Sets the field if it is unset; returns its value
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2])
 return redis.call('HGET', KEYS[2], ARGV[1])
@@ -21,7 +20,7 @@ return redis.call('HGET', KEYS[2], ARGV[1])
 
 
 class Journal:
-    """One job's journal. The first value that a field gets is the one that stays."""
+    """One job's journal. A field never changes once it is set."""
 
     def __init__(self, redis: Redis, job_id: str) -> None:
         self._redis = redis
@@ -31,25 +30,25 @@ class Journal:
         self._keep = Script(redis, _KEEP)
 
     async def read(self, field: str) -> str | None:
-        """The field's value, or None."""
+        """Return the field's value, or None."""
         with redis_errors():
             value = await self._redis.hget(self._journal, field)
         return None if value is None else text(value)
 
     async def fields(self) -> set[str]:
-        """The fields that are set."""
+        """Return the names of the fields that are set."""
         with redis_errors():
             fields = await self._redis.hkeys(self._journal)
         return {text(field) for field in fields}
 
     async def all(self) -> dict[str, str]:
-        """Every field and its value."""
+        """Return every field and its value."""
         with redis_errors():
             fields = await self._redis.hgetall(self._journal)
         return {text(field): text(value) for field, value in fields.items()}
 
     async def keep(self, field: str, value: str) -> str:
-        """Set the field unless it is set; the value that stands. Raises JobGone."""
+        """Set the field unless it is already set, and return the stored value. Raises JobGone."""
         kept = await self._keep([self._job, self._journal], [field, value])
         if kept is None:
             raise JobGone
@@ -57,9 +56,9 @@ class Journal:
 
 
 class JournalCheckpoints:
-    """The ``Checkpoints`` of a loop, in a job's journal. ``scope`` keeps the loops of one job apart.
+    """Keeps a loop's ``Checkpoints`` in a job's journal. ``scope`` separates the loops of one job.
 
-    Only the job's holder writes to its journal, so what an earlier run left is asked for once, not at every call.
+    Only the job's holder writes to its journal, so the fields of an earlier run are listed once, not on every call.
     """
 
     def __init__(self, journal: Journal, *, scope: str) -> None:
@@ -68,7 +67,7 @@ class JournalCheckpoints:
         self._left: set[str] | None = None
 
     async def load(self, key: str) -> Completion | None:
-        """The reply under the key, or None."""
+        """Return the reply stored under the key, or None."""
         if self._left is None:
             self._left = await self._journal.fields()
         field = f"call:{self._scope}:{key}"
@@ -76,5 +75,5 @@ class JournalCheckpoints:
         return None if value is None else load_completion(value)
 
     async def save(self, key: str, completion: Completion) -> None:
-        """Keep the reply. Raises JobGone, Unavailable."""
+        """Store the reply. Raises JobGone, Unavailable."""
         await self._journal.keep(f"call:{self._scope}:{key}", dump_completion(completion).decode())

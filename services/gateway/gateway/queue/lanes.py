@@ -1,21 +1,21 @@
-"""Durable jobs in lanes: what is queued in one lane is done one after another, in its queue order, exactly once.
+"""Durable job lanes: the jobs of one lane run one at a time, in queue order, exactly once.
 
-A lane is a Redis list of job ids. A *ticket*, an entry of the stream ``memloop:jobs:{queue}``, says "this lane has
-work". Whoever holds the lane's lock works on the list's head; its ticket is acknowledged in the same atomic step
-that ends the job, frees the lock and, when the list has more, writes the next ticket. So order follows from the
-list, and no ticket is ever the only trace of a job:
+A lane is a Redis list of job ids. A *ticket*, an entry of the stream ``memloop:jobs:{queue}``, signals that a lane has
+work. The holder of the lane's lock runs the job at the list's head. One atomic step ends the job, acknowledges its
+ticket, frees the lock and, if the list has more, writes the next ticket. The list gives the order, and a lost ticket
+loses no job:
 
-* a job, its event record and its ticket are written by one script: the job is durable when that returned;
-* a ticket for a lane that someone holds, or that waits for its next attempt, is dropped: the holder's own ticket is
-  still pending, the delayed lane gets a new one when it is due;
-* a worker that dies leaves its ticket pending; it goes to another worker by XAUTOCLAIM once it lay idle, and
-  whoever owns the holder's ticket may take the lock over, with a higher fencing token.
+* one script writes a job, its event record and its ticket: once it returns, the job is durable;
+* a ticket for a lane that is held or delayed is dropped: the holder's own ticket is still pending, and the delayed lane
+  gets a new ticket when its delay has elapsed;
+* a dead worker's ticket stays pending; after its idle time another worker claims it with XAUTOCLAIM. The owner of the
+  holder's ticket may take over the lock, with a higher fencing token.
 
-The lock is ``SET PX`` with a fencing token from one counter for all lanes, renewed by the holder's heartbeat, which
-also resets the ticket's idle time; every step of the holder compares the lock's value first.
+The lock is ``SET PX`` with a fencing token from one counter for all lanes. The holder's heartbeat renews it and resets
+the ticket's idle time; every step of the holder compares the lock's value first.
 
-A queue has *partitions*: one on a single Redis, more in a cluster. All keys of a lane and of its jobs lie in one, and
-so in one slot (``gateway.redis.key_names``); each has its own stream, counter of tokens and dead letters.
+A queue has *partitions*: one on a single Redis, more in a cluster. All keys of a lane and its jobs are in one partition
+and so in one slot (``gateway.redis.key_names``). Each partition has its own stream, token counter and dead letters.
 """
 
 import math
@@ -32,11 +32,11 @@ from memloop.wire.correlation import Origin
 from memloop_service.redis_link import redis_errors
 
 KEEP_MS = 7 * 24 * 3600 * 1000
-"""How long the record of a finished job can be asked for, if nothing else is configured."""
+"""Default retention of a finished job's record."""
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
 Entry: TypeAlias = tuple[Sequence[str], Sequence[str | int]]
-"""Keys and arguments of a new job."""
+"""The keys and arguments of a new job for a Lua script."""
 _WORTH_A_LOOK = 2
 _LOOKED_AT = 32
 
@@ -46,16 +46,16 @@ class JobGone(Exception):
 
 
 class JobCancelled(Exception):
-    """The client asked for the job to stop."""
+    """The client cancelled the job."""
 
 
 class LaneLost(Exception):
-    """The lease is over: another holder has the lane, and nothing may be written any more."""
+    """The lease has expired: another holder has the lane, and this one must write nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to do one job. ``failures`` and ``outages`` count earlier runs, ``starts`` includes this one."""
+    """The right to run one job. ``failures`` and ``outages`` count earlier runs, ``starts`` includes this one."""
 
     ticket: Ticket
     token: int
@@ -67,12 +67,12 @@ class Lease:
 
     @property
     def mine(self) -> str:
-        """The lock's value while the lease holds."""
+        """The lock's value while the lease is valid."""
         return f"{self.token}|{self.ticket.id}"
 
     @property
     def crashes(self) -> int:
-        """Earlier runs that ended without a word."""
+        """The number of earlier runs that ended without recording a result."""
         return self.starts - 1 - self.failures - self.outages
 
 
@@ -91,7 +91,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Jobs that are not done. Times are in milliseconds since the epoch, None where there is nothing.
+    """The backlog of a queue. Times are in milliseconds since the epoch, None if the queue is empty.
 
     ``waiting_since_ms`` is when the oldest ticket was written that no worker has taken.
     """
@@ -102,7 +102,7 @@ class Depth:
 
 
 class LaneQueue:
-    """One queue of lanes. Every method raises Unavailable when Redis is gone."""
+    """One queue of lanes. Every method raises Unavailable when Redis is unreachable."""
 
     def __init__(
         self, redis: Redis, name: str, *, keep_ms: int = KEEP_MS, tiers: Sequence[str] = (DEFAULT_TIER,)
@@ -143,13 +143,13 @@ class LaneQueue:
         return part, [*self._lane_keys(part, lease.ticket.lane), part.job(lease.job_id)]
 
     async def submit(self, job: Submission) -> bool:
-        """Queue the job; True when it is durable, False when a job of that id exists already."""
+        """Queue the job. Returns True once it is durable, False if a job of that id already exists."""
         listed = await self._submit.number(*self.entry(job))
         await self.look_through(listed, job.index)
         return listed > 0
 
     def entry(self, job: Submission) -> Entry:
-        """What a script needs to queue the job."""
+        """Return the keys and arguments with which a script queues the job."""
         part = self.keys.of_id(job.job_id)
         keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index]
         events = [job.events_key] if job.first_event else []
@@ -158,28 +158,28 @@ class LaneQueue:
         return keys + events, [job.job_id, job.lane, job.created_ms, job.first_event, *pairs]
 
     async def ensure_group(self) -> None:
-        """Create streams and groups where they are missing."""
+        """Create missing streams and consumer groups."""
         for tickets in self._tickets.values():
             await tickets.ensure_groups()
 
     async def take(self, consumer: str, *, block_ms: int, partition: Partition | None = None) -> Ticket | None:
-        """A new ticket of a partition (the first, if none is named), waiting for at most ``block_ms``."""
+        """Take a new ticket of a partition (default: the first), waiting at most ``block_ms``."""
         tickets = self._tickets[partition or self.keys.partitions[0]]
         return await tickets.take(consumer, block_ms=block_ms)
 
     async def pass_back(self, ticket: Ticket) -> None:
-        """Give a ticket that was taken, and not begun, to whoever comes next."""
+        """Return an unstarted ticket to the queue."""
         await self._tickets[self.keys.of_id(ticket.job_id)].pass_back(ticket)
 
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
-        """Tickets of one partition whose worker gave no sign for ``idle_ms``."""
+        """Claim tickets of one partition whose worker has been silent for ``idle_ms``."""
         for tickets in self._tickets.values():
             if found := await tickets.claim_stale(consumer, idle_ms=idle_ms, count=count):
                 return found
         return []
 
     async def begin(self, ticket: Ticket, *, lease_ms: int) -> Lease | None:
-        """The lane's next job, or None when there is nothing to do now; the ticket is then gone."""
+        """Lease the lane's next job. Returns None, and drops the ticket, when the lane has nothing to run now."""
         part = self.keys.of_id(ticket.job_id)
         keys, head, reply = [*self._lane_keys(part, ticket.lane), part.fence], ticket.job_id, ["head", ticket.job_id]
         while reply[0] == "head":
@@ -192,16 +192,15 @@ class LaneQueue:
         return Lease(ticket, int(token), head, int(starts), int(failures), int(outages), origin)
 
     async def beat(self, lease: Lease, *, consumer: str, lease_ms: int) -> Beat:
-        """Renew the lock and keep the ticket from looking stale; tells whether the job is still to be done."""
+        """Renew the lock and reset the ticket's idle time. Returns whether the job still has to be done."""
         _, keys = self._held_keys(lease)
         return cast(Beat, await self._beat(keys, [GROUP, lease.ticket.id, lease.mine, lease_ms, consumer]))
 
     async def finish(self, lease: Lease, *, status: str, record: str, keep_ms: int | None, dead: str = "") -> bool:
-        """End the job and free its lane; with ``dead`` (the error) as a dead letter.
+        """End the job and free its lane; a ``dead`` error makes it a dead letter.
 
-        ``keep_ms`` is how long the record stays (None: as long as the queue's do); 0 keeps it for ever, with the
-        payload and the journal, so that an operator can put the job back. False when the lease was lost: nothing is
-        written then.
+        ``keep_ms`` is the retention of the record (None: the queue's). 0 keeps it indefinitely, with payload and
+        journal, so that an operator can requeue the job. Returns False, and writes nothing, when the lease was lost.
         """
         part, held = self._held_keys(lease)
         keys = [*held, part.journal(lease.job_id), part.dead]
@@ -210,18 +209,18 @@ class LaneQueue:
         return await self._finish.number(keys, [*ids, status, record, kept_ms, dead]) == 1
 
     async def retry(self, lease: Lease, *, counter: Counter, delay_ms: int, error: str) -> bool:
-        """Free the lane and have its head tried again after ``delay_ms``. False when the lease was lost."""
+        """Free the lane and delay its head by ``delay_ms``. Returns False when the lease was lost."""
         _, keys = self._held_keys(lease)
         args = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, counter, delay_ms, error]
         return await self._retry.number(keys, args) == 1
 
     async def abandon(self, lease: Lease) -> None:
-        """Give the job back, uncounted, to whoever comes next."""
+        """Return the job to the queue without counting the run."""
         _, keys = self._held_keys(lease)
         await self._abandon(keys, [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane])
 
     async def promote_due(self) -> float:
-        """Write tickets for the lanes whose delay is over; in how many seconds the next one's is (infinity: never)."""
+        """Write tickets for lanes whose delay has elapsed. Returns the seconds until the next one (infinity: none)."""
         next_s = math.inf
         for part, tickets in self._tickets.items():
             soonest_ms, *lanes = await self._due.rows([_delayed(stream) for stream in tickets.streams], [])
@@ -231,19 +230,19 @@ class LaneQueue:
         return next_s
 
     async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
-        """Lock the lane for something that is no job; its fencing token, or None while a job holds it."""
+        """Lock the lane for an operation that is not a job. Returns the fencing token, or None while a job holds it."""
         part = self.keys.of_name(lane)
         token = await self._take_lane([*self._lane_keys(part, lane), part.fence], [lease_ms, int(force)])
         return int(cast(str, token)) or None
 
     async def take_idle_lane(self, lane: str, *, lease_ms: int) -> int | None:
-        """Lock a lane in which nothing runs or waits; its fencing token, or None when something does."""
+        """Lock a lane that has no running or waiting job. Returns the fencing token, or None if it is busy."""
         part = self.keys.of_name(lane)
         token = await self._take_idle_lane([*self._lane_keys(part, lane), part.fence], [lease_ms])
         return int(cast(str, token)) or None
 
     async def record(self, job: Submission, token: int) -> None:
-        """Keep the record of what was done under a token of :meth:`take_idle_lane` for ``keep_ms``; free the lane."""
+        """Store the record of work done under :meth:`take_idle_lane`'s token for ``keep_ms``, and free the lane."""
         part = self.keys.of_id(job.job_id)
         pairs = [value for pair in job.fields.items() for value in pair]
         args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, self.keep_ms, *pairs]
@@ -255,28 +254,28 @@ class LaneQueue:
         await self._leave_lane(self._lane_keys(self.keys.of_name(lane), lane), [f"{token}|erase", lane])
 
     async def forget(self, lane: str, job_id: str, *, index: str, also: Sequence[str] = ()) -> str | None:
-        """Delete every trace of the job; its last status, or None when there was none. A run of it loses its lease."""
+        """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
         part = self.keys.of_id(job_id)
         keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), index, part.dead, *also]
         return cast("str | None", await self._forget(keys, [job_id]))
 
     async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:
-        """Put a dead letter back, at the end of its lane, with all attempts anew; False when it is none."""
+        """Requeue a dead letter at the end of its lane with its attempts reset. Returns False if it is not one."""
         part = self.keys.of_id(job_id)
         keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), part.dead]
         return await self._requeue.number(keys, [job_id, lane, record, created_ms]) == 1
 
     async def cancel(self, lane: str, job_id: str, *, record: str, keep_ms: int, then: Entry = ((), ())) -> str:
-        """End a waiting job with ``record``, or ask its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``.
+        """End a waiting job with ``record``, or request its worker to: ``cancelled``, ``asked``, ``done`` or ``gone``.
 
-        ``then`` is the :meth:`entry` of a job that is queued in the same step as a waiting one ends.
+        ``then`` is the :meth:`entry` of a job to queue in the step that ends a waiting one.
         """
         part = self.keys.of_id(job_id)
         keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), *then[0]]
         return cast(str, await self._cancel(keys, [job_id, record, keep_ms, *then[1]]))
 
     async def depth(self) -> Depth:
-        """How much is not done yet."""
+        """Return the queue's backlog."""
         found = [await self._depth(part, tickets) for part, tickets in self._tickets.items()]
         return Depth(
             jobs=sum(depth.jobs for depth in found),
@@ -294,7 +293,7 @@ class LaneQueue:
         return Depth(jobs, scores[0] if scores else None, await tickets.waiting_since_ms())
 
     async def look_through(self, listed: int, index: str) -> None:
-        """Take jobs that are gone out of the old end of an index, when a script says that it is worth it."""
+        """Remove deleted jobs from the old end of an index, when a script reports that the index is long."""
         if listed != _WORTH_A_LOOK:
             return
         with redis_errors():
@@ -309,5 +308,5 @@ def _earliest(times: Iterable[int | None]) -> int | None:
 
 
 def _delayed(stream: str) -> str:
-    """The sorted set of the lanes that wait for their next attempt."""
+    """Name the sorted set of the lanes that wait for their next attempt."""
     return f"{stream}:delayed"

@@ -1,18 +1,17 @@
-"""Works the jobs of one lane queue and brings every one of them to an end.
+"""Runs the jobs of one lane queue and brings each to a final state.
 
 A run of a job ends in one of these ways:
 
 * done: its record is written and its lane goes on;
-* an *outage* (engine, store or Redis is unreachable, times out, answers 5xx or 429, or refuses our key): not the
-  job's fault, so it is not counted as an attempt; retried after 1, 2, 4 … 60 s, up to ``outages`` times (about half a
-  day);
-* a *failure* (the model's output, a refused request, a fault of ours): counted; retried after 1, 2, 4 … s; after
-  ``attempts`` of them the job becomes a dead letter, and its event has the status ``failed``;
-* the lane was lost, or the worker stops: the job goes back uncounted;
-* the worker dies: another worker claims the idle ticket; after ``crashes`` of these, a dead letter.
+* an *outage* (engine, store or Redis is unreachable, times out, answers 5xx or 429, or rejects our key): not the job's
+  fault, so not counted as an attempt; retried after 1, 2, 4 … 60 s, up to ``outages`` times (about half a day);
+* a *failure* (invalid model output, a rejected request, a bug of ours): counted; retried after 1, 2, 4 … s; after
+  ``attempts`` of them the job becomes a dead letter and its event gets the status ``failed``;
+* the lane was lost, or the worker stops: the job returns to the queue uncounted;
+* the worker dies: another worker claims the idle ticket; after ``crashes`` of these the job becomes a dead letter.
 
-``Intake`` takes the tickets. For each one ``work`` begins the job, ``_settle`` records how it ended, and
-``_under_lease`` runs the handler while it renews the lease.
+``Intake`` takes the tickets. For each one ``work`` begins the job, ``_settle`` records its result, and ``_under_lease``
+runs the handler while it renews the lease.
 """
 
 import asyncio
@@ -67,13 +66,13 @@ class RunnerOptions(IntakeOptions):
         return int(self.lease_s * 1000)
 
     def delay_ms(self, earlier: int) -> int:
-        """Delay before the next attempt after ``earlier`` ones: it doubles, with up to a quarter more as jitter."""
+        """Return the delay before the next attempt after ``earlier`` ones: exponential, plus up to 25 % jitter."""
         delay_s = min(self.retry_s * 2 ** min(earlier, 16), self.max_delay_s)
         return int(1000 * delay_s * random.uniform(1.0, 1.25))
 
 
 class Runner:
-    """Works one queue with one handler until it is stopped."""
+    """Runs one queue's jobs with one handler until it is stopped."""
 
     def __init__(self, queue: LaneQueue, handler: Handler, options: RunnerOptions, *, consumer: str) -> None:
         self._queue = queue
@@ -82,12 +81,12 @@ class Runner:
         self._consumer = consumer
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work jobs until ``stop`` is set; give running ones ``stop_s`` seconds, then put the rest back."""
+        """Run jobs until ``stop`` is set; give running ones ``stop_s`` seconds, then requeue the rest."""
         intake = Intake(self._queue, self._options, consumer=self._consumer, work=self.work, decline=self.decline)
         await intake.run(stop)
 
     async def work(self, ticket: Ticket) -> None:
-        """Run the ticket's job to its end. Cancelled, it puts the job back, also one that Redis grants just then."""
+        """Run the ticket's job. On cancellation, requeue it, even if Redis grants the lease at that moment."""
         begun = asyncio.ensure_future(self._queue.begin(ticket, lease_ms=self._options.lease_ms))
         try:
             lease = await asyncio.shield(begun)
@@ -99,7 +98,7 @@ class Runner:
             raise
 
     async def decline(self, ticket: Ticket) -> None:
-        """Put the ticket's job back without running it."""
+        """Requeue the ticket's job without running it."""
         await self._put_back(self._queue.begin(ticket, lease_ms=self._options.lease_ms))
 
     async def _put_back(self, begun: Awaitable[Lease | None]) -> None:
@@ -108,27 +107,27 @@ class Runner:
                 await self._queue.abandon(lease)
 
     def _traced(self, lease: Lease) -> AbstractContextManager[Span]:
-        """Put the job into the logs and the trace of the request that queued it."""
+        """Attach the job to the logs and the trace of the request that queued it."""
         request_id.set(lease.origin.request_id)
         parent = {"traceparent": lease.origin.traceparent}
         attributes = {"memloop.job": lease.job_id, "memloop.start": lease.starts}
         return span(f"job {self._queue.name}", attributes, kind=SpanKind.CONSUMER, parent=parent)
 
     async def _settle(self, lease: Lease) -> None:
-        """Run the job and record how it ended: finished, put back, retried later, or a dead letter."""
+        """Run the job and record the result: finished, requeued, retried later, or a dead letter."""
         try:
             if lease.crashes > self._options.crashes:
-                return await self._bury(lease, MemloopError(f"Workers died {lease.crashes} times at this job."))
+                return await self._bury(lease, MemloopError(f"The worker died {lease.crashes} times running this job."))
             ending = await self._under_lease(lease)
         except (LaneLost, JobGone, Conflict):
             await self._queue.abandon(lease)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the job is counted and tried again
+        except Exception as error:  # noqa: BLE001 - any error counts as an attempt and is retried
             await self._retry(lease, error)
         else:
             await self._queue.finish(lease, status=ending.status, record=ending.record, keep_ms=ending.keep_ms)
 
     async def _under_lease(self, lease: Lease) -> JobResult:
-        """Run the handler and renew the lease meanwhile; stop it when the lease is lost or the job is cancelled."""
+        """Run the handler while renewing the lease; stop it when the lease is lost or the job is cancelled."""
         hold = LeaseHold(self._queue, lease, self._consumer, self._options.lease_ms)
         work = asyncio.ensure_future(self._handler.run(lease, hold))
         try:
@@ -169,14 +168,14 @@ class Runner:
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether a dependency is to blame and not the job: it is down, overloaded, or refuses our own key."""
+    """Return whether a dependency is at fault, not the job: it is down, overloaded, or rejects our own key."""
     if isinstance(error, EngineError):
         return not 400 <= error.engine_status < 500 or error.engine_status in _OURS_TO_MEND
     return isinstance(error, DependencyError | RateLimited | Unauthenticated | Forbidden)
 
 
 async def _stopped(task: "asyncio.Future[Any]") -> None:
-    """Cancel the task and wait until it is over."""
+    """Cancel the task and wait until it has ended."""
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():

@@ -1,9 +1,9 @@
-"""The atomic steps of a lane queue, in Lua. See ``gateway.queue.lanes`` for what they keep true together.
+"""The atomic steps of a lane queue as Lua scripts. ``gateway.queue.lanes`` documents their invariants.
 
-Key order everywhere: stream, delayed, open, list, lock, then what the script needs. Every key is the caller's, and
-all of one call lie in one slot of a cluster. A lock's value is ``{fencing token}|{ticket}``.
-A token is the last one plus one, or the time in ms if that is more: it grows even when Redis lost its data.
-Only commands of Redis 6.2.
+KEYS begin with stream, delayed, open, list, lock, followed by a script's own. The caller passes every key, and all keys
+of one call are in one cluster slot. A lock's value is ``{fencing token}|{ticket}``.
+A token is the previous one plus one, or the time in ms if that is larger: it grows even after Redis lost its data.
+The scripts use commands of Redis 6.2 only.
 """
 
 _HEAD = """
@@ -33,7 +33,7 @@ end
 """
 
 LIST_IN = """
--- 1, or 2 when the index is so long that entries of jobs that are gone are worth a look
+-- Returns 1, or 2 when the index is long enough to check it for deleted jobs
 local function list_in(index, id, at)
   redis.call('ZADD', index, at, id)
   local length = redis.call('ZCARD', index)
@@ -44,7 +44,7 @@ end
 _ENTER = (
     LIST_IN
     + """
--- A new job. KEYS[k..]: its queue's stream, delayed, open, list, lock, then job, index, events (may be missing);
+-- Enters a new job. KEYS[k..]: its queue's stream, delayed, open, list, lock, then job, index, events (may be missing);
 -- ARGV[a..]: id, lane, now, first event ('' = none), then the hash's pairs
 local function enter(k, a)
   local job, index, id, now = KEYS[k + 5], KEYS[k + 6], ARGV[a], ARGV[a + 2]
@@ -64,7 +64,7 @@ SUBMIT = _ENTER + "return enter(1, 1)"
 BEGIN = (
     _HEAD
     + """
--- KEYS[6] fence, KEYS[7] the job that the ticket takes for the lane's head
+-- KEYS[6] fence, KEYS[7] the job that the ticket names as the lane's head
 -- ARGV: group, ticket, lane, lease ms, the id of that job
 local group, ticket, lane, lease, job = ARGV[1], ARGV[2], ARGV[3], ARGV[4], KEYS[7]
 local head = redis.call('LINDEX', list, 0)
@@ -98,8 +98,8 @@ redis.call('SET', lock, token .. '|' .. ticket, 'PX', lease)
 redis.call('ZREM', delayed, lane)
 redis.call('HINCRBY', job, 'starts', 1)
 redis.call('HSET', job, 'status', 'in_progress')
-local told = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'request_id', 'traceparent')
-return {'run', token, told[1], told[2] or 0, told[3] or 0, told[4] or '', told[5] or ''}
+local counts = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'request_id', 'traceparent')
+return {'run', token, counts[1], counts[2] or 0, counts[3] or 0, counts[4] or '', counts[5] or ''}
 """
 )
 
@@ -119,7 +119,7 @@ FINISH = (
     _HEAD
     + """
 -- KEYS[6] job, KEYS[7] journal, KEYS[8] dead letters
--- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = for ever, payload and journal too),
+-- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely, with payload and journal),
 -- error ('' = done, else a dead letter)
 if redis.call('GET', lock) ~= ARGV[3] then return 0 end
 if redis.call('EXISTS', KEYS[6]) == 1 then
@@ -189,8 +189,8 @@ return 1
 """
 
 DUE = """
--- KEYS: delayed, of every tier. In how many ms the next lane's delay is over (empty: none waits), then the lanes whose
--- delay is over now: at most 100 of a tier, whose 101st is then the next
+-- KEYS: delayed sets of all tiers. Returns the ms until the next lane's delay ends (empty: no lane waits), then the
+-- lanes whose delay has ended: at most 100 per tier; the 101st is then the next
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local soonest, lanes = '', {}
@@ -208,7 +208,7 @@ return {soonest, unpack(lanes)}
 PROMOTE = (
     _HEAD
     + """
--- ARGV: lane. A ticket for a lane whose delay is over, unless another worker wrote one
+-- ARGV: lane. Writes a ticket for a lane whose delay has ended, unless another worker did
 local due = redis.call('ZSCORE', delayed, ARGV[1])
 if not due or tonumber(due) > now_ms() then return 0 end
 redis.call('ZREM', delayed, ARGV[1])
@@ -284,7 +284,7 @@ REQUEUE = (
     _HEAD
     + """
 -- KEYS[6] job, KEYS[7] journal, KEYS[8] dead letters; ARGV: id, lane, record, created ms
--- What was decided and stored stays in the journal; the replies that led nowhere go.
+-- Keeps decisions and stored results in the journal; deletes replies and invalid outputs.
 local state = redis.call('HMGET', KEYS[6], 'dead', 'payload')
 if not state[1] or not state[2] then return 0 end
 for _, field in ipairs(redis.call('HKEYS', KEYS[7])) do
@@ -305,7 +305,7 @@ CANCEL = (
     + _ENTER
     + """
 -- KEYS[6] job, KEYS[7] journal, KEYS[8..] a job to queue when this one never ran (may be missing);
--- ARGV: id, record of a job that never ran, keep ms, then what the other job needs
+-- ARGV: id, record of a job that never ran, keep ms, then the arguments of the other job
 local status = redis.call('HGET', KEYS[6], 'status')
 if not status then return 'gone' end
 if status ~= 'queued' and status ~= 'in_progress' then return 'done' end

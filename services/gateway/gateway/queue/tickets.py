@@ -1,7 +1,7 @@
-"""The tickets of a lane queue: a stream, or one for each tier.
+"""The tickets of a lane queue: one stream, or one per tier.
 
-Tickets of a more urgent tier are taken before others that wait. So that nothing starves, every fourth ticket is looked
-for in the second tier first, and every sixteenth in the third.
+Tickets of a more urgent tier are taken first. To prevent starvation, every fourth pick tries the second tier first, and
+every sixteenth the third.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -24,7 +24,7 @@ _EVERY = 4
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """An entry of the stream: there is work in this lane, and this job was its head then."""
+    """A stream entry: this lane has work, and this job was its head when the entry was written."""
 
     id: str
     lane: str
@@ -32,9 +32,9 @@ class Ticket:
 
 
 class Tickets:
-    """``tiers`` are named from the most urgent on.
+    """Takes tickets from the streams of ``tiers``, listed from the most urgent.
 
-    The name of a lane begins with its tier and a colon, unless that is the default one.
+    A lane's name begins with its tier and a colon, unless it is the default tier.
     """
 
     def __init__(self, redis: Redis, stream: str, tiers: Sequence[str]) -> None:
@@ -46,16 +46,16 @@ class Tickets:
 
     @property
     def streams(self) -> Sequence[str]:
-        """The most urgent first."""
+        """The streams, most urgent first."""
         return [self._stream if tier == DEFAULT_TIER else f"{self._stream}:{tier}" for tier in self._tiers]
 
     def stream_of(self, lane: str) -> str:
-        """Where the lane's tickets are."""
+        """Return the stream of the lane's tickets."""
         tier, colon, _ = lane.partition(":")
         return f"{self._stream}:{tier}" if colon and tier in self._tiers else self._stream
 
     async def ensure_groups(self) -> None:
-        """Create streams and groups where they are missing."""
+        """Create missing streams and consumer groups."""
         for stream in self.streams:
             with redis_errors():
                 try:
@@ -65,16 +65,16 @@ class Tickets:
                         raise
 
     async def take(self, consumer: str, *, block_ms: int) -> Ticket | None:
-        """A new ticket, waiting for at most ``block_ms``."""
+        """Take a new ticket, waiting at most ``block_ms``."""
         ticket = await self._waiting(consumer) if len(self._tiers) > 1 else None
         return ticket or await self._next(consumer, block_ms=block_ms)
 
     async def pass_back(self, ticket: Ticket) -> None:
-        """Give a ticket that was taken to whoever comes next."""
+        """Return a taken ticket to the queue."""
         await self._again([self.stream_of(ticket.lane)], [GROUP, ticket.id, ticket.lane, ticket.job_id])
 
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
-        """Tickets of one tier whose worker gave no sign for ``idle_ms``."""
+        """Claim tickets of one tier whose worker has been silent for ``idle_ms``."""
         for stream in self.streams:
             with redis_errors(), _group_exists():
                 reply = await self._redis.xautoclaim(stream, GROUP, consumer, idle_ms, count=count)
@@ -83,7 +83,7 @@ class Tickets:
         return []
 
     async def waiting_since_ms(self) -> int | None:
-        """When the oldest ticket was written that nobody has taken, in milliseconds since the epoch."""
+        """Return when the oldest untaken ticket was written, in milliseconds since the epoch."""
         waiting = [since for stream in self.streams if (since := await self._oldest_untaken_ms(stream)) is not None]
         return min(waiting, default=None)
 
@@ -97,13 +97,13 @@ class Tickets:
         return next((int(ticket.id.partition("-")[0]) for ticket in _tickets(entry_list(untaken or ()))), None)
 
     def _in_turn(self) -> Sequence[str]:
-        """The streams in the order in which the next ticket is looked for."""
+        """Return the streams in the order in which to look for the next ticket."""
         streams, turn = self.streams, self._taken + 1
         first = next((tier for tier in range(len(streams) - 1, 0, -1) if turn % _EVERY**tier == 0), 0)
         return [streams[first], *streams[:first], *streams[first + 1 :]]
 
     async def _waiting(self, consumer: str) -> Ticket | None:
-        """A ticket that is there already."""
+        """Take a ticket that is already in a stream, without waiting."""
         for stream in self._in_turn():
             for ticket in await self._read(consumer, [stream], block_ms=None):
                 self._taken += 1
@@ -111,14 +111,14 @@ class Tickets:
         return None
 
     async def _next(self, consumer: str, *, block_ms: int) -> Ticket | None:
-        """The ticket that comes first; of several at once all but one are passed back, for any worker."""
+        """Wait for the first ticket; if several arrive together, return all but one to the queue."""
         tickets = await self._read(consumer, self.streams, block_ms=block_ms)
         for ticket in tickets[1:]:
             await self.pass_back(ticket)
         return tickets[0] if tickets else None
 
     async def _read(self, consumer: str, streams: Sequence[str], *, block_ms: int | None) -> list[Ticket]:
-        """At most one ticket of each stream."""
+        """Read at most one ticket of each stream."""
         with redis_errors(), _group_exists():
             reply = await self._redis.xreadgroup(GROUP, consumer, dict.fromkeys(streams, ">"), count=1, block=block_ms)
         return _tickets(entries(reply))
@@ -130,10 +130,10 @@ def _tickets(found: Sequence[tuple[str, dict[str, str]]]) -> list[Ticket]:
 
 @contextmanager
 def _group_exists() -> Generator[None]:
-    """A Redis that came back without its data has no group: Unavailable, until ``ensure_groups`` made it again."""
+    """Raise Unavailable when Redis lost its data, and with it the group, until ``ensure_groups`` recreates it."""
     try:
         yield
     except exceptions.ResponseError as error:
         if "NOGROUP" not in str(error):
             raise
-        raise Unavailable("Redis has lost the queue's group.") from error
+        raise Unavailable("Redis has lost the queue's consumer group.") from error

@@ -1,14 +1,14 @@
-"""Every name that the gateway and its worker use in Redis.
+"""Defines every Redis key name of the gateway and its worker.
 
-What one script touches has one tag, in braces (``memloop_service.redis_link``), so that a cluster has it in one slot:
+Keys that one script uses share a hash tag in braces (``memloop_service.redis_link``), so they are in one cluster slot:
 
-* A job lies with its queue, its lane, its journal, its events and the index that lists it. Two hex digits in its id
-  tell where: ``evt_7f…`` lies at place 0x7f. The digits of a memory write follow from its user, whose writes share a
-  lane; those of a file from its tenant; those of a webhook from its read, for both may end in one step; a read's are
-  random, so that one tenant's reads spread over all of a cluster.
-* What is stored for a tenant lies with its quota.
-* Keys and the audit of their changes lie together.
-* All else is one key by itself, and needs no tag.
+* A job shares a tag with its queue, lane, journal, events and index. Two hex digits in its id give the place:
+  ``evt_7f…`` is at place 0x7f. A memory write takes them from its user, whose writes share a lane; a file from its
+  tenant; a webhook from its read, since one step may end both. A read's digits are random, so that a tenant's reads
+  spread over the cluster.
+* A tenant's stored contents share a tag with its quota.
+* API keys share a tag with the audit log of their changes.
+* All other keys are used alone and have no tag.
 """
 
 import re
@@ -31,29 +31,29 @@ FILES_EXPIRING: Final = "memloop:files:expiring"
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The names under one tag. ``queue`` is a queue's name, ``lane`` a lane's."""
+    """The key names under one tag. ``queue`` is a queue's name, ``lane`` a lane's."""
 
     tag: str
 
     def stream(self, queue: str) -> str:
-        """The tickets."""
+        """Name the stream of tickets."""
         return f"memloop:{{{self.tag}}}:jobs:{queue}"
 
     def waiting(self, queue: str) -> str:
-        """The sorted set of the jobs that are not done, by time."""
+        """Name the sorted set of unfinished jobs, by time."""
         return f"memloop:{{{self.tag}}}:open:{queue}"
 
     def lane(self, queue: str, lane: str) -> str:
-        """The list of a lane's jobs."""
+        """Name the list of a lane's jobs."""
         return f"memloop:{{{self.tag}}}:lane:{queue}:{lane}"
 
     def lock(self, queue: str, lane: str) -> str:
-        """Who holds the lane."""
+        """Name the lock whose value is the lane's holder."""
         return f"memloop:{{{self.tag}}}:lock:{queue}:{lane}"
 
     @property
     def fence(self) -> str:
-        """The last fencing token."""
+        """The counter of fencing tokens."""
         return f"memloop:{{{self.tag}}}:fence"
 
     @property
@@ -62,73 +62,73 @@ class Partition:
         return f"memloop:{{{self.tag}}}:dead"
 
     def job(self, job_id: str) -> str:
-        """The hash of a job: payload, record, status, counters."""
+        """Name the hash of a job: payload, record, status, counters."""
         return f"memloop:{{{self.tag}}}:job:{job_id}"
 
     def journal(self, job_id: str) -> str:
-        """The hash of what a job has already paid for or decided."""
+        """Name the hash of the replies and decisions that a job has already made."""
         return f"memloop:{{{self.tag}}}:journal:{job_id}"
 
     def read_events(self, read_id: str) -> str:
-        """The stream of a read's events."""
+        """Name the stream of a read's events."""
         return f"memloop:{{{self.tag}}}:read-events:{read_id}"
 
     def events_of(self, tenant: str, user_id: str) -> str:
-        """The sorted set of a user's memory events by time. A tenant's name holds no colon."""
+        """Name the sorted set of a user's memory events, by time. A tenant's name contains no colon."""
         return f"memloop:{{{self.tag}}}:events:{tenant}:{user_id}"
 
     def failed_write_of(self, tenant: str, user_id: str) -> str:
-        """The last failed memory write of a user."""
+        """Name the record of a user's last failed memory write."""
         return f"memloop:{{{self.tag}}}:failed-write:{tenant}:{user_id}"
 
     def reads_of(self, tenant: str) -> str:
-        """The sorted set of those of a tenant's reads that lie here, by time."""
+        """Name the sorted set of the tenant's reads in this partition, by time."""
         return f"memloop:{{{self.tag}}}:reads:{tenant}"
 
     def webhooks_of(self, tenant: str) -> str:
-        """The sorted set of those of a tenant's deliveries that lie here, by time."""
+        """Name the sorted set of the tenant's webhook deliveries in this partition, by time."""
         return f"memloop:{{{self.tag}}}:webhooks:{tenant}"
 
     def files_of(self, tenant: str) -> str:
-        """The sorted set of a tenant's files by time."""
+        """Name the sorted set of a tenant's files, by time."""
         return f"memloop:{{{self.tag}}}:files:{tenant}"
 
     def blob(self, tenant: str, sha256: str) -> str:
-        """The hash of a content: where it is and who holds it."""
+        """Name the hash of a content: its place and its holders."""
         return f"memloop:{{{self.tag}}}:blob:{tenant}:{sha256}"
 
     def blob_bytes(self, tenant: str) -> str:
-        """How many bytes a tenant stores."""
+        """Name the counter of bytes that a tenant stores."""
         return f"memloop:{{{self.tag}}}:blob-bytes:{tenant}"
 
     @property
     def loose(self) -> str:
-        """The sorted set of objects that belong to no content, by when they may go."""
+        """The sorted set of objects that belong to no content, by the time from which they may be deleted."""
         return f"memloop:{{{self.tag}}}:blobs:loose"
 
     @property
     def holders(self) -> str:
-        """The sorted set of holders, by when to look at them."""
+        """The sorted set of holders, by the time of their next check."""
         return f"memloop:{{{self.tag}}}:blobs:holders"
 
 
 class Keys:
-    """The partitions of one Redis: one of a single server, twelve of a cluster."""
+    """The partitions of one Redis: one for a single server, twelve for a cluster."""
 
     def __init__(self, redis: Redis) -> None:
         self.partitions: Sequence[Partition] = tuple(Partition(tag) for tag in tags_of(redis))
 
     def of_name(self, name: str) -> Partition:
-        """Where what follows from a name lies: of a lane, or of a tenant."""
+        """Return the partition of a lane's or a tenant's name."""
         return self._at(place_of(name))
 
     def of_id(self, job_id: str) -> Partition:
-        """Where a job lies. An id that nobody of ours made lies somewhere, and is not there."""
+        """Return a job's partition. An id of a foreign format maps to the first one, where no such job exists."""
         found = _ID.match(job_id)
         return self._at(int(found[1], 16) if found else 0)
 
     def job(self, job_id: str) -> str:
-        """The hash of a job."""
+        """Name the hash of a job."""
         return self.of_id(job_id).job(job_id)
 
     def _at(self, place: int) -> Partition:
@@ -136,69 +136,69 @@ class Keys:
 
 
 def event_id(lane: str, digits: str) -> str:
-    """The id of a memory write in that lane, made of 32 hex digits of which 30 stay."""
+    """Make the id of a memory write in a lane from 32 hex digits, of which 30 are kept."""
     return f"evt_{place_of(lane):02x}{digits[2:]}"
 
 
 def file_id(tenant: str, digits: str) -> str:
-    """The id of a tenant's file, made of 32 hex digits of which 30 stay."""
+    """Make the id of a tenant's file from 32 hex digits, of which 30 are kept."""
     return f"file-{place_of(tenant):02x}{digits[2:]}"
 
 
 def delivery_id(read_id: str, digits: str) -> str:
-    """The id of the message about a read's end: at the read's place, made of 32 hex digits of which 30 stay."""
+    """Make the id of the message about a read's end, at the read's place, from 32 hex digits, of which 30 are kept."""
     found = _ID.match(read_id)
     return f"msg_{found[1] if found else '00'}{digits[2:]}"
 
 
 def api_keys_of(tenant: str) -> str:
-    """The sorted set of a tenant's keys."""
+    """Name the sorted set of a tenant's keys."""
     return f"memloop:{{api-keys}}:of:{tenant}"
 
 
 def audit(kind: str, tenant: str) -> str:
-    """A stream of the audit log. A tenant's name holds no colon; entries of no tenant have one of their own.
+    """Name a stream of the audit log. A tenant's name contains no colon; entries without a tenant have their own.
 
-    Changes of keys are written in one step with them.
+    The stream ``admin`` shares the API keys' tag, because one script writes both.
     """
     return f"memloop:{{api-keys}}:audit:{kind}:{tenant}" if kind == "admin" else f"memloop:audit:{kind}:{tenant}"
 
 
 def rate_window(bucket: str) -> str:
-    """What a key has used in the last minute."""
+    """Name the hash of a key's usage in the last minute."""
     return f"memloop:rate:{bucket}"
 
 
 def idempotency(digest: str) -> str:
-    """The record of a request with an ``Idempotency-Key``."""
+    """Name the record of a request with an ``Idempotency-Key``."""
     return f"memloop:once:{digest}"
 
 
 def idempotency_of(digest: str) -> str:
-    """The sorted set of the records that hold a subject's data."""
+    """Name the sorted set of idempotency records that hold a subject's data."""
     return f"memloop:once-of:{digest}"
 
 
 def mcp_call(digest: str) -> str:
-    """Which read a call of an MCP session runs."""
+    """Name the key that maps a call of an MCP session to its read."""
     return f"memloop:mcp:{digest}"
 
 
 def trace_switch(tenant: str) -> str:
-    """Whether the tenant's traces are kept; all names of a tenant's traces have its own tag."""
+    """Name the switch that keeps a tenant's traces. All trace keys of a tenant share the tenant's tag."""
     return f"memloop:traces:{{{tenant}}}:on"
 
 
 def traces_of(tenant: str) -> str:
-    """The sorted set of the tenant's traces by time."""
+    """Name the sorted set of the tenant's traces, by time."""
     return f"memloop:traces:{{{tenant}}}:all"
 
 
 def traces_of_user(tenant: str, user_id: str) -> str:
-    """The sorted set of the traces of a user's writes by time."""
+    """Name the sorted set of the traces of a user's writes, by time."""
     return f"memloop:traces:{{{tenant}}}:of:{user_id}"
 
 
 def trace_body(tenant: str, trace_id: str) -> str:
-    """The hash of a trace."""
+    """Name the hash of a trace."""
     return f"memloop:traces:{{{tenant}}}:trace:{trace_id}"

@@ -1,4 +1,4 @@
-"""Lua scripts as typed calls: text in, text and numbers out, a lost Redis as Unavailable."""
+"""Runs Lua scripts as typed calls: text in, text and numbers out; a lost connection raises Unavailable."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
@@ -11,12 +11,12 @@ Reply: TypeAlias = "int | str | list[Reply] | None"
 
 
 def text(value: object) -> str:
-    """A reply's text, whichever way the client decodes."""
+    """Return a reply as text, whether or not the client decodes."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def plain(reply: object) -> Reply:
-    """A reply with all bytes decoded, at any depth."""
+    """Return a reply with all bytes decoded, at any depth."""
     if isinstance(reply, list | tuple):
         return [plain(part) for part in cast(Sequence[object], reply)]
     if reply is None or isinstance(reply, int):
@@ -25,19 +25,19 @@ def plain(reply: object) -> Reply:
 
 
 def entries(reply: object) -> list[tuple[str, dict[str, str]]]:
-    """The entries of an XREAD or XREADGROUP reply, stream after stream, in either protocol's shape."""
+    """Return the entries of an XREAD or XREADGROUP reply, stream by stream, for RESP2 and RESP3."""
     return [entry for _, found in entries_by_stream(reply) for entry in found]
 
 
 def entries_by_stream(reply: object) -> list[tuple[str, list[tuple[str, dict[str, str]]]]]:
-    """The same, with the name of each stream."""
+    """Return the entries of an XREAD or XREADGROUP reply by the name of their stream."""
     streams = list(cast(Mapping[object, object], reply).items()) if isinstance(reply, Mapping) else reply
     pairs = cast(Sequence[tuple[object, Sequence[object]]], streams or ())
     return [(text(name), entry_list(found)) for name, found in pairs]
 
 
 def entry_list(found: Sequence[object]) -> list[tuple[str, dict[str, str]]]:
-    """Stream entries as (id, fields); an entry whose body was deleted is left out."""
+    """Return stream entries as (id, fields), without entries whose body was deleted."""
     if len(found) == 1 and isinstance(found[0], list) and not _is_entry(cast(list[object], found[0])):
         return entry_list(cast(list[object], found[0]))
     pairs = cast(Sequence[tuple[object, Mapping[object, object] | None] | None], found)
@@ -53,22 +53,22 @@ def _is_entry(value: list[object]) -> bool:
 
 
 class Script:
-    """One Lua script, loaded on first use."""
+    """A Lua script that is loaded on first use."""
 
     def __init__(self, redis: Redis, source: str) -> None:
         self._run = LuaScript(redis, source)
 
     async def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> Reply:
-        """The script's reply. Raises Unavailable."""
+        """Run the script and return its reply. Raises Unavailable."""
         with redis_errors():
             reply = await self._run(keys=keys, args=args)
         return plain(reply)
 
     async def number(self, keys: Sequence[str], args: Sequence[str | int]) -> int:
-        """The reply of a script that answers a number."""
+        """Run a script that returns a number."""
         return int(cast(int, await self(keys, args)))
 
     async def rows(self, keys: Sequence[str], args: Sequence[str | int]) -> list[str]:
-        """The reply of a script that answers a list of scalars, each as text (nil is empty)."""
+        """Run a script that returns a list of scalars; each becomes text, nil becomes ''."""
         reply = cast(list[Reply], await self(keys, args) or [])
         return ["" if part is None else str(part) for part in reply]

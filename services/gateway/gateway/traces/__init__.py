@@ -1,1 +1,1 @@
-"""Traces of loops for training: kept for tenants that asked for it, redacted before they are kept."""
+"""Traces of loops for training: kept for tenants that opted in, redacted before they are stored."""

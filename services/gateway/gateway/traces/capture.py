@@ -1,7 +1,7 @@
-"""Listens in on a loop: its calls, its searches and the chunks that it read, up to a limit on their size.
+"""Records a loop: its calls, its searches and the chunks it read, up to a size limit.
 
-A listener stands outside the journal, so that a loop that is taken up again is heard whole. What grew beyond the limit
-is not kept: half a loop would teach half a loop.
+The recorder wraps the journal, so a resumed loop is recorded in full. A loop over the limit is discarded, because
+partial traces would train partial loops.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from memloop.wire.traces import HeldMemory, TracedCall
 
 @dataclass(slots=True)
 class Heard:
-    """What was heard so far; nothing more once it is ``too_long``."""
+    """The recording so far; nothing is added once it is ``too_long``."""
 
     max_chars: int
     calls: list[TracedCall] = field(default_factory=list[TracedCall])
@@ -25,15 +25,15 @@ class Heard:
 
     @property
     def too_long(self) -> bool:
-        """Whether it grew beyond the limit."""
+        """Whether the recording exceeded the limit."""
         return self._chars > self.max_chars
 
     def document(self) -> str:
-        """The chunks that were read, in the document's order."""
+        """Return the chunks that were read, in document order."""
         return "".join(self.chunks[index] for index in sorted(self.chunks))
 
     def room_for(self, chars: int) -> bool:
-        """Count the characters; False, and all forgotten, when they are too many."""
+        """Count the characters. Returns False, and discards the recording, when they exceed the limit."""
         self._chars += chars
         if self.too_long:
             self.calls.clear()
@@ -43,14 +43,14 @@ class Heard:
 
 
 class HeardModel:
-    """A ChatModel whose calls are heard."""
+    """A ChatModel whose calls are recorded."""
 
     def __init__(self, model: ChatModel, heard: Heard) -> None:
         self._model = model
         self._heard = heard
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The inner model's reply. Raises what it raises; a failed call is not heard."""
+        """Return the inner model's reply and raise its errors; a failed call is not recorded."""
         completion = await self._model.complete(prompt)
         chars = sum(len(message.text()) for message in prompt.messages) + len(completion.content)
         if self._heard.room_for(chars + len(completion.reasoning)):
@@ -60,7 +60,7 @@ class HeardModel:
 
 
 class HeardIndex:
-    """A MemoryIndex whose finds are heard."""
+    """A MemoryIndex whose results are recorded."""
 
     def __init__(self, index: MemoryIndex, heard: Heard) -> None:
         self._index = index
@@ -75,7 +75,7 @@ class HeardIndex:
 
 
 class HeardChunks:
-    """Chunks whose texts are heard as they are read."""
+    """Chunks whose texts are recorded as they are read."""
 
     def __init__(self, chunks: Chunks, heard: Heard) -> None:
         self._chunks = chunks

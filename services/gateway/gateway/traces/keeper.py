@@ -1,4 +1,4 @@
-"""Decides whether a loop is listened to, and keeps what was heard, redacted. It never makes a job fail."""
+"""Decides whether a loop is recorded, and stores the redacted recording. It never makes a job fail."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,9 +27,9 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TraceKeeper:
-    """The slice's parts. ``max_chars`` bounds one trace; ``count`` counts the outcome of each.
+    """Stores traces. ``max_chars`` bounds one trace; ``count`` counts the outcome of each.
 
-    An outcome is ``kept``, ``too_long``, ``off`` (switched off meanwhile) or ``lost`` (Redis was gone).
+    An outcome is ``kept``, ``too_long``, ``off`` (switched off meanwhile) or ``lost`` (Redis was unreachable).
     """
 
     records: TraceRecords
@@ -38,7 +38,7 @@ class TraceKeeper:
     count: Callable[[str], None]
 
     async def listen(self, tenant: str) -> Heard | None:
-        """A listener, when the tenant's switch is on."""
+        """Return a recorder if the tenant keeps traces."""
         try:
             return Heard(self.max_chars) if await self.records.enabled(tenant) else None
         except DependencyError:
@@ -54,7 +54,7 @@ class TraceKeeper:
         of: Namespace,
         served: "Served",
     ) -> None:
-        """Keep a decision, unless it was no usable one."""
+        """Store a decision, unless it is invalid."""
         if isinstance(result.decision, InvalidOutput):
             return
         trace = Trace(
@@ -84,7 +84,7 @@ class TraceKeeper:
         strategy: str,
         served: "Served",
     ) -> None:
-        """Keep a completed read: its questions and results."""
+        """Store a completed read: its questions and results."""
         trace = Trace(
             id=trace_id,
             kind="long_read",
@@ -113,14 +113,14 @@ class TraceKeeper:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Which model a loop ran on, and the profile that made its prompts."""
+    """The model that a loop ran on and the profile of its prompts."""
 
     model: str
     profile: str
 
 
 def open_traces(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> TraceKeeper:
-    """Builds the slice from the settings."""
+    """Build the slice from the settings."""
     return TraceKeeper(
         records=TraceRecords(redis, keep_s=settings.trace_keep_s, most=settings.tenant_traces),
         new_redactor=redactor_at(settings.trace_redactor),
@@ -130,7 +130,7 @@ def open_traces(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Tr
 
 
 async def traces_of(request: Request) -> TraceKeeper:
-    """Returns the slice from the application's state."""
+    """Return the slice from the application's state."""
     return cast(TraceKeeper, request.app.state.traces)
 
 

@@ -1,7 +1,7 @@
-"""Traces in Redis: a switch for each tenant, and what was kept while it was on.
+"""Stores traces in Redis while a tenant's switch is on.
 
-All keys of a tenant carry its name as their hash tag, so that the scripts work on a cluster too. A trace dies by age,
-by the tenant's cap (the oldest first), with the namespace or the read that it is of, and with the switch.
+All keys of a tenant share its name as hash tag, so the scripts work on a cluster too. A trace is deleted by age, by the
+tenant's cap (oldest first), with its namespace or read, and when the switch is turned off.
 """
 
 import time
@@ -19,7 +19,7 @@ _NOBODY: Final = ""
 
 _KEEP = """
 -- KEYS: switch, index, body, the user's index; ARGV: id, ms, trace, agent, run, keep ms, cap, user or ''
--- 'off', or 'kept' and the ids that are over the cap: their bodies are the caller's to delete
+-- Returns 'off', or 'kept' and the ids over the cap, whose bodies the caller deletes
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'off'} end
 redis.call('HSET', KEYS[3], 'trace', ARGV[3], 'agent_id', ARGV[4], 'run_id', ARGV[5])
 redis.call('PEXPIRE', KEYS[3], ARGV[6])
@@ -32,19 +32,19 @@ end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[2] - ARGV[6])) do
   redis.call('ZREM', KEYS[2], id)
 end
-local told, over = {'kept'}, redis.call('ZCARD', KEYS[2]) - ARGV[7]
+local reply, over = {'kept'}, redis.call('ZCARD', KEYS[2]) - ARGV[7]
 if over > 0 then
   for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, over - 1)) do
     redis.call('ZREM', KEYS[2], id)
-    table.insert(told, id)
+    table.insert(reply, id)
   end
 end
-return told
+return reply
 """
 
 
 class TraceRecords:
-    """Every tenant's traces. Methods raise Unavailable when Redis is gone."""
+    """Every tenant's traces. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, *, keep_s: float, most: int) -> None:
         self._redis = redis
@@ -53,31 +53,31 @@ class TraceRecords:
         self._keep = Script(redis, _KEEP)
 
     async def enabled(self, tenant: str) -> bool:
-        """Whether the tenant's traces are to be kept."""
+        """Return whether the tenant's traces are kept."""
         with redis_errors():
             return bool(await self._redis.exists(trace_switch(tenant)))
 
     async def enable(self, tenant: str) -> None:
-        """Keep traces from now on."""
+        """Keep the tenant's traces from now on."""
         with redis_errors():
             await self._redis.set(trace_switch(tenant), "1")
 
     async def disable(self, tenant: str) -> int:
-        """Keep none any more, and delete those that are kept; how many."""
+        """Stop keeping traces and delete the stored ones. Returns the number deleted."""
         with redis_errors():
-            await self._redis.delete(trace_switch(tenant))  # first: from now on none is added
+            await self._redis.delete(trace_switch(tenant))  # first, so that no more are added
             found: Any = await self._redis.zrange(traces_of(tenant), 0, -1)  # pyright: ignore[reportUnknownMemberType]
             bodies = [trace_body(tenant, text(id_)) for id_ in cast(list[object], found)]
             await self._redis.delete(traces_of(tenant), *bodies)
         return len(bodies)
 
     async def settings(self, tenant: str) -> TraceSettings:
-        """The switch as it stands, and how many traces are kept."""
+        """Return the switch's state and the number of stored traces."""
         kept = len(await self._ids(traces_of(tenant)))
         return TraceSettings(tenant=tenant, enabled=await self.enabled(tenant), kept=kept, keep_s=self._keep_ms // 1000)
 
     async def keep(self, trace_id: str, trace: str, *, tenant: str, namespace: Namespace | None) -> bool:
-        """Keep a trace (JSON) in the place of one with its id; False when the tenant's switch is off by now."""
+        """Store a trace (JSON), replacing one with its id. Returns False when the tenant's switch is off."""
         user = namespace.user_id if namespace else _NOBODY
         agent, run = (namespace.agent_id or "", namespace.run_id or "") if namespace else ("", "")
         keys = [trace_switch(tenant), traces_of(tenant), trace_body(tenant, trace_id), traces_of_user(tenant, user)]
@@ -90,7 +90,7 @@ class TraceRecords:
         return outcome == "kept"
 
     async def all(self, tenant: str) -> AsyncGenerator[str]:
-        """The tenant's traces, oldest first, each as JSON."""
+        """Yield the tenant's traces as JSON, oldest first."""
         for id_ in await self._ids(traces_of(tenant)):
             with redis_errors():
                 raw = await self._redis.hget(trace_body(tenant, id_), "trace")
@@ -98,7 +98,7 @@ class TraceRecords:
                 yield text(raw)
 
     async def forget(self, namespace: Namespace) -> int:
-        """Delete the traces of the namespace's writes; how many."""
+        """Delete the traces of the namespace's writes. Returns the number deleted."""
         tenant, of_user = namespace.tenant, traces_of_user(namespace.tenant, namespace.user_id)
         gone = 0
         for id_ in await self._ids(of_user):
@@ -112,7 +112,7 @@ class TraceRecords:
         return gone
 
     async def forget_one(self, tenant: str, trace_id: str) -> int:
-        """Delete one trace, if it is there; how many."""
+        """Delete one trace. Returns the number deleted, 0 or 1."""
         with redis_errors():
             await self._redis.zrem(traces_of(tenant), trace_id)
             return int(await self._redis.delete(trace_body(tenant, trace_id)))

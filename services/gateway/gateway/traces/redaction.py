@@ -1,7 +1,7 @@
-"""Takes out of texts what names a person or opens a door: addresses, numbers, keys. Rules, no model.
+"""Redacts personal identifiers and credentials from texts by rules, without a model.
 
-A value gets the same mark wherever it stands in one trace (``[email 1]``), so that a question about it, the memory of
-it and the answer still belong together. Names and prose stay: where that is too little, another redactor is plugged in
+A value gets the same mark throughout one trace (``[email 1]``), so that a question, its memory and its answer still
+match. Names and prose remain. Where that is not enough, configure another redactor
 (``MEMLOOP_TRACE_REDACTOR=package.module:function``).
 """
 
@@ -12,9 +12,9 @@ from typing import Final, TypeAlias, cast
 from gateway.settings import function_at
 
 Redact: TypeAlias = Callable[[str], str]
-"""A text without what must not be kept."""
+"""Returns a text without sensitive values."""
 NewRedactor: TypeAlias = Callable[[], Redact]
-"""Makes the redactor of one trace."""
+"""Creates the redactor of one trace."""
 
 _PREFIXED = r"(?:sk|pk|rk|ml|mlp|key|whsec|ghp|gho|ghs|github_pat|glpat|xox[abprs]|hf|pypi)[-_][A-Za-z0-9_\-]{12,}"
 _RULES: Final[tuple[tuple[str, str], ...]] = (
@@ -48,7 +48,7 @@ class RuleRedactor:
         self._counts: dict[str, int] = {}
 
     def __call__(self, text: str) -> str:
-        """The text with marks in the place of what the rules find."""
+        """Return the text with marks in place of matched values."""
         return _ANY.sub(self._mark, text)
 
     def _mark(self, found: re.Match[str]) -> str:
@@ -64,20 +64,20 @@ class RuleRedactor:
 
 
 def passes_luhn(number: str) -> bool:
-    """Whether the digits are a card number's (ISO/IEC 7812-1, annex B)."""
+    """Return whether the digits pass the checksum of card numbers (ISO/IEC 7812-1, annex B)."""
     digits = [int(char) for char in number if char.isdigit()][::-1]
     return sum(digits[0::2]) % 10 == (-sum(_folded(digit) for digit in digits[1::2])) % 10
 
 
 def redactor_at(name: str) -> NewRedactor:
-    """The factory that a setting names as ``package.module:function``; ours when it is empty. Raises ValueError."""
+    """Load the factory named ``package.module:function``, or the built-in one when empty. Raises ValueError."""
     if not name:
         return RuleRedactor
     return cast(NewRedactor, function_at(name, setting="MEMLOOP_TRACE_REDACTOR"))
 
 
 def redacted(value: object, redact: Redact) -> object:
-    """JSON with every text in it redacted, but for ids, times and the like, which no user wrote."""
+    """Redact every text in a JSON value, except ids, times and other fields that users did not write."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""``/v1/admin/traces``: what loops were shown and said, for training, of tenants that asked for it. Scope ``admin``."""
+"""``/v1/admin/traces``: recorded loops of tenants that opted in, for training. Needs scope ``admin``."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -23,13 +23,13 @@ router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admi
 
 @router.get("/trace-settings")
 async def read_trace_settings(traces: TracesDep, principal: PrincipalDep, tenant: Tenant = None) -> TraceSettings:
-    """Whether a tenant's traces are kept, and how many are."""
+    """Return whether a tenant's traces are kept, and how many are stored."""
     return await traces.records.settings(managed(principal, tenant))
 
 
 @router.put("/trace-settings", dependencies=[Room], openapi_extra=body_of(TraceSwitch))
 async def switch_traces(request: Request, traces: TracesDep, principal: PrincipalDep) -> TraceSettings:
-    """Keep a tenant's traces from now on, or keep none and delete those that are kept."""
+    """Start keeping a tenant's traces, or stop and delete the stored ones."""
     asked = await read_ours(request, TraceSwitch)
     tenant, records = managed(principal, asked.tenant), traces.records
     await _audit("traces.enabled" if asked.enabled else "traces.disabled", tenant, principal, request)
@@ -43,21 +43,21 @@ async def switch_traces(request: Request, traces: TracesDep, principal: Principa
 @router.get(
     "/traces",
     response_class=StreamingResponse,
-    responses={200: {"description": "One trace a line, then their number", "content": _JSONL}},
+    responses={200: {"description": "One trace per line, then a line with their number", "content": _JSONL}},
 )
 async def export_traces(
     request: Request, traces: TracesDep, principal: PrincipalDep, tenant: Tenant = None
 ) -> StreamingResponse:
-    """A tenant's traces as JSONL, oldest first. 409 where they are not kept."""
+    """Export a tenant's traces as JSONL, oldest first. 409 if the tenant keeps no traces."""
     whose = managed(principal, tenant)
     if not await traces.records.enabled(whose):
-        raise Conflict("This tenant has not asked for traces to be kept.", param="tenant", code="traces_off")
+        raise Conflict("Traces are not enabled for this tenant.", param="tenant", code="traces_off")
     await _audit("traces.exported", whose, principal, request)
     return StreamingResponse(_lines(traces, whose), media_type="application/jsonl")
 
 
 async def _lines(traces: TraceKeeper, tenant: str) -> AsyncGenerator[bytes]:
-    """The last line counts them; an error in its place says that some are missing."""
+    """Yield the traces and a last line with their number; an error line instead means that some are missing."""
     count = 0
     try:
         async with aclosing(traces.records.all(tenant)) as kept:
@@ -71,7 +71,7 @@ async def _lines(traces: TraceKeeper, tenant: str) -> AsyncGenerator[bytes]:
 
 
 async def _audit(action: AuditAction, tenant: str, principal: Principal, request: Request) -> None:
-    """Kept before it is done: what was not kept is not done."""
+    """Store the audit entry before the action: an action that cannot be audited is not performed."""
     entry = AuditEntry(
         at=datetime.now(UTC),
         kind="admin",

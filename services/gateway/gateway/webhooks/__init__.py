@@ -1,1 +1,1 @@
-"""Webhooks: telling a client's own address that its background read is over, as Standard Webhooks describes it."""
+"""Webhooks: notify a client's URL when its background read ends, following the Standard Webhooks specification."""

@@ -1,7 +1,7 @@
-"""Where a webhook may go: only to public addresses, unless the operator has named the network.
+"""Restricts webhooks to public addresses and networks that the operator allows.
 
-The check is made on the addresses that the connection then uses, not on the name: a name that answers differently the
-second time (DNS rebinding) gains nothing. Source of what is not public: IANA's special-purpose address registries.
+The check covers the addresses that the connection uses, not the name, so DNS rebinding gains nothing. Source of the
+non-public ranges: IANA's special-purpose address registries.
 """
 
 import socket
@@ -15,15 +15,15 @@ Address: TypeAlias = IPv4Address | IPv6Address
 
 _UNICAST_6 = ip_network("2000::/3")
 _NEVER = tuple(map(ip_network, ("192.88.99.0/24", "2002::/16", "3fff::/20")))
-"""6to4, which carries an IPv4 address inside, and documentation."""
+"""6to4, which embeds an IPv4 address, and documentation ranges."""
 
 
 class AddressRefused(OSError):
-    """The name stands for an address that webhooks must not reach."""
+    """The name resolves to an address that webhooks must not reach."""
 
 
 class AddressRules:
-    """Which addresses may be connected to. ``allowed`` are networks that need not be public."""
+    """Decides which addresses webhooks may connect to. ``allowed`` lists networks that need not be public."""
 
     def __init__(self, allowed: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allowed)
@@ -35,7 +35,7 @@ class AddressRules:
             raise AddressRefused("the host's address is not public")
 
     def open_socket(self, info: tuple[int, int, int, str, tuple[str | int, ...]]) -> socket.socket:
-        """A socket for this address, the last gate before a connection. Raises AddressRefused."""
+        """Open a socket after a last check of the address. Raises AddressRefused."""
         family, kind, protocol, _, target = info
         self.check(str(target[0]))
         return socket.socket(family, kind, protocol)

@@ -1,7 +1,7 @@
-"""A webhook as the queue keeps it.
+"""A webhook delivery as a queued job.
 
-Its id follows from the read's, so that a read that is ended again after a crash queues nothing new, and a receiver can
-tell a repeated delivery. The body is made once: every attempt sends the same bytes.
+Its id derives from the read's, so a read that ends twice after a crash queues one delivery, and a receiver can
+recognise duplicates. The body is built once: every attempt sends the same bytes.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from memloop.wire.long_read import LongRead, ReadStatus
 
 
 class MessageData(Wire):
-    """What the message is about; the client asks for the rest."""
+    """The read that ended; the client fetches the result itself."""
 
     id: str
     object: Literal["long_read"] = "long_read"
@@ -41,12 +41,12 @@ class Delivery(Wire):
 
 
 def delivery_id(read_id: str) -> str:
-    """The id of the message about a read's end."""
+    """Return the id of the message about a read's end."""
     return keys.delivery_id(read_id, hashlib.sha256(read_id.encode()).hexdigest()[:32])
 
 
 def delivery_of(record: LongRead, *, tenant: str, url: str, at: keys.Partition) -> Submission:
-    """The job that tells ``url`` how the read ended; ``at`` is where the read lies."""
+    """Return the job that notifies ``url`` of the read's end; ``at`` is the read's partition."""
     message = Message(
         type=f"long_read.{record.status}",
         timestamp=datetime.fromtimestamp(record.completed_at or time.time(), UTC),

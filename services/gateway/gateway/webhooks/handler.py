@@ -1,4 +1,4 @@
-"""The worker's side of the queue of webhooks: one attempt at a delivery."""
+"""The worker's handler for webhooks: makes one delivery attempt per run."""
 
 import logging
 from datetime import UTC, datetime
@@ -21,11 +21,11 @@ _GONE = 410
 
 
 class NotDelivered(MemloopError):
-    """The receiver did not take the message: this attempt counts."""
+    """The receiver did not accept the message: the attempt counts."""
 
 
 class DeliveryHandler:
-    """Delivers webhooks. A receiver's answer is its status alone: no byte of a body is read, no redirect followed."""
+    """Delivers webhooks. Only the response's status counts: bodies are not read and redirects not followed."""
 
     def __init__(
         self, redis: Redis, rules: WebhookRules, metrics: Metrics, *, timeout_s: float, lookup: Lookup = system_lookup
@@ -38,7 +38,7 @@ class DeliveryHandler:
         self._lookup = lookup
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
-        """One attempt. Raises NotDelivered, and Unavailable while this worker has no secret."""
+        """Make one attempt. Raises NotDelivered, and Unavailable while this worker has no secret."""
         del hold
         delivery = await self._delivery(lease.job_id)
         status = await self._attempt(delivery, self._headers(delivery))
@@ -50,13 +50,13 @@ class DeliveryHandler:
         return JobResult(outcome, "")
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """The dead letter. The client can still ask for its read."""
+        """Count and log the dead letter. The client can still fetch its read."""
         self._count("dead")
-        _LOG.warning("webhook %s: given up after %d attempts: %s", lease.job_id, attempts, error.message)
+        _LOG.warning("webhook %s: gave up after %d attempts: %s", lease.job_id, attempts, error.message)
         return JobResult("failed", "")
 
     async def cancelled(self, lease: Lease) -> JobResult:
-        """Nobody can cancel a delivery; deleting its read deletes it."""
+        """Raise JobGone: a delivery cannot be cancelled; deleting its read deletes it."""
         raise JobGone(lease.job_id)
 
     def _headers(self, delivery: Delivery) -> dict[str, str]:
@@ -73,7 +73,7 @@ class DeliveryHandler:
         }
 
     async def _attempt(self, delivery: Delivery, headers: dict[str, str]) -> int:
-        """The status that came back. Raises NotDelivered when none did."""
+        """Send the message and return the response's status. Raises NotDelivered when there is no response."""
         try:
             async with (
                 self._session() as session,
@@ -87,7 +87,7 @@ class DeliveryHandler:
             raise NotDelivered(f"The receiver could not be reached: {problem}.") from error
 
     def _session(self) -> aiohttp.ClientSession:
-        """A client for one attempt, which keeps no connection, no name and no cookie."""
+        """Create a client for one attempt; it keeps no connections, names or cookies."""
         addresses = self._rules.addresses
         connector = aiohttp.TCPConnector(
             resolver=CheckedResolver(addresses, self._lookup),

@@ -1,4 +1,4 @@
-"""From a receiver's name to the addresses that may be connected to."""
+"""Resolves a receiver's host name to addresses that webhooks may connect to."""
 
 import asyncio
 import socket
@@ -10,11 +10,11 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from gateway.webhooks.addresses import AddressRules
 
 Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a name. Raises OSError."""
+"""Resolves a host name and port to addresses. Raises OSError."""
 
 
 class CheckedResolver(AbstractResolver):
-    """Names to addresses, each of which the rules let through."""
+    """Resolves names and checks every address against the rules."""
 
     def __init__(self, rules: AddressRules, lookup: Lookup) -> None:
         self._rules = rules
@@ -23,7 +23,7 @@ class CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses to connect to. Raises AddressRefused when one of them is refused, OSError."""
+        """Return the addresses to connect to. Raises OSError, and AddressRefused when the rules refuse one of them."""
         del family
         addresses = await self._lookup(host, port)
         for address in addresses:
@@ -31,11 +31,11 @@ class CheckedResolver(AbstractResolver):
         return [_result(host, port, address) for address in addresses]
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: the resolver holds no resources."""
 
 
 async def system_lookup(host: str, port: int) -> Sequence[str]:
-    """The system's answer."""
+    """Resolve the name with the system's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(target[0]) for *_, target in found]
 

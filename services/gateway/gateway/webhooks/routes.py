@@ -1,4 +1,4 @@
-"""``/v1/admin/webhook-secret``: what a tenant's receiver verifies its webhooks with. Scope ``admin``."""
+"""``/v1/admin/webhook-secret``: the secret for verifying a tenant's webhooks. Needs scope ``admin``."""
 
 from fastapi import APIRouter
 
@@ -11,6 +11,6 @@ router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admi
 
 @router.get("/webhook-secret")
 async def read_webhook_secret(webhooks: WebhooksDep, principal: PrincipalDep, tenant: Tenant = None) -> WebhookSecret:
-    """The secret with which a tenant's receiver verifies its webhooks."""
+    """Return the secret with which a tenant's receiver verifies its webhooks."""
     whose = managed(principal, tenant)
     return WebhookSecret(tenant=whose, secret=webhooks.rules.signed().of(whose))

@@ -1,4 +1,4 @@
-"""What the operator lets webhooks do."""
+"""The operator's rules for webhooks."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,25 @@ from gateway.webhooks.signing import WebhookSecrets
 from memloop.wire.errors import NotSupported, Unprocessable
 
 _PARAM = "webhook.url"
-_UNSET = "Webhooks are not served here: no secret is configured (MEMLOOP_WEBHOOK_SECRET)."
+_UNSET = "Webhooks are disabled: no secret is configured (MEMLOOP_WEBHOOK_SECRET)."
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookRules:
-    """``secrets`` is None where webhooks are not served."""
+    """The rules for deliveries. ``secrets`` is None where webhooks are disabled."""
 
     secrets: WebhookSecrets | None
     addresses: AddressRules
     allow_http: bool
 
     def signed(self) -> WebhookSecrets:
-        """The secrets. Raises NotSupported when none is configured."""
+        """Return the secrets. Raises NotSupported when none is configured."""
         if self.secrets is None:
             raise NotSupported(_UNSET)
         return self.secrets
 
     def check_url(self, text: str) -> None:
-        """Refuse an address that can never be delivered to. Names are looked up at the delivery.
+        """Reject a URL that can never be delivered to. Host names are resolved on delivery.
 
         Raises NotSupported, Unprocessable.
         """
@@ -36,11 +36,11 @@ class WebhookRules:
             url = URL(text)
             host = url.raw_host
         except ValueError as error:
-            raise Unprocessable("This is no URL.", param=_PARAM) from error
+            raise Unprocessable("The webhook URL is invalid.", param=_PARAM) from error
         if url.scheme != "https" and not (url.scheme == "http" and self.allow_http):
-            raise Unprocessable("A webhook goes to an https URL.", param=_PARAM)
+            raise Unprocessable("A webhook URL must use https.", param=_PARAM)
         if not host or url.raw_user is not None or url.raw_password is not None:
-            raise Unprocessable("The URL must name a host, and no user.", param=_PARAM)
+            raise Unprocessable("The URL must contain a host and no user name.", param=_PARAM)
         try:
             self.addresses.check(host)
         except AddressRefused as error:

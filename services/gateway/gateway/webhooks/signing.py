@@ -1,6 +1,6 @@
 """Secrets and signatures of webhooks (Standard Webhooks 1.0, symmetric signatures).
 
-The operator configures one secret; each tenant's own is derived from it, so no tenant can sign for another.
+The operator configures one secret; each tenant's secret derives from it, so no tenant can sign for another.
 """
 
 import base64
@@ -18,23 +18,23 @@ _PURPOSE = b"memloop webhook secret of tenant "
 
 
 class WebhookSecrets:
-    """Every tenant's secret. Of several configured ones the first is current; each of them signs."""
+    """Every tenant's secrets. The first configured secret is the current one; all of them sign."""
 
     def __init__(self, configured: Sequence[bytes]) -> None:
         self._configured = tuple(configured)
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Of the setting: ``whsec_`` and base64, several with commas between. Raises ValueError; None when empty."""
+        """Parse the setting: ``whsec_`` and base64, comma-separated. Returns None when empty. Raises ValueError."""
         keys = webhook_keys_of(text)
         return cls(keys) if keys else None
 
     def of(self, tenant: str) -> str:
-        """The tenant's current secret, as its receiver needs it."""
+        """Return the tenant's current secret, in the form its receiver needs."""
         return WEBHOOK_KEY_PREFIX + base64.b64encode(_derived(self._configured[0], tenant)).decode()
 
     def signatures(self, tenant: str, *, message_id: str, at: datetime, body: str) -> str:
-        """The value of ``webhook-signature``. ``at`` is in UTC."""
+        """Return the value of ``webhook-signature``. ``at`` is in UTC."""
         signers = [Webhook(_derived(secret, tenant)) for secret in self._configured]
         return " ".join(signer.sign(message_id, at, body) for signer in signers)
 

@@ -1,4 +1,4 @@
-"""The slice in one value: the operator's rules, and the queue of deliveries."""
+"""Bundles the operator's webhook rules and the delivery queue into one value."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -17,14 +17,14 @@ WEBHOOKS_QUEUE = "webhooks"
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """What may be delivered where, and the deliveries that wait."""
+    """The rules for deliveries and the queue of pending ones."""
 
     rules: WebhookRules
     queue: LaneQueue
 
 
 def open_webhooks(settings: GatewaySettings, redis: Redis) -> Webhooks:
-    """Builds the slice from the settings."""
+    """Build the slice from the settings."""
     rules = WebhookRules(
         secrets=WebhookSecrets.parse(secret_of(settings.webhook_secret) or ""),
         addresses=AddressRules(networks_of(settings.webhook_allow_networks)),
@@ -34,7 +34,7 @@ def open_webhooks(settings: GatewaySettings, redis: Redis) -> Webhooks:
 
 
 async def webhooks_of(request: Request) -> Webhooks:
-    """Returns the slice from the application's state."""
+    """Return the slice from the application's state."""
     return cast(Webhooks, request.app.state.webhooks)
 
 
