@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI knows of the routes, the bodies that we parse by hand, keys and headers."""
+"""Builds the OpenAPI document from FastAPI's routes, the bodies parsed by hand, keys and headers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, cast
@@ -10,20 +10,20 @@ from fastapi.routing import APIRoute
 from gateway.access import Needed
 from gateway.http import Fragment
 
-_DESCRIPTION = """OpenAI's routes with memory and long reading around them. Every error is `{"error": {...}}`.
-Every route answers with and without a trailing slash."""
+_DESCRIPTION = """OpenAI-compatible routes with long-term memory and long reading. Every error is `{"error": {...}}`.
+Every route works with and without a trailing slash."""
 _SCHEMES: Final[Fragment] = {
-    "Bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Token KEY` is taken too."},
+    "Bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Token KEY` is accepted too."},
     "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
 _HEADERS: Final[Fragment] = {
-    "x-request-id": {"description": "Finds the request in our logs.", "schema": {"type": "string"}},
-    "openai-processing-ms": {"description": "Time to the answer's start.", "schema": {"type": "string"}},
+    "x-request-id": {"description": "Identifies the request in the server's logs.", "schema": {"type": "string"}},
+    "openai-processing-ms": {"description": "Milliseconds until the response started.", "schema": {"type": "string"}},
 }
 
 
 def describe(app: FastAPI) -> Callable[[], Fragment]:
-    """The application's ``openapi``, made once."""
+    """Return the application's ``openapi`` function, which builds the document once."""
     plain = app.openapi
 
     def openapi() -> Fragment:
@@ -45,7 +45,7 @@ def _operations(document: Fragment) -> Iterator[tuple[str, str, Fragment]]:
 
 
 def _name_bodies(document: Fragment) -> None:
-    """Move what our bodies are made of to the components, where their references point."""
+    """Move the schemas of hand-parsed bodies to the components that their references name."""
     schemas: Fragment = document["components"]["schemas"]
     for _, _, operation in _operations(document):
         for content in operation.get("requestBody", {}).get("content", {}).values():
@@ -54,7 +54,7 @@ def _name_bodies(document: Fragment) -> None:
 
 
 def _add_keys(document: Fragment, app: FastAPI) -> None:
-    """Keys and scopes; OpenAPI 3.1 lets every scheme name roles, ours are the scopes."""
+    """Add keys and scopes; OpenAPI 3.1 lets every security scheme list roles, here the scopes."""
     document["components"]["securitySchemes"] = _SCHEMES
     needed = {
         (method.lower(), route.path_format): [] if need.scope is None else [need.scope]
@@ -72,7 +72,7 @@ def _routes(app: FastAPI) -> Iterator[APIRoute]:
 
 
 def needs_of(route: APIRoute) -> list[Needed]:
-    """What the route asks of its caller's key: one scope, or nothing when it is open to all."""
+    """Return the scope checks of the route; none for a public route."""
     return [needed.call for needed in _all(route.dependant) if isinstance(needed.call, Needed)]
 
 

@@ -1,4 +1,4 @@
-"""The API process: reads the settings, builds the application, serves it. Run: ``python -m gateway.main``."""
+"""The API process: reads the settings, builds the application and serves it. Run: ``python -m gateway.main``."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -36,13 +36,13 @@ from memloop_service import RequestTimes, create_app, new_registry, refuse_open_
 
 CLIENT_CLOSED_REQUEST = 499
 FORM_BYTES = 1 << 16
-"""What an upload's form may have around its file."""
+"""The size limit of an upload's form without its file."""
 NOT_JSON = ("/v1/files", "/v1/memory/import")
-"""Paths that take another body: a form, and JSON lines."""
+"""Paths whose body is not JSON: a form, and JSON lines."""
 
 
 def build_app(settings: GatewaySettings) -> FastAPI:
-    """The application; it opens its slices when it starts and closes them when it stops."""
+    """Build the application; it opens its slices on start and closes them on stop."""
     registry = new_registry()
     metrics = Metrics(registry)
 
@@ -84,7 +84,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         larger_bodies={"/v1/files": settings.max_file_bytes + FORM_BYTES},
         lifespan=lifespan,
     )
-    app.add_exception_handler(ClientGone, nobody_reads)
+    app.add_exception_handler(ClientGone, client_gone)
     audit_denials(app)
     app.openapi = describe(app)
     app.user_middleware.append(Middleware(RateHeaders))
@@ -96,9 +96,9 @@ def build_app(settings: GatewaySettings) -> FastAPI:
 
 @asynccontextmanager
 async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[None]:
-    """The application with every slice in its state, where the slice's dependency finds it.
+    """Open every slice and put it in the application's state, where its dependency finds it.
 
-    Waits for inference and the engine as ``loop_model`` does, and raises what it raises; KeyFileError on bad keys.
+    Waits for inference and the engine as ``loop_model`` does, and raises its errors; KeyFileError on bad keys.
     """
     async with (
         redis_of(settings) as redis,
@@ -118,14 +118,14 @@ async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> A
                 yield
 
 
-async def nobody_reads(request: Request, failure: Exception) -> Response:
-    """The end of a request whose client has left: a status for the metrics."""
+async def client_gone(request: Request, failure: Exception) -> Response:
+    """Answer a request whose client has disconnected: the status is for the metrics only."""
     del request, failure
     return Response(status_code=CLIENT_CLOSED_REQUEST)
 
 
 def main() -> None:
-    """Serve until a signal. Exits with a message when the settings are wrong or would serve memories unguarded."""
+    """Serve until a signal. Exits with a message on wrong settings or an unprotected public address."""
     settings = GatewaySettings()
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
     start_tracing("gateway")

@@ -1,4 +1,4 @@
-"""Every metric of the gateway and its worker, made in this one place. No label holds a user's id or text."""
+"""Defines every metric of the gateway and its worker. No label contains a user's id or text."""
 
 import math
 from collections.abc import Callable
@@ -25,27 +25,27 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.request_seconds = Histogram(
             "gateway_request_seconds",
-            "Whole time of a request, to the last byte.",
+            "Total time of a request, to the last byte of the response.",
             ("route", "code"),
             buckets=_LATENCY_S,
             registry=registry,
         )
         self.overhead_seconds = Histogram(
             "gateway_overhead_seconds",
-            "Time of a request in which no engine worked on it.",
+            "Time of a request spent outside the engine.",
             ("route",),
             buckets=_OVERHEAD_S,
             registry=registry,
         )
         self.time_to_first_token_seconds = Histogram(
             "gateway_time_to_first_token_seconds",
-            "From the request to the first streamed byte of the engine.",
+            "Time from the request to the engine's first streamed byte.",
             buckets=_LATENCY_S,
             registry=registry,
         )
         self.token_usage = Histogram(
             "gen_ai_client_token_usage",
-            "Tokens of one engine call, as the engine counted them.",
+            "Tokens of one engine call, as reported by the engine.",
             ("type", "operation"),
             buckets=tuple(float(4**power) for power in range(1, 11)),
             registry=registry,
@@ -54,63 +54,68 @@ class Metrics:
         self._overhead_of = lru_cache(maxsize=64)(self.overhead_seconds.labels)
         self.memory_search_seconds = Histogram(
             "memory_search_seconds",
-            "Time of a memory search.",
+            "Duration of a memory search.",
             ("stage",),
             buckets=_OVERHEAD_S,
             registry=registry,
         )
-        self.memory_action = Counter("memory_action", "Decisions of the memory writer.", ("action",), registry=registry)
+        self.memory_action = Counter(
+            "memory_action", "Decisions of the memory writer, by action.", ("action",), registry=registry
+        )
         self.memory_tool_parse = Counter(
-            "memory_tool_parse", "How the memory writer's tool call was read.", ("path",), registry=registry
+            "memory_tool_parse", "Memory writer tool calls, by the parser that read them.", ("path",), registry=registry
         )
-        self.memory_queue_depth = Gauge("memory_queue_depth", "Memory writes that wait.", registry=registry)
+        self.memory_queue_depth = Gauge("memory_queue_depth", "Memory writes not finished yet.", registry=registry)
         self.memory_oldest_job_seconds = Gauge(
-            "memory_oldest_job_seconds", "Age of the oldest memory write that waits.", registry=registry
+            "memory_oldest_job_seconds", "Age of the oldest unfinished memory write.", registry=registry
         )
-        self.job_queue_depth = Gauge(
-            "job_queue_depth", "Jobs of a queue that are not done.", ("queue",), registry=registry
-        )
+        self.job_queue_depth = Gauge("job_queue_depth", "Unfinished jobs of a queue.", ("queue",), registry=registry)
         self.job_queue_oldest_seconds = Gauge(
-            "job_queue_oldest_seconds", "Age of a queue's oldest job that is not done.", ("queue",), registry=registry
+            "job_queue_oldest_seconds", "Age of a queue's oldest unfinished job.", ("queue",), registry=registry
         )
         self.job_queue_waiting_seconds = Gauge(
             "job_queue_waiting_seconds",
-            "How long the oldest ticket of a queue has waited for a worker to take it.",
+            "How long a queue's oldest ticket has waited for a worker.",
             ("queue",),
             registry=registry,
         )
         self.job_dead_letters = Gauge(
-            "job_dead_letters", "Jobs of all queues that were given up and wait for an operator.", registry=registry
+            "job_dead_letters", "Dead letters of all queues, which wait for an operator.", registry=registry
         )
-        self.redis_used_bytes = Gauge("jobs_redis_used_bytes", "Memory that Redis uses.", registry=registry)
-        self.redis_limit_bytes = Gauge("jobs_redis_limit_bytes", "Memory that Redis may use.", registry=registry)
+        self.redis_used_bytes = Gauge("jobs_redis_used_bytes", "Memory used by Redis.", registry=registry)
+        self.redis_limit_bytes = Gauge("jobs_redis_limit_bytes", "Memory limit of Redis.", registry=registry)
         self.redis_durable = Gauge(
             "jobs_redis_durable",
-            "1 when Redis writes an append-only file and its last write was good.",
+            "1 if Redis writes an append-only file and its last write succeeded.",
             registry=registry,
         )
         self.memory_dead_letters = Counter(
-            "memory_dead_letters", "Jobs given up after their last attempt.", registry=registry
+            "memory_dead_letters", "Memory writes that became dead letters.", registry=registry
         )
         self.memory_writes_refused = Counter(
             "memory_writes_refused",
-            "Attempts of memory writes that the engine refused, by its HTTP status.",
+            "Attempts of memory writes that the engine rejected, by HTTP status.",
             ("status",),
             registry=registry,
         )
-        self.longread_chunks = Counter("longread_chunks", "Chunks read.", ("strategy",), registry=registry)
+        self.longread_chunks = Counter(
+            "longread_chunks", "Chunks read by long reads.", ("strategy",), registry=registry
+        )
         self.longread_degradations = Counter(
-            "longread_degradations", "Replies that fell short: empty, cut, or no verdict.", ("kind",), registry=registry
+            "longread_degradations",
+            "Long-read replies that were empty, cut, or without a verdict.",
+            ("kind",),
+            registry=registry,
         )
         self.longread_ended = Counter(
             "longread_ended",
-            "Long reads that ended, by outcome; refused is what could never work.",
+            "Finished long reads, by outcome; refused reads could never have succeeded.",
             ("outcome",),
             registry=registry,
         )
-        self.longread_active = Gauge("longread_active", "Long reads that run now.", registry=registry)
+        self.longread_active = Gauge("longread_active", "Long reads running now.", registry=registry)
         self.longread_resumed = Counter(
-            "longread_resumed", "Long reads taken up again after a worker was lost.", registry=registry
+            "longread_resumed", "Long reads resumed after a worker was lost.", registry=registry
         )
         self.longread_followers = Gauge(
             "longread_followers", "Streams of reads' events that the process sends.", registry=registry
@@ -122,88 +127,93 @@ class Metrics:
             registry=registry,
         )
         self.longread_chunk_seconds = Histogram(
-            "longread_chunk_seconds", "From one chunk of a read to the next.", buckets=_LATENCY_S, registry=registry
+            "longread_chunk_seconds",
+            "Time from one chunk of a read to the next.",
+            buckets=_LATENCY_S,
+            registry=registry,
         )
         self.longread_webhooks = Counter(
-            "longread_webhooks", "Attempts to deliver a webhook, by outcome.", ("outcome",), registry=registry
+            "longread_webhooks", "Webhook delivery attempts, by outcome.", ("outcome",), registry=registry
         )
         self.traces = Counter(
             "loop_traces",
-            "Runs of loops that were listened to, by what became of their trace.",
+            "Recorded loop runs, by outcome of their trace.",
             ("outcome",),
             registry=registry,
         )
         self.upstream_abort = Counter(
-            "upstream_abort", "Engine requests aborted because the client left.", registry=registry
+            "upstream_abort", "Engine requests aborted because the client disconnected.", registry=registry
         )
         self.upstream_fallback = Counter(
             "upstream_fallback",
-            "Times that an engine could not take a request and the next one was asked.",
+            "Requests passed to the next engine because one could not take them.",
             registry=registry,
         )
         self.rate_limit_skipped = Counter(
-            "rate_limit_skipped", "Requests that Redis could not count, let in all the same.", registry=registry
+            "rate_limit_skipped", "Requests admitted without a rate limit because Redis failed.", registry=registry
         )
-        self.upstream_errors = Counter("upstream_errors", "Engine requests that failed.", ("kind",), registry=registry)
+        self.upstream_errors = Counter(
+            "upstream_errors", "Failed engine requests, by kind of error.", ("kind",), registry=registry
+        )
         self.streams_broken = Counter(
             "gateway_streams_broken",
-            "Streams that began with 200 and ended with an error that was not the client's.",
+            "Streams that began with 200 and ended with a server-side error.",
             ("route",),
             registry=registry,
         )
         self.recall_failed = Counter(
-            "memory_recall_failed", "Chats answered without memories, for the search failed.", registry=registry
+            "memory_recall_failed", "Chats answered without memories because the search failed.", registry=registry
         )
         self.turns_not_queued = Counter(
-            "memory_turns_not_queued", "Turns of chats whose write could not be queued.", registry=registry
+            "memory_turns_not_queued", "Chat turns whose memory write could not be queued.", registry=registry
         )
         self._circuit_open = Gauge(
             "upstream_circuit_open",
-            "1 while an engine is left alone after failures in a row; engines by their place.",
+            "1 while an engine's circuit is open; engines are numbered in their configured order.",
             ("engine",),
             registry=registry,
         )
-        self._active = Gauge(
-            "gateway_active_requests", "Requests that the process works on.", ("lane",), registry=registry
+        self._active = Gauge("gateway_active_requests", "Requests in progress.", ("lane",), registry=registry)
+        self._body_bytes = Gauge(
+            "gateway_active_body_bytes", "Body bytes of the requests in progress.", registry=registry
         )
-        self._body_bytes = Gauge("gateway_active_body_bytes", "Bytes of their bodies.", registry=registry)
         self._fullness = Gauge(
-            "gateway_fullness_ratio", "How full the process is, 0 to 1: of requests or of bytes.", registry=registry
+            "gateway_fullness_ratio", "Load from 0 to 1: the larger share of requests or bytes.", registry=registry
         )
         self._begin_at_zero()
 
     def watch_circuit(self, engine: int, is_open: Callable[[], bool]) -> None:
-        """Tell at each scrape whether the engine's circuit is open."""
+        """Report at each scrape whether the engine's circuit is open."""
         self._circuit_open.labels(engine).set_function(is_open)
 
     def watch_admission(self, admission: Admission) -> None:
-        """Tell at each scrape what is under way."""
+        """Report at each scrape the requests and body bytes in progress."""
         self._active.labels("interactive").set_function(lambda: admission.active("interactive"))
         self._active.labels("batch").set_function(lambda: admission.active("batch"))
         self._body_bytes.set_function(lambda: admission.body_bytes)
         self._fullness.set_function(lambda: admission.fullness)
 
     def show_queue(self, queue: str, depth: Depth, *, now_s: float) -> None:
-        """Take over what a queue holds at the time ``now_s`` (epoch seconds)."""
+        """Set a queue's gauges at the time ``now_s`` (epoch seconds)."""
         self.job_queue_depth.labels(queue).set(depth.jobs)
         self.job_queue_oldest_seconds.labels(queue).set(_age_s(depth.oldest_created_ms, now_s))
         self.job_queue_waiting_seconds.labels(queue).set(_age_s(depth.waiting_since_ms, now_s))
 
     def show_memory_queue(self, depth: Depth, *, now_s: float) -> None:
-        """The same of the memory writes, under the names that scalers and clients know."""
+        """Set the gauges of the memory writes, under the names that autoscalers and clients use."""
         self.memory_queue_depth.set(depth.jobs)
         self.memory_oldest_job_seconds.set(_age_s(depth.oldest_created_ms, now_s))
 
     def show_redis(self, redis: RedisState) -> None:
-        """Take over what Redis tells of itself."""
+        """Set the gauges of Redis's memory and durability."""
         self.redis_used_bytes.set(redis.used_bytes)
         self.redis_limit_bytes.set(redis.limit_bytes)
         self.redis_durable.set(redis.durable)
 
     def _begin_at_zero(self) -> None:
-        """A series that first appears with its first event hides that event from ``rate``."""
+        """Create every series at zero: ``rate`` misses the first event of a series that starts with it."""
         for unknown in (self.job_dead_letters, self.redis_used_bytes, self.redis_limit_bytes, self.redis_durable):
-            unknown.set(math.nan)  # until a worker has looked; the API never does
+            unknown.set(math.nan)  # until a worker sets them; the API never does
         for series, values in (
             (self.memory_action, get_args(Action)),
             (self.memory_writes_refused, ("400", "401", "403", "404", "413", "422")),
@@ -228,7 +238,7 @@ class Metrics:
         self._token_usage_of(kind, operation).observe(tokens)
 
     def count_overhead(self, route: str, seconds: float) -> None:
-        """One request's time in which no engine worked on it."""
+        """Record the time of one request spent outside the engine."""
         self._overhead_of(route).observe(seconds)
 
 

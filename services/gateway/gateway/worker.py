@@ -1,4 +1,4 @@
-"""The worker process: takes memory writes and background reads from Redis. Run: ``python -m gateway.worker``.
+"""The worker process: runs the jobs that the API queued in Redis. Run: ``python -m gateway.worker``.
 
 Its HTTP port serves health and metrics only.
 """
@@ -46,7 +46,7 @@ _GAUGE_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The slices that jobs work with."""
+    """The slices that jobs use."""
 
     redis: Redis
     backend: Backend
@@ -56,16 +56,16 @@ class Work:
 
     @property
     def queues(self) -> Sequence[LaneQueue]:
-        """Every queue, the memory writes first."""
+        """Every queue, memory writes first."""
         reading = self.reading
         return self.memory.queue.lanes, reading.queue, reading.files.queue, reading.webhooks.queue
 
 
 @asynccontextmanager
 async def open_work(settings: WorkerSettings, metrics: Metrics) -> AsyncGenerator[Work]:
-    """The slices of one worker, closed on leaving.
+    """Open the slices of one worker and close them on exit.
 
-    Waits for inference and the engine as ``loop_model`` does, and raises what it raises.
+    Waits for inference and the engine as ``loop_model`` does, and raises its errors.
     """
     async with (
         redis_of(settings) as redis,
@@ -79,7 +79,7 @@ async def open_work(settings: WorkerSettings, metrics: Metrics) -> AsyncGenerato
 
 @dataclass(slots=True)
 class _Opened:
-    """The slices, once they are open: readiness is asked for before."""
+    """The slices once they are open; readiness checks run before that."""
 
     work: Work | None = None
 
@@ -90,7 +90,7 @@ class _Opened:
 
 
 def build_app(settings: WorkerSettings) -> FastAPI:
-    """The worker's application; its lifespan is the work."""
+    """Build the worker's application; its lifespan runs the job queues."""
     registry = new_registry()
     metrics = Metrics(registry)
     opened = _Opened()
@@ -134,7 +134,7 @@ def _checks(opened: _Opened) -> Mapping[str, Check]:
 
 @asynccontextmanager
 async def working(work: Work, settings: WorkerSettings) -> AsyncGenerator[None]:
-    """Work the queues meanwhile. A fault that ends the work ends the process too."""
+    """Run the queues until the block exits. An unexpected error ends the process."""
     stop = asyncio.Event()
     task = asyncio.create_task(_work(work, settings, stop))
     task.add_done_callback(_end_process_on_fault)
@@ -221,7 +221,7 @@ def _writer_tools(work: Work, limits: BufferLimits) -> WriterTools:
 
 
 async def _sweep_for_ever(files: FileRecords | None, every_s: float) -> None:
-    """Delete files that have expired and contents that nobody holds."""
+    """Delete expired files and contents without holders, repeatedly."""
     while files is not None:
         try:
             await files.delete_expired()
@@ -232,7 +232,7 @@ async def _sweep_for_ever(files: FileRecords | None, every_s: float) -> None:
 
 
 async def _gauges(work: Work) -> None:
-    """Keep the gauges of queues and Redis fresh."""
+    """Refresh the gauges of queues and Redis, repeatedly."""
     while True:
         try:
             await _look(work)
@@ -253,14 +253,14 @@ async def _look(work: Work) -> None:
 
 
 async def _dead(redis: Redis) -> int:
-    """Jobs of all queues that were given up and wait for an operator."""
+    """Return the number of dead letters of all queues."""
     with redis_errors():
         return sum([await redis.xlen(partition.dead) for partition in Keys(redis).partitions])
 
 
 def _end_process_on_fault(work: "asyncio.Task[None]") -> None:
     if not work.cancelled() and work.exception() is not None:
-        _LOG.critical("the worker's loop ended by a fault", exc_info=work.exception())
+        _LOG.critical("the worker's loop ended with an unexpected error", exc_info=work.exception())
         os.kill(os.getpid(), signal.SIGTERM)
 
 

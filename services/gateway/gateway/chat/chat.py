@@ -1,4 +1,4 @@
-"""The slice in one value: the engine, the memory, and a chat's limits."""
+"""Bundles the engine, the memory and the limits of a chat into one value."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -13,7 +13,7 @@ from gateway.settings import GatewaySettings
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Chats with memory. ``long_context_*`` bound the reading of parts that do not fit the model's window."""
+    """The parts that serve chats. ``long_context_*`` limit reads of parts that exceed the model's window."""
 
     backend: Backend
     memory: Memory
@@ -26,7 +26,7 @@ class Chat:
 
 
 def open_chat(settings: GatewaySettings, *, backend: Backend, memory: Memory, admission: Admission) -> Chat:
-    """Builds the slice from the settings."""
+    """Build the slice from the settings."""
     return Chat(
         backend=backend,
         memory=memory,
@@ -40,7 +40,7 @@ def open_chat(settings: GatewaySettings, *, backend: Backend, memory: Memory, ad
 
 
 async def chat_of(request: Request) -> Chat:
-    """Returns the slice from the application's state."""
+    """Return the slice from the application's state."""
     return cast(Chat, request.app.state.chat)
 
 

@@ -1,8 +1,8 @@
-"""``memory.long_context: auto``: a chat that does not fit the model's window is answered all the same.
+"""Answers chats that exceed the model's window (``memory.long_context: auto``).
 
-Its oversized parts are read with the long-read loop, for the chat's own question, and replaced by what the loop wrote
-down, as marked data. What is too much to read is refused before anything is spent; a read that does not end in time
-fails the chat: an answer never rests on a part that was silently left out.
+The long-read loop reads each oversized part for the chat's own question; the loop's memory then replaces the part,
+marked as data. Chats that need too many calls are rejected before the first call. A read that misses the deadline fails
+the chat, so no answer silently omits a part.
 """
 
 import asyncio
@@ -43,15 +43,15 @@ _FOR_THE_WRITER = "[A text of {tokens} tokens, which was read for this chat.]"
 
 @dataclass(frozen=True, slots=True)
 class ReadContext:
-    """A chat whose oversized parts were read. ``messages`` are the client's, with the memories in place of the parts.
+    """A chat whose oversized parts were read. ``messages`` are the client's, with memories in place of those parts.
 
-    ``spoken`` is what the memory writer sees: neither the parts, which are no conversation, nor our memories of them.
+    ``spoken`` goes to the memory writer: it excludes the oversized parts and their memories.
     """
 
     question: str
     messages: list[JsonValue]
     spoken: tuple[SentMessage, ...]
-    told: LongContext
+    summary: LongContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class _Cut:
 
 
 async def oversize_of(chat: Chat, asked: ChatRequest, fields: Json) -> Oversize | None:
-    """What must be read before the chat can be answered; None when nothing must, or it was not asked for.
+    """Return the parts to read before the chat can be answered; None if it fits or ``long_context`` is off.
 
-    Raises InvalidRequest (400, ``context_length_exceeded``), and what the engine raises.
+    Raises InvalidRequest (400, ``context_length_exceeded``), and the engine's errors.
     """
     if (asked.memory or NO_OPTIONS).long_context == "off":
         return None
@@ -78,10 +78,10 @@ async def oversize_of(chat: Chat, asked: ChatRequest, fields: Json) -> Oversize 
 async def read_context(
     chat: Chat, asked: ChatRequest, fields: Json, over: Oversize, allowance: Allowance
 ) -> ReadContext:
-    """Read the parts, one after another, and put their memories in their place.
+    """Read the parts one by one and replace each with its memory.
 
-    Raises Unprocessable (422) for what takes too many calls, Timeout (504) at the deadline, Overloaded (503), and what
-    the engine raises.
+    Raises Unprocessable (422) when the parts need too many calls, Timeout (504) at the deadline, Overloaded (503), and
+    the engine's errors.
     """
     began = time.monotonic()
     cuts = [await asyncio.to_thread(_cut, chat, asked.model, over.question, part) for part in over.parts]
@@ -93,14 +93,16 @@ async def read_context(
         with chat.admission.room("batch", body_bytes=0), span("long_context", {"memloop.parts": len(cuts)}):
             memories = [await _read(piece, over.question, model, metrics) for piece in cuts]
     except BudgetSpent:
-        raise Timeout("The long parts of the chat were not read in time.", code="long_context_deadline") from None
+        raise Timeout(
+            "Reading the long parts of the chat exceeded the deadline.", code="long_context_deadline"
+        ) from None
     finally:
         allowance.spend_more(model.usage.total_tokens)
     return _replaced(asked, fields, over, cuts, memories, model.usage)
 
 
 async def _window(chat: Chat, model: str) -> int:
-    """The model's window, as the engine lists it (vLLM and SGLang do), else the profile's."""
+    """Return the window that the engine lists (vLLM and SGLang do), else the profile's."""
     listed = objects_in((await chat.backend.engines.get_json("models")).get("data"))
     sizes = [entry.get("max_model_len") for entry in listed if entry.get("id") == model]
     return next((size for size in sizes if isinstance(size, int)), chat.backend.served.profile.budget.window_tokens)
@@ -121,7 +123,7 @@ def _cut(chat: Chat, model: str, question: str, part: Part) -> _Cut:
 def _refuse_too_much(calls: int, most: int) -> None:
     if calls > most:
         raise Unprocessable(
-            f"Reading the long parts of this chat takes {calls} calls of the model; at most {most} are made.",
+            f"Reading the long parts of this chat takes {calls} model calls; the limit is {most}.",
             param="memory.long_context",
             code="long_context_too_long",
         )
@@ -170,7 +172,7 @@ def _around(part: Part, middle: str) -> str:
 
 
 def _with_text(message: JsonValue, text: str) -> JsonValue:
-    """The message with this text for its own; parts of other kinds, such as pictures, stay."""
+    """Replace the message's text; keep parts of other kinds, such as images."""
     fields: Mapping[str, JsonValue] = message if isinstance(message, dict) else {}
     content = fields.get("content")
     if not isinstance(content, list):

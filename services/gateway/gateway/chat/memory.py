@@ -1,15 +1,15 @@
-"""Memory's part in one chat: what was recalled for it, and how its newest turn gets to the memory writer.
+"""Handles memory for one chat: recall before the answer, and a queued write of the newest turn after it.
 
-When the write is queued, and why no order of events loses it:
+The write is queued so that no crash or disconnect loses it:
 
-* The job is in Redis before the client learns its ``write_event_id``. A kill before that leaves a client without an
-  answer's end, which it knows; a kill after that leaves a job that the worker will do.
-* Nothing that a reader waits for comes later because of it: a stream has sent its last token by then, and a JSON
-  answer waits one Redis round trip, at most ``enqueue_timeout_s``. Deciding what to remember is the worker's work.
-* A client that leaves a stream after the model's last token, but before its end, has had its answer: the turn is
-  written. One that leaves earlier has not: nothing is written, and it will ask again.
-* The write's id is reserved before, and queuing it a second time changes nothing: a client that leaves while the job
-  is being queued does not make it two.
+* The job is in Redis before the client receives its ``write_event_id``. A crash before that leaves the client with a
+  visibly truncated answer; a crash after it leaves a job for the worker.
+* Queuing delays no visible output: a stream has sent its last token by then, and a JSON answer waits one Redis round
+  trip, at most ``enqueue_timeout_s``. The worker decides what to remember.
+* If a client disconnects from a stream after the model's last token, the turn is written. If it disconnects earlier,
+  nothing is written, because the client will retry.
+* The write's id is reserved in advance and queuing is idempotent, so a client that disconnects while the job is being
+  queued does not cause a second write.
 """
 
 import asyncio
@@ -25,31 +25,31 @@ from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, 
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, Usage
 
-_NOBODY = "No memory was used: the request names no user_id."
-_NOT_QUEUED = "The memory write could not be queued: this turn will not be remembered."
+_NOBODY = "Memory is off: the request has no user_id."
+_NOT_QUEUED = "Queuing the memory write failed; this turn will not be remembered."
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """A chat that memory takes part in. ``namespace`` is None when memory was asked for, but for nobody."""
+    """A chat that uses memory. ``namespace`` is None when the request asks for memory but has no user id."""
 
     namespace: Namespace | None
     options: MemoryOptions
     messages: Sequence[SentMessage]
     recalled: Recall
     place: int | None
-    """Where the last user message stands; recalled memories go in before it."""
+    """Index of the last user message; recalled memories are inserted before it."""
     event_id: str
-    """Reserved for the write, so that queuing it a second time changes nothing."""
+    """Reserved for the write, so that queuing it again has no effect."""
     read: LongContext | None = None
-    """What was read because it did not fit."""
+    """Summary of the oversized parts that were read."""
     left_out: str | None = None
-    """What the key does not allow."""
+    """The memory operations that the key's scopes exclude."""
     failed: str | None = None
-    """What an earlier write of the user left undone."""
+    """The error of an earlier failed write of the user."""
 
     async def answered(self, chat: Chat, reply: str) -> ChatMemory:
-        """Queue the write of the newest turn, if there is one; what the answer says about memory."""
+        """Queue the write of the newest turn, if any, and return the answer's memory field."""
         event_id, error = await self._write(chat, reply)
         found = (self.left_out, self.recalled.error, self.failed, error)
         problems = [problem for problem in found if problem is not None]
@@ -84,13 +84,13 @@ async def begin_turn(
     context: ReadContext | None = None,
     left_out: str | None = None,
 ) -> ChatTurn | None:
-    """Recall for a chat; None when memory has no part in it (it is off, or was not asked for and nobody is named).
+    """Recall memories for a chat. Returns None when memory is off, or neither memory nor a user is named.
 
-    ``context``: what was read before, because the chat did not fit. ``left_out``: what the key does not allow.
+    ``context`` holds oversized parts that were read before; ``left_out`` the operations that the key excludes.
     """
     options = asked.memory or NO_OPTIONS
-    told = context is not None or left_out is not None
-    if not told and (options.mode == "off" or (namespace is None and asked.memory is None)):
+    must_report = context is not None or left_out is not None
+    if not must_report and (options.mode == "off" or (namespace is None and asked.memory is None)):
         return None
     place = last_user_index(asked.messages)
     query = asked.messages[place].text() if place is not None else ""
@@ -105,7 +105,7 @@ async def begin_turn(
         recalled=recalled,
         place=place,
         event_id=event_id,
-        read=context.told if context is not None else None,
+        read=context.summary if context is not None else None,
         left_out=left_out,
         failed=failed,
     )

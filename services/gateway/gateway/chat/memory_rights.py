@@ -1,8 +1,8 @@
-"""What a chat may do with memory, by the scopes of its key.
+"""Limits a chat's memory use to the scopes of its key.
 
-A chat that asks for memory by name (``memory`` in its body) and may not have it is refused. One that only names a user
-in passing (``user``, ``metadata``, a header) is answered with what its key allows, and told what was left out: clients
-send ``user`` for other reasons too.
+A chat that requests memory explicitly (``memory`` in its body) without the scopes is rejected. If it only names a user
+(``user``, ``metadata``, a header), it is answered with the permitted operations, and the answer lists the omitted ones,
+because clients send ``user`` for other reasons too.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -20,16 +20,16 @@ _NEEDS: Final[dict[Mode, tuple[Scope, ...]]] = {
     "off": (),
 }
 _LEFT_OUT: Final[dict[Mode, str]] = {
-    "read": "This key may not write memories: this turn will not be remembered.",
-    "write": "This key may not read memories: none was recalled.",
-    "off": "This key may neither read nor write memories: none was used.",
+    "read": "This key may not write memories; this turn will not be remembered.",
+    "write": "This key may not read memories; none were recalled.",
+    "off": "This key may neither read nor write memories; memory is off.",
 }
 
 
 def permitted(chat: ChatRequest, namespace: Namespace | None, principal: Principal) -> tuple[ChatRequest, str | None]:
-    """The chat with as much memory as its key allows, and what was left out. Raises Forbidden.
+    """Return the chat with the memory mode that its key permits, and a note on omitted operations. Raises Forbidden.
 
-    Reading an oversized chat needs ``long-read``: it is always asked for by name.
+    Reading an oversized chat needs ``long-read``, because it is always requested explicitly.
     """
     if chat.memory is not None:
         principal.require(*_NEEDS[chat.memory.mode], param="memory.mode")

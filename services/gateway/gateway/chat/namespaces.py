@@ -1,4 +1,4 @@
-"""Whose memory a chat uses. There is no shared default: a request that names nobody has no memory."""
+"""Determines the memory namespace of a chat. There is no shared default: without a user ID, memory is off."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ _MAX_ID_CHARS = 256
 
 
 def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, str]) -> Namespace | None:
-    """The namespace inside the caller's tenant, or None when the request names no user.
+    """Return the namespace within the caller's tenant, or None when the request has no user id.
 
     The user is the first of: ``memory.user_id``, ``metadata.user_id``, the header ``X-Memory-User-Id``,
     ``safety_identifier``, ``user``. Agent and run come from ``memory``, else from ``metadata``. An empty string
@@ -43,5 +43,5 @@ def _first(*named: tuple[str, str | None]) -> str | None:
 
 def _short(place: str, value: str) -> str:
     if len(value) > _MAX_ID_CHARS:
-        raise Unprocessable(f"{place} names a memory and may hold at most {_MAX_ID_CHARS} characters.", param=place)
+        raise Unprocessable(f"{place} is a memory id and may have at most {_MAX_ID_CHARS} characters.", param=place)
     return value

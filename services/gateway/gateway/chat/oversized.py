@@ -1,8 +1,8 @@
-"""Which parts of a chat do not fit the model's window, and what of the last user message is the question.
+"""Selects the parts of a chat that exceed the model's window, and the question in its last user message.
 
-A part is the text of one user or tool message. The largest go first, until the rest fits beside what will stand in
-their place. Of the last user message the first and the last paragraph stay, whichever holds the question; the text
-between them is the part.
+A part is the text of one user or tool message. The largest are selected until the rest and the parts' memories fit. In
+the last user message the first and last paragraphs stay, as either may hold the question; the text between them is the
+part.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _LIMIT_FIELDS: Final = ("max_completion_tokens", "max_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A text that is to be read: ``before`` and ``after`` of its message stay."""
+    """A text to read. ``before`` and ``after`` are the parts of its message that stay."""
 
     message_index: int
     text: str
@@ -40,16 +40,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """What is to be read, in the messages' order, and for which question."""
+    """The parts to read, in message order, and the question to read them for."""
 
     question: str
     parts: tuple[Part, ...]
 
 
 def oversize(chat: ChatRequest, fields: Json, *, profile: Profile, splitter: Splitter, window: int) -> Oversize | None:
-    """The parts to read, or None when the prompt fits. CPU work: run it in a thread.
+    """Return the parts to read, or None when the prompt fits. CPU work: run it in a thread.
 
-    Raises InvalidRequest (400, ``context_length_exceeded``) when it would not fit even then.
+    Raises InvalidRequest (400, ``context_length_exceeded``) when the prompt would still not fit.
     """
     texts = [message.text() for message in chat.messages]
     sizes = [splitter.count(text) for text in texts]
@@ -66,9 +66,9 @@ def oversize(chat: ChatRequest, fields: Json, *, profile: Profile, splitter: Spl
 
 
 def question_in(text: str, splitter: Splitter, *, most_tokens: int) -> tuple[str, str, str]:
-    """The text as (first paragraph, what lies between, last paragraph); each side has at most half the tokens.
+    """Split the text into first paragraph, middle and last paragraph; each side has at most half of ``most_tokens``.
 
-    A text that fits as a whole is all question. A side that is too long is cut at a line, else (the last) anywhere.
+    A text that fits entirely is all question. A side that is too long is cut at a line break; the last one anywhere.
     """
     if splitter.count(text) <= most_tokens:
         return text, "", ""
@@ -94,7 +94,7 @@ def _fits(side: str, splitter: Splitter, most_tokens: int) -> bool:
 
 
 def _end(text: str, splitter: Splitter, most_tokens: int) -> str:
-    """Its last characters; they are read too."""
+    """Return the text's last characters within the limit; they remain part of the text to read."""
     size = 4 * most_tokens
     while size > 1 and splitter.count(text[-size:]) > most_tokens:
         size //= 2
@@ -115,7 +115,7 @@ def _tool_calls(fields: Json) -> Iterator[object]:
 
 
 def _reserved(fields: Json, options: MemoryOptions | None, window: int) -> int:
-    """Tokens for the reply, and for memories that may be put in: these never claim more than a quarter."""
+    """Return the tokens reserved for the reply and for memories, which get at most a quarter of the window."""
     limits = [limit for name in _LIMIT_FIELDS if isinstance(limit := fields.get(name), int)]
     reply = limits[0] if limits else min(_USUAL_REPLY_TOKENS, window // 4)
     recalls = options is not None and options.mode in {"readwrite", "read"}
@@ -139,7 +139,7 @@ def _parts(
 
 
 def _enough(found: list[Part], excess: int, cost: int, window: int) -> tuple[Part, ...]:
-    """The largest parts, as many as make the rest fit."""
+    """Select the largest parts until the rest fits."""
     chosen: list[Part] = []
     for part in sorted(found, key=lambda part: part.tokens, reverse=True):
         if excess <= 0 or part.tokens <= cost:
@@ -148,8 +148,8 @@ def _enough(found: list[Part], excess: int, cost: int, window: int) -> tuple[Par
         excess -= part.tokens - cost
     if excess > 0:
         raise InvalidRequest(
-            f"The model's window of {window} tokens is exceeded by {excess}, even when the long user and tool messages "
-            "are read and shortened.",
+            f"The chat exceeds the model's window of {window} tokens by {excess}, even after its long user and tool "
+            "messages are shortened.",
             param="messages",
             code="context_length_exceeded",
         )

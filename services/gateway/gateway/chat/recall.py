@@ -1,6 +1,6 @@
-"""Recall for a chat: search the caller's memories, pack them into a token budget, put them before the last turn.
+"""Recalls memories for a chat: searches, packs them into a token budget, and inserts them before the last turn.
 
-A store that is down or slow never fails a chat: the answer is made without memories and says so.
+A store that is down or slow never fails a chat: the answer is made without memories and reports the error.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, StoreSearch
 from memloop_service.tracing import span
 
 _INLINE_CHARS = 20_000
-"""Up to so many characters are counted on the event loop (about 2 ms); more go to a thread."""
+"""Texts up to this length are counted on the event loop (about 2 ms), longer ones in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What was found for a chat. ``message`` is None when nothing is to be put in."""
+    """The result of a recall. ``message`` is None when there is nothing to insert."""
 
     message: ChatMessage | None = None
     ids: tuple[str, ...] = ()
@@ -34,16 +34,16 @@ class Recall:
 
 
 async def recall(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions) -> Recall:
-    """The memories that answer the query, best first, as many as fit ``options.max_tokens``."""
+    """Return the best memories for the query that fit ``options.max_tokens``."""
     if not query.strip():
         return Recall()
     try:
         found = await _search(chat, namespace, query, options)
     except (DependencyError, TimeoutError):
         chat.memory.metrics.recall_failed.inc()
-        return Recall(error="The memory store did not answer: this reply was made without memories.")
+        return Recall(error="The memory store did not respond; this reply was made without memories.")
     except MemloopError as error:
-        return Recall(error=f"The memory store refused the search: {error.message}")
+        return Recall(error=f"The memory store rejected the search: {error.message}")
     served = chat.backend.served
     if sum(len(memory.text) for memory in found) <= _INLINE_CHARS:
         return pack(found, served.profile, served.splitter, max_tokens=options.max_tokens)
@@ -66,10 +66,10 @@ async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryO
 
 
 def pack(found: Sequence[Recalled], profile: Profile, splitter: Splitter, *, max_tokens: int) -> Recall:
-    """The message with the best memories whose tokens, the message's own words included, are at most ``max_tokens``.
+    """Build the message with the best memories, of at most ``max_tokens`` tokens including its own wording.
 
-    A memory that does not fit is passed over, and a shorter one after it may still fit. Each is counted by itself;
-    the whole is counted at the end, because tokens of parts need not add up.
+    A memory that does not fit is skipped; a shorter one after it may still fit. Memories are counted one by one and the
+    whole is counted at the end, because token counts of parts do not add up exactly.
     """
     chosen: list[Recalled] = []
     left = max_tokens - splitter.count(_message(profile, chosen).text())
@@ -91,7 +91,7 @@ def _message(profile: Profile, memories: Sequence[Recalled]) -> ChatMessage:
 
 
 def with_recalled(fields: Json, message: ChatMessage, *, before: int) -> Json:
-    """The request with the message put in before the message at that place; the client's own are left as they are."""
+    """Return the request with the message inserted at index ``before``; the client's messages stay unchanged."""
     messages = fields["messages"]
     if not isinstance(messages, list):
         raise TypeError("messages must be a list")

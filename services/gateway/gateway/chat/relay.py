@@ -13,7 +13,7 @@ _HEAD = ("id", "created", "model", "system_fingerprint")
 
 
 async def relay_chat(chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Outlet) -> None:
-    """The engine's events, and what memory did on the usage chunk, else on a chunk of its own before ``[DONE]``."""
+    """Relay the engine's events; add the memory field to the usage chunk, or to a chunk before ``[DONE]``."""
     stream, cutter = _ChatStream(chat, turn, meter), EventCutter()
     try:
         while data := await upstream.some():
@@ -31,7 +31,7 @@ async def relay_chat(chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: M
 
 
 class _ChatStream:
-    """What is known of a chat's answer while it streams by. Choice 0 is the one that is remembered."""
+    """Tracks a chat's answer while it streams. Only choice 0 is remembered."""
 
     def __init__(self, chat: Chat, turn: ChatTurn, meter: Meter) -> None:
         self._chat = chat
@@ -42,11 +42,11 @@ class _ChatStream:
         self._answered = False
         self._failed = False
         self._done = False
-        self._told = False
+        self._sent_memory = False
         self._memory: ChatMemory | None = None
 
     async def passed_on(self, event: bytes) -> bytes:
-        """The event as the client gets it, with what goes before it."""
+        """Return the event for the client, preceded by a memory chunk if one is due."""
         data = data_of(event)
         if data == _DONE_DATA:
             self._done = True
@@ -59,25 +59,25 @@ class _ChatStream:
         return await self._with_memory(chunk)
 
     async def ending(self) -> bytes:
-        """What is missing when the engine has closed the stream: nothing, or its proper end. Raises EngineError."""
+        """Return the missing end of a stream that the engine closed, or b"" if it is complete. Raises EngineError."""
         if self._done or self._failed:
             return b""
         if not self._answered:
-            raise EngineError("the engine ended its stream before the answer was complete")
+            raise EngineError("the engine closed the stream before the answer was complete")
         return await self._last_word() + DONE
 
     async def write_if_answered(self) -> None:
-        """Queue the write of an answer that was complete, also when the client has left without its last events."""
+        """Queue the write of a complete answer, even if the client disconnected before its last events."""
         if self._answered and not self._failed:
             await self._settled()
 
     async def _last_word(self) -> bytes:
-        if self._told or self._failed:
+        if self._sent_memory or self._failed:
             return b""
         return await self._with_memory({"object": "chat.completion.chunk", **self._head, "choices": []})
 
     async def _with_memory(self, chunk: Json) -> bytes:
-        self._told = True
+        self._sent_memory = True
         memory = await self._settled()
         return data_event({**chunk, "memory": memory.model_dump()})
 

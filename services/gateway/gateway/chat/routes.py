@@ -1,4 +1,4 @@
-"""``POST /v1/chat/completions``: OpenAI's chat, with memory around it."""
+"""``POST /v1/chat/completions``: OpenAI's chat API with recall before the engine and a queued write after it."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -45,7 +45,7 @@ PATH = "/v1/chat/completions"
 ENGINE_PATH = "chat/completions"
 
 Prepared: TypeAlias = tuple[ChatTurn | None, bytes]
-"""Memory's part in a chat, if it has one, and what the engine is to get."""
+"""The chat's memory turn, if any, and the request body for the engine."""
 
 router = APIRouter(tags=["chat"], route_class=DirectRoute)
 
@@ -60,7 +60,7 @@ router = APIRouter(tags=["chat"], route_class=DirectRoute)
 async def create_chat_completion(
     request: Request, chat: ChatDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
-    """Answer a conversation. Fields that are not ours go to the engine as they are; ``memory`` stays here."""
+    """Answer a conversation. ``memory`` controls recall and writes; all other fields pass through to the engine."""
     meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
     with meter.ours():
         body = await read_json(request)
@@ -95,7 +95,7 @@ async def create_chat_completion(
 
 
 async def _watched(work: Callable[[], Awaitable[Prepared]], request: Request, chat: Chat) -> Prepared:
-    """What the work gives; it ends when the client leaves, or waits no longer."""
+    """Await the work, and cancel it when the client disconnects or its deadline passes."""
     try:
         async with within(deadline_s(request.headers)):
             with StopWhenGone(request.receive):
@@ -108,7 +108,7 @@ async def _watched(work: Callable[[], Awaitable[Prepared]], request: Request, ch
 async def send_after(
     work: Callable[[], Awaitable[Prepared]], call: EngineCall, chat: Chat, meter: Meter, out: Outlet
 ) -> None:
-    """Send the engine's events after work that a stream waits for; what fails is an ``error`` event."""
+    """Run the work, then stream the engine's events; errors become ``error`` events."""
     try:
         turn, outgoing = await work()
         await call.events(ENGINE_PATH, outgoing, _relayed(chat, turn, meter), out)
@@ -129,7 +129,7 @@ def _relayed(chat: Chat, turn: ChatTurn | None, meter: Meter) -> Relay:
 
 
 async def at_the_engine(request: Request, chat: Chat, meter: Meter, prepared: Prepared) -> Response:
-    """The engine's answer, with memory's part in it."""
+    """Return the engine's answer, with the memory field added."""
     turn, outgoing = prepared
 
     async def whole(raw: bytes) -> bytes:
@@ -140,7 +140,7 @@ async def at_the_engine(request: Request, chat: Chat, meter: Meter, prepared: Pr
 
 
 def engine_body(body: JsonBody, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:
-    """What the engine gets: the client's own bytes when memory changes nothing, else its fields without ``memory``."""
+    """Return the client's own bytes when memory changes nothing, else its fields without ``memory``."""
     fields: Json = body.fields if context is None else {**body.fields, "messages": context.messages}
     if turn is not None and turn.recalled.message is not None and turn.place is not None:
         fields = with_recalled(fields, turn.recalled.message, before=turn.place)
@@ -150,10 +150,10 @@ def engine_body(body: JsonBody, turn: ChatTurn | None, context: ReadContext | No
 
 
 async def remembered(chat: Chat, raw: bytes, turn: ChatTurn | None, meter: Meter) -> bytes:
-    """The engine's answer with what memory did beside it."""
+    """Return the engine's answer with the memory field, and queue the write of the turn."""
     answer = parsed_object(raw)
     if not answer:
-        raise EngineError("the engine's answer is no JSON object")
+        raise EngineError("the engine's answer is not a JSON object")
     meter.tokens(answer.get("usage"))
     if turn is None:
         return raw
@@ -163,7 +163,7 @@ async def remembered(chat: Chat, raw: bytes, turn: ChatTurn | None, meter: Meter
 
 
 def _reply_text(answer: Json) -> str:
-    """The text of the first choice; empty when it has none (a tool call)."""
+    """Return the text of the first choice; empty when it has none (a tool call)."""
     choices = objects_in(answer.get("choices"))
     message = object_in(choices[0].get("message")) if choices else {}
     content = message.get("content")

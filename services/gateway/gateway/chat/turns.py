@@ -1,8 +1,8 @@
-"""Which part of a chat is its newest turn: what recall asks with, and what the memory writer gets.
+"""Extracts a chat's newest turn, which is the query for recall and the input of the memory writer.
 
-The newest turn is the user's messages since the last assistant message, and the assistant's reply. All that came
-before was the newest turn of an earlier request and was written then. System, developer and tool messages are no
-part of it, and neither is the message with recalled memories: it never is among the client's messages.
+The newest turn is the user's messages since the last assistant message, and the assistant's reply. Everything before it
+was written by earlier requests. System, developer and tool messages are excluded, and so is the message with recalled
+memories, which the client never sends.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,15 +14,15 @@ from memloop.wire.memory import MAX_TEXT_CHARS, Source
 
 
 def last_user_index(messages: Sequence[SentMessage]) -> int | None:
-    """Where the last user message stands, or None."""
+    """Return the index of the last user message, or None."""
     places = (place for place in reversed(range(len(messages))) if messages[place].role == "user")
     return next(places, None)
 
 
 def newest_turn(messages: Sequence[SentMessage], reply: str, *, at: datetime) -> tuple[Source, ...]:
-    """The user's messages since the last assistant message, oldest first, then the reply; empty texts left out.
+    """Return the user's messages since the last assistant message, oldest first, then the reply, without empty texts.
 
-    A text over the limit of a source is cut into several sources, so that nothing of it is lost.
+    A text over the size limit of a source is split into several sources.
     """
     since = list(takewhile(lambda message: message.role != "assistant", reversed(messages)))
     asked = (message.text() for message in reversed(since) if message.role == "user")

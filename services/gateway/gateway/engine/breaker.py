@@ -2,7 +2,8 @@
 
 After several failures in a row the circuit opens and requests are refused at once for a while. Then one request probes
 the engine by listing its models while the others are still refused; if the engine answers, the circuit closes. A
-failure is a connection that cannot be opened or is lost before the answer begins, or a silence longer than the read timeout.
+failure is a connection that cannot be opened or is lost before the answer begins, or a silence longer than the read
+timeout.
 """
 
 import asyncio

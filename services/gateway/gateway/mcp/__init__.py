@@ -1,4 +1,4 @@
-"""The MCP server at ``/mcp``: memory and long reading as tools, for the same keys and tenants as every other route.
+"""The MCP server at ``/mcp``: memory and long reading as tools, with the same keys and tenants as all other routes.
 
-``host`` is what the process keeps; it imports the rest, and with it the SDK (24 MB), at the first request.
+``host`` runs in every process; it imports the rest, including the SDK (24 MB), on the first request.
 """

@@ -1,4 +1,4 @@
-"""Who calls a tool, with what."""
+"""The caller and the context of a tool call."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from gateway.mcp.cancelling import Session
 from gateway.mcp.surface import Mcp
 
 Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Tells the client how far its call is: done, of how much, in words. Silent unless the client asked for it."""
+"""Reports a call's progress: amount done, total, message. Sends nothing unless the client requested progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The HTTP request behind a call, authenticated."""
+    """The authenticated HTTP request of a tool call."""
 
     mcp: Mcp
     principal: Principal
@@ -31,5 +31,5 @@ class Call:
     allowance: Allowance
     session: Session
     id: object
-    """The client's own number or name for it."""
+    """The request id that the client chose."""
     progress: Progress

@@ -1,8 +1,7 @@
-"""Cancelling a read with a second request, as clients of the older handshake do.
+"""Cancels a read by a second request, as clients of the older handshake do.
 
-Such a client names the call by a number of its own. It gets a random session id for that, and the id stands for nothing
-else: Redis knows which read a session's call runs, so any replica can cancel it. The read ends with the engine's answer
-that is under way.
+Such a client identifies the call by its own request id, within a random session id that serves only this purpose. Redis
+maps a session's call to its read, so any replica can cancel it. The read stops after the engine's current answer.
 """
 
 import hashlib
@@ -27,7 +26,7 @@ _SMALL_BYTES: Final = 64 * 1024
 
 
 class Session:
-    """What one client's requests have in common: its tenant and its session id, none before it has one."""
+    """The tenant and session id that one client's requests share; the id is None before the handshake."""
 
     def __init__(self, mcp: Mcp, tenant: str, session_id: str | None) -> None:
         self._mcp = mcp
@@ -37,7 +36,7 @@ class Session:
 
     @asynccontextmanager
     async def reading(self, call_id: object, read_id: str) -> AsyncGenerator[None]:
-        """Meanwhile the call can be cancelled."""
+        """Make the call cancellable until the block exits."""
         if self._id is None:
             yield
             return
@@ -50,29 +49,29 @@ class Session:
             with suppress(DependencyError), redis_errors():
                 await self._mcp.redis.delete(key)
 
-    def hearing(self, receive: Receive) -> Receive:
-        """``receive``, with an ear for the two requests that matter here."""
+    def watching(self, receive: Receive) -> Receive:
+        """Wrap ``receive`` to detect handshakes and cancellations."""
 
-        async def heard() -> Message:
+        async def watched() -> Message:
             message = await receive()
             body: bytes = message.get("body", b"")
             if len(body) <= _SMALL_BYTES and (b"initialize" in body or b"cancelled" in body):
-                await self._hear(body)
+                await self._inspect(body)
             return message
 
-        return heard
+        return watched
 
-    def telling(self, send: Send) -> Send:
-        """``send``, with a session id on the answer to a handshake."""
+    def with_session_id(self, send: Send) -> Send:
+        """Wrap ``send`` to add a session id to the answer to a handshake."""
 
-        async def told(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             if self._begins and message["type"] == "http.response.start":
                 MutableHeaders(scope=message)[SESSION_HEADER] = secrets.token_hex(16)
             await send(message)
 
-        return told
+        return send_with_id
 
-    async def _hear(self, body: bytes) -> None:
+    async def _inspect(self, body: bytes) -> None:
         asked = parsed_object(body)
         if asked.get("method") == "initialize":
             self._begins = True

@@ -1,6 +1,6 @@
-"""Keeps the MCP server of a process: made at the first request, closed with the process.
+"""Holds the process's MCP server, which is created on the first request and closed with the process.
 
-The SDK's task group must be left by the task that entered it, so a task of its own holds it open.
+The task that enters the SDK's task group must also exit it, so a dedicated task holds it open.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class McpHost:
-    """Answers MCP requests. Costs nothing until there is one."""
+    """Answers MCP requests. Uses no resources before the first one."""
 
     def __init__(self, *, max_body_bytes: int) -> None:
         self._max_body_bytes = max_body_bytes
@@ -22,7 +22,7 @@ class McpHost:
         self._holder: asyncio.Task[None] | None = None
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+        """Handle one ASGI connection."""
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._holder = asyncio.create_task(self._hold(self._ready), name="mcp")
@@ -33,7 +33,7 @@ class McpHost:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """End what still runs."""
+        """Stop the server and the requests that still run."""
         self._stop.set()
         if self._holder is not None:
             await self._holder
@@ -41,7 +41,7 @@ class McpHost:
     async def _hold(self, ready: "asyncio.Future[Answer]") -> None:
         try:
             manager = await asyncio.to_thread(self._made)
-        except Exception as failure:  # noqa: BLE001 - whoever waits gets it
+        except Exception as failure:  # noqa: BLE001 - passed on to the waiting requests
             ready.set_exception(failure)
             return
         async with manager.run():
@@ -49,7 +49,7 @@ class McpHost:
             await self._stop.wait()
 
     def _made(self):
-        """In a thread, for the import takes 0.4 s."""
+        """Create the server in a thread, because the import takes 0.4 s."""
         from gateway.mcp.server import make_manager
 
         return make_manager(max_body_bytes=self._max_body_bytes)

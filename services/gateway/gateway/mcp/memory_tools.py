@@ -1,4 +1,4 @@
-"""The memory as tools. A tool is the model of its arguments; running it does what the native route does."""
+"""Memory operations as MCP tools. A tool is the model of its arguments; running it calls the native operation."""
 
 from typing import Annotated, ClassVar
 
@@ -21,14 +21,14 @@ from memloop.wire.memory import (
     StoreSearch,
 )
 
-UserId = Annotated[str, Field(min_length=1, max_length=256, description="Whose memory it is.")]
+UserId = Annotated[str, Field(min_length=1, max_length=256, description="The user whose memory it is.")]
 OptionalId = Annotated[str | None, Field(min_length=1, max_length=256)]
 ItemId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id.")]
 _NAME_FIELDS = {"user_id", "agent_id", "run_id"}
 
 
 class Tool(Wire):
-    """The arguments of a tool, and what it does with them. Its docstring is what a model reads of it."""
+    """The arguments of a tool and its action. The docstring is the description that models read."""
 
     name: ClassVar[str]
     scope: ClassVar[Scope]
@@ -36,12 +36,12 @@ class Tool(Wire):
     destructive: ClassVar[bool] = False
 
     async def run(self, call: Call) -> BaseModel:
-        """The result. Raises MemloopError."""
+        """Run the tool and return its result. Raises MemloopError."""
         raise NotImplementedError
 
 
 class Added(Wire):
-    """What became of a write; ``memories`` once it has ended."""
+    """The state of a write. ``memories`` is set once it has completed."""
 
     event_id: str
     status: EventStatus
@@ -50,16 +50,16 @@ class Added(Wire):
 
 
 class Deleted(Wire):
-    """A memory that is gone."""
+    """A deleted memory."""
 
     id: str
     deleted: bool = True
 
 
 class AddMemory(Tool):
-    """Remember something a user said. A model decides what of it is worth keeping and merges it with what is known.
+    """Remember something a user said. A model decides what to keep and merges it with existing memories.
 
-    With infer false the text is kept exactly as it is.
+    With infer false the text is stored verbatim.
     """
 
     name: ClassVar[str] = "memory_add"
@@ -71,10 +71,10 @@ class AddMemory(Tool):
     run_id: OptionalId = None
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     infer: bool = True
-    wait: bool = Field(default=False, description="Answer once it is written, not once it is queued.")
+    wait: bool = Field(default=False, description="Wait until the memory is written, not only queued.")
 
     async def run(self, call: Call) -> Added:
-        """Queue the write, and wait for it if that was asked for."""
+        """Queue the write, and wait for it if requested."""
         add = MemoryAdd(
             messages=(Source(role="user", content=self.text),),
             metadata=self.metadata,
@@ -94,21 +94,21 @@ class AddMemory(Tool):
 
 
 class SearchMemory(Tool, MemorySearch):
-    """Find what is remembered of a user, best first, by meaning and by words."""
+    """Search a user's memories by meaning and keywords, best match first."""
 
     name: ClassVar[str] = "memory_search"
     scope: ClassVar[Scope] = "memory:read"
     read_only: ClassVar[bool] = True
 
     async def run(self, call: Call) -> BaseModel:
-        """The hits."""
+        """Return the hits."""
         await call.allowance.admit()
         namespace = Namespace(tenant=call.principal.tenant, **self.model_dump(include=_NAME_FIELDS))
         return await search(StoreSearch(namespace=namespace, **self.model_dump(exclude=_NAME_FIELDS)), call.mcp.memory)
 
 
 class ListMemories(Tool):
-    """Go through all that is remembered of a user, page by page."""
+    """List all memories of a user, page by page."""
 
     name: ClassVar[str] = "memory_list"
     scope: ClassVar[Scope] = "memory:read"
@@ -117,11 +117,11 @@ class ListMemories(Tool):
     user_id: UserId
     agent_id: OptionalId = None
     run_id: OptionalId = None
-    cursor: str | None = Field(default=None, max_length=1024, description="The next_cursor of the page before.")
+    cursor: str | None = Field(default=None, max_length=1024, description="The next_cursor of the previous page.")
     limit: int = Field(default=50, ge=1, le=200)
 
     async def run(self, call: Call) -> BaseModel:
-        """The page."""
+        """Return one page."""
         namespace = Namespace(tenant=call.principal.tenant, **self.model_dump(include=_NAME_FIELDS))
         return await call.mcp.memory.store.items(namespace, cursor=self.cursor, limit=self.limit)
 
@@ -136,21 +136,21 @@ class GetMemory(Tool):
     id: ItemId
 
     async def run(self, call: Call) -> BaseModel:
-        """The memory."""
+        """Return the memory."""
         return await call.mcp.memory.store.item(self.id, tenant=call.principal.tenant)
 
 
 class UpdateMemory(Tool, ItemPatch):
-    """Correct a memory. Its former state stays in its history."""
+    """Correct a memory. Its previous version stays in its history."""
 
     name: ClassVar[str] = "memory_update"
     scope: ClassVar[Scope] = "memory:write"
 
     id: ItemId
-    if_version: int | None = Field(default=None, ge=1, description="Only if the memory is at this version.")
+    if_version: int | None = Field(default=None, ge=1, description="Update only if the memory has this version.")
 
     async def run(self, call: Call) -> BaseModel:
-        """The memory as it is now."""
+        """Update the memory and return its new version."""
         patch = ItemPatch.model_validate(self.model_dump(exclude={"id", "if_version"}, exclude_unset=True))
         return await call.mcp.memory.store.patch(
             self.id, patch, tenant=call.principal.tenant, if_version=self.if_version
@@ -158,7 +158,7 @@ class UpdateMemory(Tool, ItemPatch):
 
 
 class DeleteMemory(Tool):
-    """Delete a memory. It is found no more."""
+    """Delete a memory. Searches no longer find it."""
 
     name: ClassVar[str] = "memory_delete"
     scope: ClassVar[Scope] = "memory:write"
@@ -167,6 +167,6 @@ class DeleteMemory(Tool):
     id: ItemId
 
     async def run(self, call: Call) -> Deleted:
-        """What was deleted."""
+        """Delete the memory and return its id."""
         await call.mcp.memory.store.delete(self.id, tenant=call.principal.tenant)
         return Deleted(id=self.id)

@@ -1,4 +1,4 @@
-"""Long reading as a tool: progress while it reads, and an end with its client."""
+"""Long reading as an MCP tool: reports progress, and stops when its client disconnects."""
 
 import asyncio
 from typing import Annotated, ClassVar
@@ -14,16 +14,16 @@ from memloop.wire.long_read import LongReadRequest, ReadEvent, SaveTo, Strategy
 
 
 class LongRead(Tool):
-    """Read a document of any length and answer a question about it: chunk by chunk into a memory of fixed size."""
+    """Read a document of any length and answer a question about it, chunk by chunk with a memory of fixed size."""
 
     name: ClassVar[str] = "long_read"
     scope: ClassVar[Scope] = "long-read"
     read_only: ClassVar[bool] = True
 
     question: str = Field(min_length=1)
-    text: str | None = Field(default=None, description="The document; or file_id.")
-    file_id: str | None = Field(default=None, description="A file uploaded to /v1/files; or text.")
-    model: str | None = Field(default=None, description="Left out: the one that is served.")
+    text: str | None = Field(default=None, description="The document. Give either text or file_id.")
+    file_id: str | None = Field(default=None, description="A file uploaded to /v1/files. Give either file_id or text.")
+    model: str | None = Field(default=None, description="Defaults to the served model.")
     strategy: Strategy = "memagent"
     max_rereads: Annotated[int, Field(ge=0, le=16)] = 2
     max_llm_calls: Annotated[int | None, Field(ge=1)] = None
@@ -31,7 +31,7 @@ class LongRead(Tool):
     save_to_memory: SaveTo | None = None
 
     async def run(self, call: Call) -> BaseModel:
-        """The read as it ended."""
+        """Run the read and return its final state."""
         asked = self._asked(call.mcp.reading.backend.served.id)
         with call.mcp.admission.room("batch", body_bytes=0):
             admitted = await admitted_read(asked, call.mcp.reading, call.principal)
@@ -39,14 +39,14 @@ class LongRead(Tool):
             read = await opened_read(admitted, call.mcp.reading)
             read_id = admitted.job.read_id
 
-            async def tell(event: ReadEvent) -> None:
+            async def report(event: ReadEvent) -> None:
                 if event.progress is not None:
                     done, total = event.progress.chunks_done, event.progress.chunks_total
                     await call.progress(event.sequence_number, None, f"{read_id}: chunk {done} of {total}")
 
             try:
                 async with call.session.reading(call.id, read_id):
-                    record = await read.run(tell)
+                    record = await read.run(report)
             except asyncio.CancelledError:
                 call.mcp.reading.backend.metrics.upstream_abort.inc()
                 raise

@@ -1,6 +1,6 @@
 """``POST /mcp``: the Model Context Protocol over streamable HTTP.
 
-No request needs an earlier one, so there is nothing to listen to (GET) or to end (DELETE): both are 405, as the
+Requests are independent, so there is no stream to open (GET) and no session to end (DELETE): both return 405, as the
 protocol allows.
 """
 
@@ -16,7 +16,7 @@ router = APIRouter(include_in_schema=False)
 
 
 class _Handed(Response):
-    """A response that the MCP server gives."""
+    """A response produced by the MCP server."""
 
     def __init__(self, answer: ASGIApp, session: Session) -> None:
         super().__init__()
@@ -24,13 +24,13 @@ class _Handed(Response):
         self._session = session
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        await self._answer(scope, self._session.hearing(receive), self._session.telling(send))
+        """Handle one ASGI connection."""
+        await self._answer(scope, self._session.watching(receive), self._session.with_session_id(send))
 
 
 @router.post("/mcp", dependencies=[needs(None), Room])
 async def answer_mcp(request: Request, mcp: McpDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
-    """Hand the request, its caller known, to the MCP server; each tool asks for its own scope."""
+    """Pass an authenticated request to the MCP server; each tool checks its own scope."""
     session = Session(mcp, principal.tenant, request.headers.get(SESSION_HEADER))
     request.state.mcp_caller = Caller(mcp, principal, allowance, session)
     return _Handed(mcp.answer, session)

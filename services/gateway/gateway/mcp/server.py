@@ -1,6 +1,6 @@
-"""The SDK's server over our tools, and the manager that answers its HTTP requests.
+"""Builds the SDK's server over our tools, and the manager that answers its HTTP requests.
 
-Every request stands for itself (no sessions), so any replica answers any of them.
+Requests are stateless (no sessions), so any replica can answer any of them.
 """
 
 import logging
@@ -41,13 +41,13 @@ TOOLS: Final[tuple[type[Tool], ...]] = (
     LongRead,
 )
 _BY_NAME: Final = {tool.name: tool for tool in TOOLS}
-_INSTRUCTIONS: Final = "Long-term memory of users, and reading of documents of any length."
+_INSTRUCTIONS: Final = "Long-term memory of users, and question answering over documents of any length."
 
 _log = logging.getLogger(__name__)
 
 
 def make_manager(*, max_body_bytes: int) -> StreamableHTTPSessionManager:
-    """The answerer of ``POST /mcp``. Host and Origin were checked before, for every route (``gateway.access``)."""
+    """Create the handler of ``POST /mcp``. ``gateway.access`` has already checked Host and Origin, as for every route."""
     server = Server("memloop", instructions=_INSTRUCTIONS, on_list_tools=_list_tools, on_call_tool=_call_tool)
     return StreamableHTTPSessionManager(
         server,
@@ -60,7 +60,7 @@ def make_manager(*, max_body_bytes: int) -> StreamableHTTPSessionManager:
 async def _list_tools(
     context: ServerRequestContext[dict[str, object], Request], params: PaginatedRequestParams | None
 ) -> ListToolsResult:
-    """The tools that the key may use."""
+    """List the tools that the key may use."""
     del params
     principal = _caller(context).principal
     return ListToolsResult(tools=[_entry(tool) for tool in TOOLS if principal.allows(tool.scope)])
@@ -69,10 +69,10 @@ async def _list_tools(
 async def _call_tool(
     context: ServerRequestContext[dict[str, object], Request], params: CallToolRequestParams
 ) -> CallToolResult:
-    """What the tool gives; what goes wrong in it is a result too, which a model can read."""
+    """Call a tool. Its errors are returned as results, which a model can read."""
     tool = _BY_NAME.get(params.name)
     if tool is None:
-        raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:80]!r}.")
+        raise MCPError(INVALID_PARAMS, f"Unknown tool {params.name[:80]!r}.")
     caller = _caller(context)
     call = Call(
         caller.mcp,
@@ -87,7 +87,7 @@ async def _call_tool(
         return _result(await strictly(tool, orjson.dumps(params.arguments or {})).run(call))
     except MemloopError as error:
         return _result(error.envelope(), is_error=True)
-    except Exception:  # noqa: BLE001 - logged; its text may hold anything
+    except Exception:  # noqa: BLE001 - logged only: its text may contain private data
         _log.exception("the tool %s failed", tool.name)
         return _result(MemloopError("an internal error").envelope(), is_error=True)
 

@@ -1,4 +1,4 @@
-"""The slice in one value: the server, and what its tools work with."""
+"""Bundles the MCP server and the slices that its tools use into one value."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -14,7 +14,7 @@ from gateway.memory.memory import Memory
 
 @dataclass(frozen=True, slots=True)
 class Mcp:
-    """The MCP surface. ``answer`` is the SDK's server; ``redis`` keeps which read a session's call runs."""
+    """The MCP surface. ``answer`` is the SDK's server; ``redis`` maps a session's calls to their reads."""
 
     answer: ASGIApp
     memory: Memory
@@ -24,7 +24,7 @@ class Mcp:
 
 
 async def mcp_of(request: Request) -> Mcp:
-    """Returns the slice from the application's state."""
+    """Return the slice from the application's state."""
     return cast(Mcp, request.app.state.mcp)
 
 

@@ -1,6 +1,6 @@
-"""The routes of mem0's platform, for its own client. Each one maps onto what the native routes do.
+"""The routes of mem0's platform API, for mem0's own client. Each maps onto a native operation.
 
-The specification is the client of ``mem0ai`` 2.2: what it sends, what it reads, how it tells errors apart.
+The specification is the client of ``mem0ai`` 2.2: its requests, the fields it reads, the errors it distinguishes.
 """
 
 from fastapi import APIRouter

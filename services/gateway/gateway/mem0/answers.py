@@ -1,4 +1,4 @@
-"""What the mem0 client reads: our memories, versions and events in its shapes."""
+"""Converts our memories, versions and events to the shapes that the mem0 client reads."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ _CHANGE: Final[dict[Outcome, str]] = {"inserted": "ADD", "superseded": "UPDATE",
 
 
 def memory(item: MemoryItem) -> Answer:
-    """A memory; ``categories`` are our tags."""
+    """Convert a memory; ``categories`` are our tags."""
     return {
         "id": item.id,
         "memory": item.memory,
@@ -40,12 +40,12 @@ def memory(item: MemoryItem) -> Answer:
 
 
 def hit(found: SearchHit) -> Answer:
-    """A memory that a search found."""
+    """Convert a search hit."""
     return memory(found.item) | {"score": found.score}
 
 
 def only(fields: Sequence[str] | None, answers: Iterable[Answer]) -> list[JsonValue]:
-    """The answers, cut down to the fields that were asked for; the id always stays."""
+    """Reduce the answers to the requested fields and the id."""
     if fields is None:
         return [*answers]
     kept = {"id", *fields}
@@ -53,7 +53,7 @@ def only(fields: Sequence[str] | None, answers: Iterable[Answer]) -> list[JsonVa
 
 
 def history(item_id: str, versions: Sequence[MemoryItem]) -> list[Answer]:
-    """Each version as a step from the one before it, oldest first; a deleted memory ends with its deletion."""
+    """Convert each version to a change from the previous one, oldest first; a deleted memory ends with a deletion."""
     before = (None, *versions[:-1])
     steps = [_step(item_id, old, new) for old, new in zip(before, versions, strict=True)]
     if versions and versions[-1].status == "deleted":
@@ -64,7 +64,7 @@ def history(item_id: str, versions: Sequence[MemoryItem]) -> list[Answer]:
 
 
 def page(results: Sequence[JsonValue], *, total: int, path: str, number: int, size: int) -> Answer:
-    """One page, with where the pages beside it are."""
+    """Build one page with links to its neighbours."""
 
     def place(other: int) -> str:
         return f"{path}?page={other}&page_size={size}"
@@ -78,12 +78,12 @@ def page(results: Sequence[JsonValue], *, total: int, path: str, number: int, si
 
 
 def accepted(event_id: str) -> Answer:
-    """An add that waits for the memory writer."""
+    """Build the answer to an add that is queued."""
     return {"message": "Memory processing has been queued.", "status": "PENDING", "event_id": event_id}
 
 
 def added(done: MemoryEvent, *, shown: bool) -> Answer:
-    """An add that ended, or was waited for long enough; its memories if they may be ``shown``.
+    """Convert an add that ended or timed out, with its memories if they may be ``shown``.
 
     Raises DependencyError when it failed.
     """
@@ -94,7 +94,7 @@ def added(done: MemoryEvent, *, shown: bool) -> Answer:
 
 
 def event(known: MemoryEvent) -> Answer:
-    """A write as a job."""
+    """Convert a write's event."""
     took = known.completed_at - known.created_at if known.completed_at else None
     return {
         "id": known.event_id,
@@ -109,7 +109,7 @@ def event(known: MemoryEvent) -> Answer:
 
 
 def entity(one: Entity) -> Answer:
-    """A user, an agent or a run."""
+    """Convert a user, an agent or a run."""
     return {"id": one.id, "name": one.id, "type": one.type, "total_memories": one.memories}
 
 
@@ -139,5 +139,5 @@ def _time(moment: datetime) -> str:
 
 
 def _last_day(expires_at: datetime | None) -> str | None:
-    """The day whose end is ``expires_at``, or that it falls into."""
+    """Return the day that ends at ``expires_at``, or that contains it."""
     return (expires_at - timedelta(microseconds=1)).date().isoformat() if expires_at else None

@@ -1,4 +1,4 @@
-"""Who has memories, and forgetting all of somebody's."""
+"""Lists entities (users, agents, runs) and deletes all memories of one."""
 
 import ast
 from collections.abc import Mapping
@@ -27,13 +27,13 @@ router = APIRouter(route_class=Mem0Route, include_in_schema=False)
 
 @router.get("/v1/ping", dependencies=[needs(None)])
 async def ping(principal: PrincipalDep) -> Answer:
-    """What the client asks for when it is made: whether its key is good."""
+    """Confirm that the API key is valid; mem0's client calls this when it is created."""
     return {"status": "ok", "org_id": "memloop", "project_id": principal.tenant, "user_email": None}
 
 
 @router.get("/v1/entities", dependencies=[needs("memory:read")])
 async def list_entities(memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """Every user, agent and run of whom anything is stored."""
+    """List every user, agent and run that has memories."""
     known = (await memory.store.entities(Scope(tenant=principal.tenant))).entities
     return answers.page([answers.entity(one) for one in known], total=len(known), path="", number=1, size=len(known))
 
@@ -45,7 +45,7 @@ async def delete_entity(
     memory: MemoryDep,
     principal: PrincipalDep,
 ) -> Answer:
-    """Erase everything of a user, an agent or a run."""
+    """Delete all data of a user, an agent or a run."""
     refuse_app(name if kind == "app" else None)
     await _erase(Scope(tenant=principal.tenant, **{f"{kind}_id": name}), memory)
     return {"message": "Entity deleted successfully!"}
@@ -53,10 +53,10 @@ async def delete_entity(
 
 @router.delete("/v1/memories", dependencies=[needs("memory:write"), Room])
 async def delete_memories(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """Erase everything of the user, agent and run that are named; ``user_id=*`` is every user."""
+    """Delete all data of the named user, agent and run; ``user_id=*`` means every user."""
     ids = _ids_of_query(request.query_params)
     if any(ids.get(name) == _ANY for name in ("agent_id", "run_id")):
-        raise NotSupported("Only user_id can be '*' here.", param="agent_id")
+        raise NotSupported("Only user_id may be '*'.", param="agent_id")
     if ids.get("user_id") == _ANY:
         del ids["user_id"]
     await _erase(Scope(tenant=principal.tenant, **ids), memory)
@@ -64,17 +64,17 @@ async def delete_memories(request: Request, memory: MemoryDep, principal: Princi
 
 
 def _ids_of_query(query: Mapping[str, str]) -> dict[str, str]:
-    """Raises Unprocessable when nobody is named: nothing is ever deleted by default."""
+    """Parse the entity ids. Raises Unprocessable when there are none, so nothing is deleted by default."""
     refuse_app(query.get("app_id"))
     given = {name: query[name] for name in ENTITIES if name in query}
     ids = entity_ids(given, _filters_of(query.get("filters")))
     if not ids:
-        raise Unprocessable("Name a user_id, an agent_id or a run_id; user_id '*' is every user.", param="user_id")
+        raise Unprocessable("Give a user_id, an agent_id or a run_id. user_id '*' means every user.", param="user_id")
     return ids
 
 
 def _filters_of(text: str | None) -> dict[str, JsonValue]:
-    """The client puts ``filters`` into the query as Python writes it; JSON of texts reads the same."""
+    """Parse ``filters``, which the client writes as a Python literal; JSON with string values parses the same."""
     if text is None:
         return {}
     try:
@@ -82,19 +82,19 @@ def _filters_of(text: str | None) -> dict[str, JsonValue]:
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         value = None
     if not isinstance(value, dict):
-        raise Unprocessable("filters in a query is an object of entity ids.", param="filters")
+        raise Unprocessable("filters must be an object of entity ids.", param="filters")
     return cast(dict[str, JsonValue], value)
 
 
 async def _erase(scope: Scope, memory: Memory) -> None:
-    """One namespace after another, each in its own write lane."""
+    """Erase one namespace after another, each in its own write lane."""
     ids = scope.model_dump(include={"agent_id", "run_id"})
     for user_id in await _users_of(scope, memory):
         await erase(Namespace(tenant=scope.tenant, user_id=user_id, **ids), memory)
 
 
 async def _users_of(scope: Scope, memory: Memory) -> list[str]:
-    """The user, or all who have something stored or buffered with that agent or run."""
+    """Return the scope's user, or all users with stored or buffered data of that agent or run."""
     if scope.user_id is not None:
         return [scope.user_id]
     stored = [one.id for one in (await memory.store.entities(scope)).entities if one.type == "user"]

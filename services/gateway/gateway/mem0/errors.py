@@ -1,4 +1,4 @@
-"""Errors as the mem0 client reads them: it shows what stands under ``detail``; the rest is ours as everywhere."""
+"""Adds a ``detail`` field, which the mem0 client displays, to our error responses."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -17,10 +17,10 @@ _OF_THE_BODY = ("content-length", "content-type")
 
 
 class Mem0Route(APIRoute):
-    """A route whose errors have a ``detail`` beside ``error``."""
+    """A route whose error responses have ``detail`` beside ``error``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's handler, its failures answered here."""
+        """Wrap FastAPI's handler so that failures are answered here."""
         handler = super().get_route_handler()
 
         async def answered(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""mem0's filter grammar in ours: the same ``AND``, ``OR``, ``NOT`` and ``"*"``, other names for a few fields."""
+"""Translates mem0's filters to ours: the same ``AND``, ``OR``, ``NOT`` and ``"*"``, other names for a few fields."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -26,16 +26,15 @@ _NOT_SERVED: Final = ("app_id", "feedback", "feedback_reason")
 
 
 def translated(filters: Mapping[str, JsonValue]) -> Filter:
-    """The filter as the store takes it.
+    """Translate the filter for the store, which validates the rest.
 
-    Raises NotSupported for fields and operators that nothing here stands for, Unprocessable for no filter at all.
-    The store judges the rest.
+    Raises NotSupported for unsupported fields and operators, Unprocessable for a malformed filter.
     """
     return _group(dict(filters), depth=1)
 
 
 def check_names_entity(filters: Mapping[str, JsonValue]) -> None:
-    """Raises Unprocessable unless a user, an agent or a run stands somewhere in the filter; ``"*"`` is any."""
+    """Raise Unprocessable unless the filter names a user, an agent or a run; ``"*"`` matches any."""
     if not any(name in ENTITIES for name in _names(dict(filters))):
         raise Unprocessable(
             "filters must name a user_id, an agent_id or a run_id ('*' for any of them).", param="filters"
@@ -43,20 +42,20 @@ def check_names_entity(filters: Mapping[str, JsonValue]) -> None:
 
 
 def refuse_app(app_id: object) -> None:
-    """Raises NotSupported when there is an app id."""
+    """Raise NotSupported if there is an app id."""
     if app_id is not None:
         raise _app_id()
 
 
 def all_of(*filters: Filter | None) -> Filter | None:
-    """Every filter that is there and says something."""
+    """Combine all non-empty filters with AND."""
     given: list[JsonValue] = [one for one in filters if one]
     return {"AND": given} if given else None
 
 
 def _group(filters: JsonValue, *, depth: int) -> Filter:
     if not isinstance(filters, dict) or depth > _MAX_DEPTH:
-        raise Unprocessable(f"filters are objects, at most {_MAX_DEPTH} levels deep", param="filters")
+        raise Unprocessable(f"filters must be objects at most {_MAX_DEPTH} levels deep", param="filters")
     entries = [entry for name, value in filters.items() for entry in _entries(name, value, depth)]
     names = [name for name, _ in entries]
     if len(names) == len(set(names)):
@@ -79,7 +78,7 @@ def _field(name: str) -> str:
     if name == "app_id":
         raise _app_id()
     if name in _NOT_SERVED:
-        raise NotSupported(f"Memories have no {name} here.", param="filters")
+        raise NotSupported(f"Filtering by {name} is not supported.", param="filters")
     return _OURS.get(name, name)
 
 
@@ -92,9 +91,7 @@ def _conditions(field: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]
         if operator == "nin":
             yield "NOT", [{field: {"in": operand}}]
         elif operator == "icontains":
-            raise NotSupported(
-                "icontains is not served; contains is, and tells upper from lower case.", param="filters"
-            )
+            raise NotSupported("icontains is not supported. Use contains, which is case-sensitive.", param="filters")
         else:
             kept[operator] = _operand(field, operand)
     if kept or not value:
@@ -102,18 +99,18 @@ def _conditions(field: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]
 
 
 def _operand(field: str, operand: JsonValue) -> JsonValue:
-    """mem0 takes times as seconds too."""
+    """Convert a time given in seconds, as mem0 allows."""
     if field in _TIMES and isinstance(operand, int | float) and not isinstance(operand, bool):
         return moment(operand, param="filters").isoformat()
     return operand
 
 
 def moment(seconds: float, *, param: str) -> datetime:
-    """Unix seconds as a time. Raises Unprocessable."""
+    """Convert Unix seconds to a time. Raises Unprocessable."""
     try:
         return check_moment(datetime.fromtimestamp(seconds, UTC))
     except (ValueError, OverflowError, OSError):
-        raise Unprocessable(f"{seconds} is no time in seconds", param=param) from None
+        raise Unprocessable(f"{seconds} is not a valid time in seconds", param=param) from None
 
 
 def _names(filters: JsonValue) -> Iterator[str]:
@@ -128,4 +125,4 @@ def _names(filters: JsonValue) -> Iterator[str]:
 
 
 def _app_id() -> NotSupported:
-    return NotSupported("app_id is not served: use agent_id or run_id, or put the app into metadata.", param="app_id")
+    return NotSupported("app_id is not supported. Use agent_id, run_id or metadata.", param="app_id")

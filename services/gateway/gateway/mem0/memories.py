@@ -1,4 +1,4 @@
-"""Memories the way mem0 asks for them: add, search, list, by id, in batches; and the events of adds."""
+"""mem0's memory routes: add, search, list, access by id, batches, and the events of adds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ router = APIRouter(route_class=Mem0Route, include_in_schema=False)
 async def add_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
-    """Queue a write; with ``infer`` or ``async_mode`` false, its results."""
+    """Queue a write; with ``infer`` or ``async_mode`` false, wait and return its results."""
     add = (await read_ours(request, Add)).native()
     check_has_text(add)
 
@@ -53,7 +53,7 @@ async def add_memories(
 async def search_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Answer:
-    """The best memories for a query, of everybody whom the filter names."""
+    """Search the memories of all entities that the filter names, best first."""
     asked = await read_ours(request, Search)
     await allowance.admit()
     found = await search(asked.native(principal.tenant), memory)
@@ -64,7 +64,7 @@ async def search_memories(
 async def list_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, page: Page = 1, page_size: PageSize = 100
 ) -> Answer:
-    """A page of memories, newest first."""
+    """Return a page of memories, newest first."""
     asked = await read_ours(request, GetAll)
     listing = await memory.store.listing(asked.native(principal.tenant, page=page, page_size=page_size))
     results = answers.only(asked.fields, map(answers.memory, listing.items))
@@ -73,13 +73,13 @@ async def list_memories(
 
 @router.get("/v1/memories/{memory_id}", dependencies=[_READ])
 async def get_memory(memory_id: str, memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """One memory."""
+    """Return one memory."""
     return answers.memory(await memory.store.item(memory_id, tenant=principal.tenant))
 
 
 @router.put("/v1/memories/{memory_id}", dependencies=[_WRITE])
 async def update_memory(memory_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """Edit a memory: a new version."""
+    """Edit a memory, which creates a new version."""
     patch = (await read_ours(request, Update)).native()
     return answers.memory(await memory.store.patch(memory_id, patch, tenant=principal.tenant))
 
@@ -88,7 +88,7 @@ async def update_memory(memory_id: str, request: Request, memory: MemoryDep, pri
 async def delete_memory(
     memory_id: str, memory: MemoryDep, principal: PrincipalDep, delete_linked: bool = False
 ) -> Answer:
-    """Delete a memory softly; with ``delete_linked`` the versions that it superseded too."""
+    """Delete a memory softly; with ``delete_linked``, also the versions that it superseded."""
     tenant = principal.tenant
     older = await _older_versions(memory_id, memory, tenant) if delete_linked else []
     await memory.store.delete(memory_id, tenant=tenant)
@@ -99,14 +99,14 @@ async def delete_memory(
 
 @router.get("/v1/memories/{memory_id}/history", dependencies=[_READ])
 async def get_history(memory_id: str, memory: MemoryDep, principal: PrincipalDep) -> list[Answer]:
-    """All versions of a memory, each as a step."""
+    """List all versions of a memory, each as a change."""
     known = await memory.store.history(memory_id, tenant=principal.tenant)
     return answers.history(memory_id, known.versions)
 
 
 @router.put("/v1/batch", dependencies=[_WRITE, Room])
 async def update_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """Edit memories. All must be there, or none is edited."""
+    """Edit several memories. If one does not exist, none is edited."""
     memories = (await read_ours(request, BatchUpdate)).memories
     patches = [(one.memory_id, one.native()) for one in memories]
     await _check_all(memory, principal.tenant, [memory_id for memory_id, _ in patches])
@@ -116,7 +116,7 @@ async def update_batch(request: Request, memory: MemoryDep, principal: Principal
 
 @router.delete("/v1/batch", dependencies=[_WRITE, Room])
 async def delete_batch(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """Delete memories. All must be there, or none is deleted."""
+    """Delete several memories. If one does not exist, none is deleted."""
     ids = list(dict.fromkeys(one.memory_id for one in (await read_ours(request, BatchDelete)).memories))
     await _check_all(memory, principal.tenant, ids)
     await _each(ids, lambda memory_id: memory.store.delete(memory_id, tenant=principal.tenant))
@@ -125,7 +125,7 @@ async def delete_batch(request: Request, memory: MemoryDep, principal: Principal
 
 @router.get("/v1/event/{event_id}", dependencies=[_READ])
 async def get_event(event_id: str, memory: MemoryDep, principal: PrincipalDep) -> Answer:
-    """What became of an add."""
+    """Return the event of an add."""
     return answers.event(await memory.queue.events.get(principal.tenant, event_id))
 
 
@@ -137,7 +137,7 @@ async def list_events(
     page: Page = 1,
     page_size: PageSize = 50,
 ) -> Answer:
-    """A page of a user's newest adds; the newest 200 are kept in reach."""
+    """Return a page of a user's newest adds; the newest 200 are available."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id)
     newest = await memory.queue.events.newest(namespace, limit=_NEWEST_EVENTS)
     shown = newest[(page - 1) * page_size : page * page_size]
@@ -157,7 +157,7 @@ async def _check_all(memory: Memory, tenant: str, ids: Sequence[str]) -> None:
 
 
 async def _each(values: Sequence[_T], work: Callable[[_T], Awaitable[object]]) -> None:
-    """A few at once; the first failure ends it."""
+    """Run the work over a few values at a time; stop at the first failure."""
     for group in _groups(values):
         await asyncio.gather(*map(work, group))
 

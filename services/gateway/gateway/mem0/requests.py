@@ -1,4 +1,4 @@
-"""What the mem0 client sends. Options that would change the result and are not served are refused, not ignored."""
+"""The mem0 client's request bodies. Unsupported options that would change the result are rejected, not ignored."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import ClassVar, TypeAlias
@@ -13,11 +13,11 @@ from memloop.wire.listing import MAX_DEPTH, StoreList
 from memloop.wire.memory import MAX_TEXT_CHARS, ItemPatch, MemoryAdd, Scope, Source, StoreSearch
 
 _EntityId: TypeAlias = str | None
-_NO_USER = "A memory belongs to a user here: give a user_id, with agent_id or run_id beside it."
+_NO_USER = "Every memory belongs to a user. Give a user_id, and optionally agent_id or run_id."
 
 
 class Options(Wire):
-    """Fields that every body may have. The first row changes nothing here; it is what older clients send."""
+    """Fields of every request body. Older clients send the first five, which have no effect."""
 
     not_served: ClassVar[tuple[str, ...]] = ()
 
@@ -29,14 +29,14 @@ class Options(Wire):
     filters: dict[str, JsonValue] | None = None
 
     def refuse_what_is_not_served(self) -> None:
-        """Raises NotSupported with the option's name."""
+        """Raise NotSupported with the name of the first unsupported option."""
         for name in self.not_served:
             if getattr(self, name) not in (None, False):
-                raise NotSupported(f"{name} is not served.", param=name)
+                raise NotSupported(f"{name} is not supported.", param=name)
 
 
 class Part(Wire):
-    """A piece of a message's content."""
+    """One part of a message's content."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -45,7 +45,7 @@ class Part(Wire):
 
 
 class Message(Wire):
-    """A message as chat APIs have them; what is not text is left to them."""
+    """A chat message. Unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -53,15 +53,15 @@ class Message(Wire):
     content: str | tuple[Part, ...] | None = None
 
     def source(self) -> Source:
-        """The turn. Raises NotSupported for pictures and the like, Unprocessable for a text that is too long."""
+        """Return the turn. Raises NotSupported for images and other media, Unprocessable for an overlong text."""
         text = self.content if isinstance(self.content, str) else "\n".join(map(_text_of, self.content or ()))
         if len(text) > MAX_TEXT_CHARS:
-            raise Unprocessable(f"a message has at most {MAX_TEXT_CHARS} characters", param="messages")
+            raise Unprocessable(f"a message may have at most {MAX_TEXT_CHARS} characters", param="messages")
         return Source(role=self.role, content=text)
 
 
 class Add(Options):
-    """``POST /v3/memories/add/``; entity ids stand at the top or inside ``filters``."""
+    """``POST /v3/memories/add/``. Entity ids are top-level fields or inside ``filters``."""
 
     not_served: ClassVar[tuple[str, ...]] = (
         "app_id",
@@ -95,7 +95,7 @@ class Add(Options):
     enable_graph: JsonValue = None
 
     def native(self) -> MemoryAdd:
-        """The same as a native add. Raises NotSupported, Unprocessable."""
+        """Convert to a native add. Raises NotSupported, Unprocessable."""
         self.refuse_what_is_not_served()
         ids = entity_ids(self.model_dump(include={*ENTITIES}, exclude_none=True), self.filters)
         if "user_id" not in ids:
@@ -112,7 +112,7 @@ class Add(Options):
 
 
 class Search(Options):
-    """``POST /v3/memories/search/``; every search here is by words too, so ``keyword_search`` adds nothing."""
+    """``POST /v3/memories/search/``. Searches always match keywords too, so ``keyword_search`` has no effect."""
 
     not_served: ClassVar[tuple[str, ...]] = ("show_expired", "reference_date")
 
@@ -129,7 +129,7 @@ class Search(Options):
     reference_date: JsonValue = None
 
     def native(self, tenant: str) -> StoreSearch:
-        """The same as a search of the store, in the whole tenant as far as the filter goes."""
+        """Convert to a search of the store across the tenant, limited by the filter."""
         self.refuse_what_is_not_served()
         return StoreSearch(
             namespace=Scope(tenant=tenant),
@@ -155,7 +155,7 @@ class GetAll(Options):
     latest_only: bool | None = None
 
     def native(self, tenant: str, *, page: int, page_size: int) -> StoreList:
-        """The same as a listing of the store."""
+        """Convert to a listing of the store."""
         self.refuse_what_is_not_served()
         bounds = {"gte": self.start_date, "lte": self.end_date}
         dates: Filter = {name: value for name, value in bounds.items() if value is not None}
@@ -174,7 +174,7 @@ class GetAll(Options):
 
 
 class Update(Options):
-    """``PUT /v1/memories/{id}/``; only ``expiration_date`` can be set to nothing."""
+    """``PUT /v1/memories/{id}/``. Only ``expiration_date`` can be cleared."""
 
     not_served: ClassVar[tuple[str, ...]] = ("timestamp",)
 
@@ -184,7 +184,7 @@ class Update(Options):
     expiration_date: str | None = None
 
     def native(self) -> ItemPatch:
-        """The same as a native edit. Raises NotSupported, Unprocessable."""
+        """Convert to a native edit. Raises NotSupported, Unprocessable."""
         self.refuse_what_is_not_served()
         edit: dict[str, object] = {}
         if self.text is not None:
@@ -194,7 +194,7 @@ class Update(Options):
         if "expiration_date" in self.model_fields_set:
             edit["expires_at"] = None if self.expiration_date is None else end_of(self.expiration_date)
         if not edit:
-            raise Unprocessable("Nothing to update: give text, metadata or expiration_date.")
+            raise Unprocessable("Nothing to update. Give text, metadata or expiration_date.")
         return ItemPatch.model_validate(edit)
 
 
@@ -213,7 +213,7 @@ class BatchDelete(Wire):
     """``DELETE /v1/batch/``."""
 
     class One(Wire):
-        """One memory."""
+        """The id of one memory."""
 
         memory_id: str
 
@@ -221,30 +221,30 @@ class BatchDelete(Wire):
 
 
 def entity_ids(given: dict[str, str], filters: dict[str, JsonValue] | None) -> dict[str, str]:
-    """The ids given directly and those inside ``filters``, which may be nothing but equalities here.
+    """Merge the ids given directly with those in ``filters``, which may contain only equalities.
 
-    Raises Unprocessable for anything else, for a wrong id and for two of one kind; NotSupported for an app.
+    Raises Unprocessable for other filters, invalid ids and duplicates; NotSupported for an app id.
     """
     ids = dict(given)
     for name, value in (filters or {}).items():
         refuse_app(value if name == "app_id" else None)
         if name not in ENTITIES or not isinstance(value, str):
-            raise Unprocessable("filters can only hold entity ids here, each one text.", param="filters")
+            raise Unprocessable("filters may contain only entity ids with string values.", param="filters")
         if ids.setdefault(name, value) != value:
             raise Unprocessable(f"{name} is given twice.", param=name)
     for name, value in ids.items():
         if not 1 <= len(value) <= 256:
-            raise Unprocessable(f"{name} has 1 to 256 characters.", param=name)
+            raise Unprocessable(f"{name} must have 1 to 256 characters.", param=name)
     return ids
 
 
 def end_of(text: str) -> datetime:
-    """The end of that day, UTC: a memory is found on its expiration date, and not after it. Raises Unprocessable."""
+    """Return the end of the day in UTC: a memory is found through its expiration date. Raises Unprocessable."""
     try:
         day = date.fromisoformat(text)
         return check_moment(datetime.combine(day + timedelta(days=1), time(), tzinfo=UTC))
     except (ValueError, OverflowError):
-        raise Unprocessable("expiration_date is a date, YYYY-MM-DD.", param="expiration_date") from None
+        raise Unprocessable("expiration_date must be a date, YYYY-MM-DD.", param="expiration_date") from None
 
 
 def _named(filters: dict[str, JsonValue] | None) -> Filter:
@@ -262,5 +262,5 @@ def _of_metadata(metadata: dict[str, JsonValue] | None) -> Filter | None:
 
 def _text_of(part: Part) -> str:
     if part.type != "text":
-        raise NotSupported(f"Messages with {part.type} are not served, only text.", param="messages")
+        raise NotSupported(f"Message parts of type {part.type} are not supported, only text.", param="messages")
     return part.text

@@ -1,4 +1,4 @@
-"""The rest of what the mem0 client can call: known, not served, and saying so."""
+"""Answers the mem0 client's other routes with an error that says they are not supported."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, Never
@@ -25,7 +25,7 @@ router = APIRouter(route_class=Mem0Route, include_in_schema=False, dependencies=
 
 def _refusing(what: str) -> Callable[[], Awaitable[None]]:
     async def refuse() -> Never:
-        raise NotSupported(f"Not served here. {what}.")
+        raise NotSupported(f"Not supported. {what}.")
 
     return refuse
 

@@ -1,1 +1,1 @@
-"""Memories over HTTP, their durable writes, and the writer that decides what to keep."""
+"""Memories over HTTP, their durable writes, and the writer that decides what to remember."""

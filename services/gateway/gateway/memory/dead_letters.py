@@ -1,4 +1,4 @@
-"""Dead letters: jobs whose attempts are used up. An operator lists them, requeues them or drops them.
+"""Lists, requeues and drops dead letters: jobs that failed on their last attempt.
 
 Run ``python -m gateway.memory.dead_letters list | requeue ID... | requeue --all | drop ID...`` with the worker's
 settings. A requeued write gets a new set of attempts and keeps its decisions and stored items. A background read can
@@ -27,7 +27,7 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """One of them; ``entry`` is its place in the stream ``at``, which begins with the time in milliseconds."""
+    """A dead letter. ``entry`` is its id, which begins with the time in milliseconds, in the stream ``at``."""
 
     at: str
     entry: str
@@ -36,7 +36,7 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """All dead letters. Methods raise Unavailable when Redis is gone."""
+    """Reads and changes the dead letters of all queues. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -44,7 +44,7 @@ class DeadLetters:
         self._events = MemoryEvents(redis, self._queue)
 
     async def all(self) -> AsyncIterator[DeadLetter]:
-        """The oldest first, of each partition."""
+        """Yield all dead letters, oldest first within each partition."""
         for partition in self._queue.keys.partitions:
             after = "-"
             while page := await self._page(partition, after):
@@ -53,7 +53,7 @@ class DeadLetters:
                 after = f"({page[-1].entry}"
 
     async def requeue(self, job_id: str) -> bool:
-        """Have the write tried again; False when there is no such dead letter, or nothing left to try."""
+        """Requeue the write. Returns False if it is not a dead letter or its payload is gone."""
         job = await self._job(job_id)
         if job is None:
             return False
@@ -61,7 +61,7 @@ class DeadLetters:
         return await self._queue.requeue(job.namespace.lane(), job_id, record=record, created_ms=job.created_ms)
 
     async def drop(self, job_id: str) -> bool:
-        """Forget the dead letter, and with a write every trace of it but what it had stored. False when it is none."""
+        """Delete the dead letter, and a write's job data; stored memories stay. Returns False if there is none."""
         letters = [letter async for letter in self.all() if letter.job_id == job_id]
         job = await self._job(job_id)
         if job is not None:
@@ -86,15 +86,15 @@ class DeadLetters:
 
 
 async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:
-    """Do it and say what was done; the exit status: 1 when an id was no dead letter."""
+    """Run the command and print its results. Returns the exit status: 1 when an id was not a dead letter."""
     if command == "list":
         async for letter in letters.all():
             print(letter.job_id, letter.error, sep="\t")
         return 0
-    act, word = (letters.requeue, "put back") if command == "requeue" else (letters.drop, "dropped")
+    act, word = (letters.requeue, "requeued") if command == "requeue" else (letters.drop, "dropped")
     done = [await act(job_id) for job_id in ids]
     for job_id, success in zip(ids, done, strict=True):
-        print(f"{job_id}: {word if success else 'no dead letter that can be taken up'}")
+        print(f"{job_id}: {word if success else 'not a dead letter, or cannot be requeued'}")
     return 0 if all(done) else 1
 
 
@@ -108,20 +108,20 @@ async def _main(arguments: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m gateway.memory.dead_letters", description="Memory writes given up."
+        prog="python -m gateway.memory.dead_letters", description="List, requeue or drop failed jobs."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="id and error of each, the oldest first")
-    requeue = commands.add_parser("requeue", help="have them tried again")
+    commands.add_parser("list", help="print id and error of each, oldest first")
+    requeue = commands.add_parser("requeue", help="run memory writes again")
     chosen = requeue.add_mutually_exclusive_group(required=True)
     chosen.add_argument("id", nargs="*", default=[])
     chosen.add_argument("--all", action="store_true")
-    commands.add_parser("drop", help="delete them").add_argument("id", nargs="+")
+    commands.add_parser("drop", help="delete dead letters").add_argument("id", nargs="+")
     return parser
 
 
 def main() -> None:
-    """The command. Exits with 1 when an id was no dead letter or Redis is gone."""
+    """Run the command line. Exits with 1 when an id was not a dead letter or Redis is unreachable."""
     try:
         sys.exit(asyncio.run(_main(_parser().parse_args())))
     except MemloopError as error:

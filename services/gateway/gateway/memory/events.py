@@ -1,4 +1,4 @@
-"""What became of every memory write: the event records, their listing, waiting for one, erasing a namespace's."""
+"""Stores the event of every memory write: reads, lists, awaits and erases them."""
 
 import asyncio
 import time
@@ -16,14 +16,14 @@ from memloop.wire.memory import MemoryEvent, Namespace
 from memloop_service.redis_link import redis_errors
 
 _TERMINAL = ("completed", "failed")
-_NONE = "There is no event {!r}."
+_NONE = "Event {!r} not found."
 _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """How many events were deleted, and how many of their writes were still waiting."""
+    """The number of deleted events, and of writes among them that had not finished."""
 
     events: int
     waiting: int
@@ -31,7 +31,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A job's hash as far as an event shows it."""
+    """The fields of a job's hash that an event shows."""
 
     tenant: str
     agent_id: str
@@ -46,7 +46,7 @@ _FIELDS = ("tenant", "agent_id", "run_id", "record", "status", "failures", "erro
 
 
 class MemoryEvents:
-    """Event records, each seen by its own tenant only. Methods raise Unavailable when Redis is gone."""
+    """Reads and deletes a tenant's event records. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, queue: LaneQueue) -> None:
         self._redis = redis
@@ -54,7 +54,7 @@ class MemoryEvents:
         self._keys = queue.keys
 
     async def get(self, tenant: str, event_id: str) -> MemoryEvent:
-        """The event. Raises NotFound when there is none in this tenant."""
+        """Return the event. Raises NotFound when the tenant has no such event."""
         row = await self._row(event_id)
         if row is None or not event_id.startswith("evt_"):
             raise NotFound(_NONE.format(event_id), param="event_id")
@@ -63,7 +63,7 @@ class MemoryEvents:
         return _event(row)
 
     async def wait(self, tenant: str, event_id: str, *, timeout_s: float) -> MemoryEvent:
-        """The event once it is completed or failed, or as it is after ``timeout_s``."""
+        """Return the event once it is completed or failed, or its state after ``timeout_s``."""
         deadline = time.monotonic() + timeout_s
         poll_s = _FIRST_POLL_S
         while True:
@@ -75,7 +75,7 @@ class MemoryEvents:
             poll_s = min(poll_s * 1.5, _LAST_POLL_S)
 
     async def newest(self, namespace: Namespace, *, limit: int) -> tuple[MemoryEvent, ...]:
-        """The namespace's newest events; those that expired drop out of the index on the way."""
+        """Return the namespace's newest events; expired ones are removed from the index."""
         found: list[MemoryEvent] = []
         async for event_id, row in self._rows(namespace):
             if row is None:
@@ -96,7 +96,7 @@ class MemoryEvents:
         return Forgotten(events=len(ids), waiting=waiting)
 
     def index(self, namespace: Namespace) -> str:
-        """The sorted set of the events of the namespace's user."""
+        """Name the sorted set of the events of the namespace's user."""
         return self._keys.of_name(namespace.lane()).events_of(namespace.tenant, namespace.user_id)
 
     async def _rows(self, namespace: Namespace) -> AsyncIterator[tuple[str, _Row | None]]:
@@ -104,7 +104,7 @@ class MemoryEvents:
             yield event_id, await self._row(event_id)
 
     async def _ids(self, index: str) -> Sequence[str]:
-        """All ids, newest first."""
+        """Return all ids, newest first."""
         with redis_errors():
             ids = await self._redis.zrange(index, 0, -1, desc=True)  # pyright: ignore[reportUnknownMemberType]
         return [text(id_) for id_ in cast(Sequence[object], ids)]
@@ -118,12 +118,12 @@ class MemoryEvents:
 
 
 def _inside(row: _Row, namespace: Namespace) -> bool:
-    """Whether the event belongs to the namespace: ids that the namespace leaves open match anything."""
+    """Return whether the event belongs to the namespace; ids that the namespace omits match anything."""
     return namespace.agent_id in (None, row.agent_id) and namespace.run_id in (None, row.run_id)
 
 
 def _event(row: _Row) -> MemoryEvent:
-    """The record, with what the queue knows better while the write is not done."""
+    """Return the record, with the queue's current state while the write is unfinished."""
     event = MemoryEvent.model_validate_json(row.record)
     if event.status in _TERMINAL:
         return event

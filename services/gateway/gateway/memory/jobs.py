@@ -1,6 +1,6 @@
-"""Queues memory writes: the API puts them into Redis, the worker takes them from there.
+"""Queues memory writes in Redis, from where the worker takes them.
 
-A write is accepted once its script returned: payload, event record, lane entry and ticket are one atomic step.
+One script stores payload, event record, lane entry and ticket atomically; a write is accepted once it returns.
 """
 
 import secrets
@@ -21,9 +21,9 @@ MEMORY_QUEUE = "memory"
 
 
 class MemoryJob(Wire):
-    """One memory write. Without turns it decides over what is buffered (a flush).
+    """One memory write. A job without turns decides over the buffered ones (a flush).
 
-    ``key`` names the memories of an ``infer=False`` write; left out, a text names itself.
+    ``key`` is the key of an ``infer=False`` write's memories; by default it derives from the text.
     """
 
     event_id: str
@@ -38,22 +38,22 @@ class MemoryJob(Wire):
 
     @property
     def created_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """The creation time in milliseconds since the epoch."""
         return int(self.created_at.timestamp() * 1000)
 
     @property
     def flushes(self) -> bool:
-        """Whether it settles what is buffered."""
+        """Whether the job settles the buffer."""
         return not self.turns
 
 
 def new_event_id(namespace: Namespace) -> str:
-    """A new id of 128 random bits."""
+    """Return a new id of 128 random bits."""
     return keys.event_id(namespace.lane(), secrets.token_hex(16))
 
 
 class MemoryQueue:
-    """Memory writes: queued in lanes, and followed by their events."""
+    """Queues memory writes in lanes and tracks their events."""
 
     def __init__(self, redis: Redis, *, keep_ms: int = KEEP_MS) -> None:
         self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms)
@@ -71,10 +71,10 @@ class MemoryQueue:
         expires_at: datetime | None = None,
         event_id: str | None = None,
     ) -> str:
-        """Queue a write in the namespace's lane; its event id, once it is durable.
+        """Queue a write in the namespace's lane and return its event id once the write is durable.
 
-        ``infer`` has MemReader decide what to keep; False keeps the texts verbatim. No turns: decide over the
-        buffered ones. A given ``event_id`` makes a second call harmless. Raises Unavailable.
+        With ``infer`` MemReader decides what to keep; without it the texts are stored verbatim. Empty ``turns`` decide
+        over the buffered ones. Repeating a call with the same ``event_id`` has no effect. Raises Unavailable.
         """
         job = MemoryJob(
             event_id=event_id or new_event_id(namespace),
@@ -91,11 +91,11 @@ class MemoryQueue:
         return job.event_id
 
     async def enqueue(self, job: MemoryJob) -> None:
-        """Queue a write; it is durable then. Harmless when it is queued already. Raises Unavailable."""
+        """Queue a write durably. Has no effect when it is already queued. Raises Unavailable."""
         await self.lanes.submit(self._submission(job, queued_event(job)))
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
-        """Keep the event of a write that was done under a token of ``take_idle_lane``, and free the lane."""
+        """Store the event of a write done under a token of ``take_idle_lane``, and free the lane."""
         submission = self._submission(job, event)
         fields = {name: value for name, value in submission.fields.items() if name != "payload"}
         await self.lanes.record(replace(submission, fields=fields), token)
@@ -121,5 +121,5 @@ class MemoryQueue:
 
 
 def queued_event(job: MemoryJob) -> MemoryEvent:
-    """The event of a write that waits."""
+    """Return the event of a queued write."""
     return MemoryEvent(event_id=job.event_id, status="queued", user_id=job.namespace.user_id, created_at=job.created_at)

@@ -1,4 +1,4 @@
-"""The slice in one value: the store, the queue of writes, and what an erasure must reach."""
+"""Bundles the store, the queue of writes and the data that an erasure must reach into one value."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ class Memory:
 async def open_memory(
     settings: GatewaySettings, redis: Redis, *, traces: TraceKeeper, metrics: Metrics
 ) -> AsyncGenerator[Memory]:
-    """Builds the slice from the settings and closes the store's client at the end."""
+    """Build the slice from the settings; close the store's client on exit."""
     async with StoreClient(settings.store_url, key=secret_of(settings.store_key)) as store:
         yield Memory(
             store=store,
@@ -48,7 +48,7 @@ async def open_memory(
 
 
 async def memory_of(request: Request) -> Memory:
-    """Returns the slice from the application's state."""
+    """Return the slice from the application's state."""
     return cast(Memory, request.app.state.memory)
 
 

@@ -1,4 +1,4 @@
-"""Operations on memories, shared by the native routes, the mem0 drop-in and the MCP tools."""
+"""Operations on memories, shared by the native routes, the mem0 routes and the MCP tools."""
 
 import asyncio
 import secrets
@@ -33,16 +33,16 @@ _NAME_FIELDS = {"user_id", "agent_id", "run_id"}
 
 
 def check_has_text(add: MemoryAdd) -> None:
-    """Raises Unprocessable when there is nothing to remember."""
+    """Raise Unprocessable when no message has any text."""
     if not any(message.content.strip() for message in add.messages):
         raise Unprocessable("No message has any text.", param="messages", code="empty_messages")
 
 
 async def write(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> MemoryEvent | None:
-    """Queue a write. None at once, or its event once it ended or has been waited for long enough.
+    """Queue a write. Returns None at once, or its event once it has ended or the wait timed out.
 
-    Waits when it is asked to (``sync``) and when no model is (``infer`` false). A write without a model is done at
-    once where it can be. Raises Unavailable, Timeout, and what the store says of a text that it refuses.
+    Waits if requested (``sync``) or if no model is involved (``infer`` false). Without a model the write bypasses the
+    queue when the lane is idle. Raises Unavailable, Timeout, and the store's errors for a rejected text.
     """
     job = job_of(add, principal.tenant, event_id=event_id)
     done = None if add.infer else await write_at_once(job, memory)
@@ -55,9 +55,9 @@ async def write(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
 
 
 async def write_batch(batch: MemoryBatch, memory: Memory, principal: Principal) -> BatchResult:
-    """All adds in one call of the store, which orders the writes of each user; no event is kept.
+    """Store all adds in one call of the store, which orders the writes of each user; no events are kept.
 
-    A key that may not read memories is not shown any. Raises what the store raises.
+    The memories are omitted for a key that may not read them. Raises the store's errors.
     """
     event_id = f"evt_{secrets.token_hex(16)}"
     parts = [
@@ -71,13 +71,13 @@ async def write_batch(batch: MemoryBatch, memory: Memory, principal: Principal) 
 
 
 def _joined(parts: Sequence[BatchOutcome], *, shown: bool) -> BatchOutcome:
-    """The outcome of an add that became several; the first error is told beside what was stored."""
+    """Join the outcomes of an add that was split; report the first error beside the stored memories."""
     memories = tuple(written for part in parts for written in part.memories) if shown else ()
     return BatchOutcome(memories=memories, error=next((part.error for part in parts if part.error), None))
 
 
 def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
-    """The write that the request asks for."""
+    """Return the write job for a request."""
     return MemoryJob(
         event_id=event_id,
         namespace=Namespace(tenant=tenant, **add.model_dump(include=_NAME_FIELDS)),
@@ -91,23 +91,23 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
 
 
 async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
-    """The store's answer, timed. Raises what the store raises."""
+    """Search the store and record the time. Raises the store's errors."""
     with memory.metrics.memory_search_seconds.labels("api").time():
         return await memory.store.search(asked)
 
 
 async def erase(namespace: Namespace, memory: Memory) -> Erased:
-    """Delete everything of the namespace: queue, events, dead letters, traces, store, answers kept for a key.
+    """Delete all data of the namespace: queue, events, dead letters, traces, store, stored idempotent responses.
 
-    Returns how much of each; raises what Redis and the store raise. A write that runs loses its job, and with that its
-    lease, within a second. Traces and store are asked only once the lane is ours, so that nothing is written after it.
-    A lane whose holder is dead is taken from it.
+    Returns the counts; raises the errors of Redis and the store. A running write loses its job, and so its lease,
+    within a second. Traces and store are deleted while the lane is locked, so that nothing is written afterwards. The
+    lane of a dead holder is taken over.
     """
     queue, lane = memory.queue, namespace.lane()
     forgotten = await queue.events.forget(namespace)
     token = await _lane(queue.lanes, lane)
     try:
-        late = await queue.events.forget(namespace)  # of a write that ended while the lane was waited for
+        late = await queue.events.forget(namespace)  # a write may have ended during the wait for the lane
         await memory.traces.records.forget(namespace)
         await memory.failures.forget(namespace)
         erased = await memory.store.erase(namespace)

@@ -1,4 +1,4 @@
-"""A memory write's rounds as its journal keeps them, and the event of a write that was given up."""
+"""The rounds of a memory write in its journal, and the event of a write that failed."""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -15,13 +15,13 @@ _ROUND_FIELDS = ("decision:", "invalid:")
 
 
 class Start(Wire):
-    """The buffer that the write started from."""
+    """The buffer at the start of the write."""
 
     turns: tuple[Source, ...]
 
 
 class Round(Wire):
-    """A decision as the journal keeps it."""
+    """A decision in its journal form."""
 
     action: Literal["add", "buffer", "ignore", "invalid", "split"]
     drafts: tuple[MemoryDraft, ...] = ()
@@ -31,13 +31,13 @@ class Round(Wire):
 
 
 class Stored(Wire):
-    """What the store answered to a round's memories."""
+    """The store's results for a round's memories."""
 
     memories: tuple[Written, ...]
 
 
 async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: str) -> MemoryEvent:
-    """The event of a write that was given up, with all that the model decided and all that was stored."""
+    """Return the event of a failed write with the model's decisions and the stored memories."""
     kept = await Journal(redis, job.event_id).all()
     names = sorted(kept, key=_place)
     rounds = [Round.model_validate_json(kept[name]) for name in names if name.startswith(_ROUND_FIELDS)]
@@ -63,7 +63,7 @@ def _place(name: str) -> tuple[str, int]:
 
 
 def round_of(result: DecisionResult, *, splits: bool) -> Round:
-    """Return the decision as the journal keeps it; with ``splits``, a cut reply is not a failure."""
+    """Return the decision in its journal form; with ``splits``, a truncated reply is not a failure."""
     match result.decision:
         case AddMemories(drafts=drafts, summary=summary):
             return Round(action="add", drafts=drafts, reason=summary, records=result.records, usage=result.usage)

@@ -1,4 +1,4 @@
-"""``/v1/memory``: add, search, list, read, edit, delete, erase; events; buffers."""
+"""``/v1/memory``: add, search, list, read, edit, delete and erase memories; events; buffers."""
 
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -34,7 +34,7 @@ from memloop_service.direct_route import DirectRoute, json_response
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
 _ENDED = ("completed", "failed")
 _IF_MATCH = r'^(\*|(W/)?"?[0-9]{1,18}"?)$'
-"""A version: ``3``, ``"3"`` or ``W/"3"``; ``*`` is any."""
+"""A version: ``3``, ``"3"`` or ``W/"3"``; ``*`` matches any."""
 _NAME_FIELDS = {"user_id", "agent_id", "run_id"}
 UserId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
 OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
@@ -42,7 +42,7 @@ Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"])
 hot = APIRouter(route_class=DirectRoute)
-"""What agents ask for all the time."""
+"""The routes that agents call most."""
 _READ, _WRITE = needs("memory:read"), needs("memory:write")
 
 
@@ -55,7 +55,7 @@ _READ, _WRITE = needs("memory:read"), needs("memory:write")
     openapi_extra=body_of(MemoryAdd),
 )
 async def add_memory(request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
-    """Queue a write: 202. With ``sync``, or with ``infer`` false, answer its event once it ended: 200."""
+    """Add memories: queue a write (202). With ``sync`` or ``infer`` false, wait and return its event (200)."""
     add = await read_ours(request, MemoryAdd)
     check_has_text(add)
 
@@ -68,21 +68,21 @@ async def add_memory(request: Request, memory: MemoryDep, principal: PrincipalDe
 
 
 async def added(add: MemoryAdd, memory: Memory, principal: Principal, *, event_id: str) -> Response:
-    """The answer to an add, once it is queued or, if it was asked to wait, done."""
+    """Return the answer to an add once it is queued or, if it waits, done."""
     event = await write(add, memory, principal, event_id=event_id)
     if event is None:
         return json_response(Accepted(event_id=event_id), status=202)
-    told = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
-    return json_response(told, status=200 if event.status in _ENDED else 202)
+    answer = event if principal.allows("memory:read") else Accepted(event_id=event_id, status=event.status)
+    return json_response(answer, status=200 if event.status in _ENDED else 202)
 
 
 @hot.post("/batch", dependencies=[_WRITE, Room], openapi_extra=body_of(MemoryBatch))
 async def add_batch(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> BatchResult:
-    """Keep the texts of many adds as they are, all at once: an outcome for each, in their order.
+    """Store the texts of many adds verbatim in one call. Returns an outcome for each, in order.
 
-    A repetition finds its texts and touches them, so it needs no ``Idempotency-Key`` and takes none.
+    Repeating the request updates the same memories, so ``Idempotency-Key`` is neither needed nor accepted.
     """
     refuse_key_of_batch(request)
     batch = await read_ours(request, MemoryBatch)
@@ -94,7 +94,7 @@ async def add_batch(
 async def search_memory(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> SearchResult:
-    """The best memories for a query."""
+    """Search a user's memories, best match first."""
     asked = await read_ours(request, MemorySearch)
     await allowance.admit()
     namespace = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
@@ -113,20 +113,20 @@ async def list_events(
     run_id: OptionalId = None,
     limit: Limit = 50,
 ) -> EventPage:
-    """A user's newest writes."""
+    """List a user's newest writes."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     return EventPage(events=await memory.queue.events.newest(namespace, limit=limit))
 
 
 @router.get("/events/{event_id}", dependencies=[_READ])
 async def get_event(event_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryEvent:
-    """One write: its status, and every decision."""
+    """Return one write with its status and every decision."""
     return await memory.queue.events.get(principal.tenant, event_id)
 
 
 @router.get("/buffers", dependencies=[_READ])
 async def list_buffers(memory: MemoryDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferPage:
-    """What waits for more context."""
+    """List the turns that wait for more context."""
     return await memory.store.buffers(principal.tenant, user_id=user_id)
 
 
@@ -140,7 +140,7 @@ async def list_buffers(memory: MemoryDep, principal: PrincipalDep, user_id: Opti
 async def flush_buffers(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Response:
-    """Queue a decision over every buffer of the namespace, as it is."""
+    """Queue a decision over every buffer of the namespace in its present state."""
     flush = await read_ours(request, FlushRequest)
 
     async def queue(attempt: Attempt) -> Response:
@@ -151,7 +151,7 @@ async def flush_buffers(
 
 
 async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, attempt: Attempt) -> Flushing:
-    """One queued write for each buffer that is there."""
+    """Queue one write for each existing buffer."""
     page = await memory.store.buffers(principal.tenant, user_id=flush.user_id)
     chosen = [
         buffer.namespace
@@ -169,13 +169,13 @@ async def flushed(flush: FlushRequest, memory: Memory, principal: Principal, att
     "/export",
     dependencies=[_READ, Room],
     response_class=StreamingResponse,
-    responses={200: {"description": "One memory a line, then their number", "content": _JSONL}},
+    responses={200: {"description": "One memory per line, then a line with their number", "content": _JSONL}},
     openapi_extra=body_of(MemoryExport),
 )
 async def export_memory(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> StreamingResponse:
-    """A user's memories as JSONL: every version, without vectors."""
+    """Export a user's memories as JSONL: every version, without vectors."""
     asked = await read_ours(request, MemoryExport)
     await allowance.admit()
     scope = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
@@ -192,7 +192,7 @@ async def export_memory(
 async def import_memory(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Imported:
-    """Take the lines of an export into the caller's own tenant; repeating it changes nothing."""
+    """Import the lines of an export into the caller's tenant; repeating an import has no effect."""
     await allowance.admit()
     return await imported(memory.store, principal.tenant, request.stream())
 
@@ -207,7 +207,7 @@ async def list_memories(
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
     limit: Limit = 50,
 ) -> ItemPage:
-    """A page of a namespace's memories."""
+    """List a page of a namespace's memories."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     return await memory.store.items(namespace, cursor=cursor, limit=limit)
 
@@ -220,14 +220,14 @@ async def erase_memories(
     agent_id: OptionalId = None,
     run_id: OptionalId = None,
 ) -> Erased:
-    """Erase a namespace everywhere: items, buffers, waiting writes, events, answers kept for an idempotency key."""
+    """Erase all data of a namespace: memories, buffers, waiting writes, events and stored idempotent responses."""
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     return await erase(namespace, memory)
 
 
 @router.get("/{item_id}", dependencies=[_READ])
 async def get_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryItem:
-    """One memory."""
+    """Return one memory."""
     return await memory.store.item(item_id, tenant=principal.tenant)
 
 
@@ -239,7 +239,7 @@ async def patch_memory(
     principal: PrincipalDep,
     if_match: Annotated[str, Header(pattern=_IF_MATCH)] = "*",
 ) -> MemoryItem:
-    """Edit a memory: a new version. ``If-Match`` names the version that the edit is meant for."""
+    """Edit a memory, which creates a new version. ``If-Match`` names the version to edit."""
     patch = await read_ours(request, ItemPatch)
     return await memory.store.patch(item_id, patch, tenant=principal.tenant, if_version=_version(if_match))
 
@@ -253,13 +253,13 @@ async def delete_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep
 
 @router.post("/{item_id}/recover", dependencies=[_WRITE])
 async def recover_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> MemoryItem:
-    """Take a soft deletion back, as long as history keeps it; the memory that holds the fact then."""
+    """Undo a soft deletion while the history lasts. Returns the memory that now holds the fact."""
     return await memory.store.recover(item_id, tenant=principal.tenant)
 
 
 @router.get("/{item_id}/history", dependencies=[_READ])
 async def get_history(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> History:
-    """All versions of a memory, oldest first, each with the decisions that made it what it is."""
+    """List all versions of a memory, oldest first, each with the decisions that produced it."""
     return await memory.store.history(item_id, tenant=principal.tenant)
 
 

@@ -1,4 +1,4 @@
-"""The bodies and answers that only the native memory routes have."""
+"""Request and response bodies of the native memory routes."""
 
 from pydantic import Field
 
@@ -7,14 +7,14 @@ from memloop.wire.memory import EventStatus
 
 
 class Accepted(Wire):
-    """A write that is queued."""
+    """A queued write."""
 
     event_id: str
     status: EventStatus = "queued"
 
 
 class MemoryExport(Wire):
-    """``POST /v1/memory/export``: whose memories, raw turns too, and whether only live versions are wanted."""
+    """``POST /v1/memory/export``: the namespace, and whether to include raw turns or only the latest versions."""
 
     user_id: str = Field(min_length=1, max_length=256)
     agent_id: str | None = Field(default=None, min_length=1, max_length=256)
@@ -24,7 +24,7 @@ class MemoryExport(Wire):
 
 
 class FlushRequest(Wire):
-    """``POST /v1/memory/buffers/flush``: which buffers; ids left out match any."""
+    """``POST /v1/memory/buffers/flush``: the namespace of the buffers; omitted ids match any."""
 
     user_id: str = Field(min_length=1, max_length=256)
     agent_id: str | None = Field(default=None, min_length=1, max_length=256)
@@ -32,7 +32,7 @@ class FlushRequest(Wire):
 
 
 class Flushing(Wire):
-    """One queued write for each buffer."""
+    """The queued writes, one for each buffer."""
 
     events: tuple[Accepted, ...]
 

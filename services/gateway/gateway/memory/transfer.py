@@ -1,4 +1,4 @@
-"""Memories as JSONL, out and in, a page at a time: neither way holds more than a page in memory."""
+"""Exports and imports memories as JSONL with at most one page in memory."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
@@ -15,7 +15,7 @@ _COUNT_LINE = b'{"exported":'
 
 
 async def exported(store: StoreClient, request: StoreExport, first: ExportPage) -> AsyncGenerator[bytes]:
-    """The lines from the first page on. The last one counts them; an error in its place says that some are missing."""
+    """Yield the lines and a last line with their number; an error line instead means that some are missing."""
     page, count = first, 0
     while True:
         for line in page.lines:
@@ -32,9 +32,9 @@ async def exported(store: StoreClient, request: StoreExport, first: ExportPage) 
 
 
 async def imported(store: StoreClient, tenant: str, body: AsyncIterator[bytes]) -> Imported:
-    """Import the body's lines in batches. Raises TooLarge for a line over 1 MiB, and what the store raises.
+    """Import the body's lines in batches. Raises TooLarge for a line over 1 MiB, and the store's errors.
 
-    What came before such an error is imported; sending the file again goes on from there.
+    Lines before the error are imported; sending the file again continues from there.
     """
     total = Imported()
     batch: list[NumberedLine] = []

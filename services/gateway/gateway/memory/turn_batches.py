@@ -1,4 +1,4 @@
-"""Cuts the turns of a memory write to fit the model's window, and settles buffers that have gone quiet."""
+"""Splits the turns of a memory write to fit the model's window, and flushes idle buffers."""
 
 import asyncio
 import hashlib
@@ -23,32 +23,32 @@ _MOST_AT_ONCE = 100
 
 _CHAT_TEMPLATE_TOKENS = 64
 _LEAST_ROOM_SHARE = 4
-"""The turns may have a quarter of the window in any case: a chat template may write the tools shorter than we count."""
+"""The turns get at least a quarter of the window: a chat template may render the tools shorter than our count."""
 _MOST_TURNS = 100
-"""Turns of one buffer; the store refuses more than 200."""
+"""The limit of turns per buffer; the store rejects more than 200."""
 _REPLIES = 2
-"""Replies that a window must hold beside the turns: one search and the decision."""
+"""The number of replies that a window must hold beside the turns: one search and the decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferLimits:
-    """How much may wait in one buffer: turns, and tokens of the served model. More than that is settled at once."""
+    """Limits on one buffer: turns, and tokens of the served model. A larger buffer is settled at once."""
 
     turns: int = 20
     tokens: int | None = None
 
     def within(self, room_tokens: int) -> "BufferLimits":
-        """The same limits, and no more than what the next decision has room for."""
+        """Return these limits, capped by the next decision's room."""
         return BufferLimits(self.turns, min(self.tokens or room_tokens, room_tokens))
 
     def hold(self, turns: Sequence[Source], *, splitter: Splitter, lines: TurnLines = PLAIN_TURNS) -> bool:
-        """Whether the turns may wait."""
+        """Return whether the turns may stay buffered."""
         few = len(turns) < self.turns
         return few and (self.tokens is None or sum(_tokens(turn, splitter, lines) for turn in turns) <= self.tokens)
 
 
 def conversation_room(profile: Profile, splitter: Splitter) -> int:
-    """Tokens that the turns of one decision may take: the window less prompt, tools, replies and search results."""
+    """Return the tokens available to one decision's turns: the window less prompt, tools, replies and searches."""
     spec = profile.prompts["memory"]
     tools = (json.dumps(tool, ensure_ascii=False) for tool in spec.tools)
     words = (spec.system or "", spec.template, *tools)
@@ -66,9 +66,9 @@ def batches(
     most_turns: int | None = None,
     lines: TurnLines = PLAIN_TURNS,
 ) -> list[tuple[Source, ...]]:
-    """The turns in order, in runs of at most ``most_tokens`` tokens and ``most_turns`` turns each.
+    """Split the turns, in order, into runs of at most ``most_tokens`` tokens and ``most_turns`` turns.
 
-    A turn of more tokens is cut into several.
+    A longer turn is split into several.
     """
     runs: list[tuple[Source, ...]] = []
     run: tuple[Source, ...] = ()
@@ -85,7 +85,7 @@ def batches(
 def newest_within(
     turns: Sequence[Source], *, splitter: Splitter, most_tokens: int, lines: TurnLines = PLAIN_TURNS
 ) -> tuple[Source, ...]:
-    """As many of the newest turns as fit; the oldest fall out (they are stored as raw turns all the same)."""
+    """Return the newest turns that fit; older ones are omitted here but stay stored as raw turns."""
     kept: list[Source] = []
     for turn in turns[: -_MOST_TURNS - 1 : -1]:
         most_tokens -= _tokens(turn, splitter, lines)
@@ -96,7 +96,7 @@ def newest_within(
 
 
 async def flush_for_ever(memory: Memory, *, age_s: float) -> None:
-    """Look for idle buffers again and again; every worker may, for a flush that is queued already is queued once."""
+    """Flush idle buffers repeatedly. Every worker may do this: a flush is queued only once."""
     while True:
         try:
             await flush_idle(memory, age_s=age_s)
@@ -106,14 +106,14 @@ async def flush_for_ever(memory: Memory, *, age_s: float) -> None:
 
 
 async def flush_idle(memory: Memory, *, age_s: float) -> None:
-    """Queue a flush of every buffer that is unchanged for ``age_s``. Raises what store and queue raise."""
+    """Queue a flush of every buffer unchanged for ``age_s``. Raises the errors of store and queue."""
     before = datetime.now(UTC) - timedelta(seconds=age_s)
     for buffer in (await memory.store.idle_buffers(before, limit=_MOST_AT_ONCE)).buffers:
         await memory.queue.enqueue_write(buffer.namespace, (), event_id=_flush_id(buffer))
 
 
 def _flush_id(buffer: Buffer) -> str:
-    """One id for one state of a buffer, whoever finds it."""
+    """Derive the flush's id from the buffer's state, so that all workers use the same one."""
     state = buffer.model_dump_json(include={"namespace", "updated_at"})
     return keys.event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
 
@@ -132,5 +132,5 @@ def _pieces(
 
 
 def _tokens(turn: Source, splitter: Splitter, lines: TurnLines) -> int:
-    """As the prompt renders it, so that tags made harmless are counted at their new length."""
+    """Count the turn as the prompt renders it, with escaped tags at their new length."""
     return splitter.count(conversation_lines((turn,), lines)) + 1

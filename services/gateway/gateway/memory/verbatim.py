@@ -1,4 +1,4 @@
-"""Texts that are kept verbatim (``infer`` false): the store's adds, and writing them without a worker."""
+"""Writes texts verbatim (``infer`` false): builds the store's adds and writes them without a worker."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -14,13 +14,13 @@ from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, Writ
 _DRAFTS_PER_ADD = 100
 _KEY_CHARS = 512
 _LEASE_MS = 120_000
-"""Longer than a call of the store may take."""
+"""Longer than any call of the store."""
 _OF_THE_TEXT = (InvalidRequest, TooLarge, Unprocessable)
 T = TypeVar("T")
 
 
 def adds_of(job: MemoryJob, *, token: int | None) -> list[StoreAdd]:
-    """The job's texts, in adds of one time each; a repetition names the same writes."""
+    """Return the job's texts in adds of one timestamp each; a repeated call names the same writes."""
     drafts = [
         (turn, MemoryDraft(key=_key_of(job, turn, number), value=turn.content))
         for number, turn in enumerate(job.turns)
@@ -50,21 +50,21 @@ def _key_of(job: MemoryJob, turn: Source, number: int) -> str:
 
 
 def groups(drafts: Sequence[tuple[Source, MemoryDraft]]) -> Iterator[list[tuple[Source, MemoryDraft]]]:
-    """Runs of one time each, for an add carries one timestamp, and of no more than an add may hold."""
+    """Group the drafts by timestamp, since an add has only one, within the size limit of an add."""
     for _, same_time in groupby(drafts, key=lambda pair: pair[0].timestamp):
         yield from slices(list(same_time), _DRAFTS_PER_ADD)
 
 
 def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]:
-    """Runs of at most ``size``; by default of what an add may hold."""
+    """Split into runs of at most ``size``; the default is the size limit of an add."""
     return (list(parts[start : start + size]) for start in range(0, len(parts), size))
 
 
 async def write_at_once(job: MemoryJob, memory: Memory) -> MemoryEvent | None:
-    """The completed event, or None when the job has to be queued: the lane is not idle, or the store is not there.
+    """Write at once and return the completed event; None if lane or store is unavailable and the job must be queued.
 
-    The lane is held under a fencing token meanwhile, as a worker would. Raises what a refused text raises; what was
-    stored before a failure is stored once, because the queued job names the same writes.
+    Holds the lane under a fencing token, as a worker would. Raises the errors of rejected texts. Memories stored before
+    a failure are not duplicated, because the queued job names the same writes.
     """
     lane = job.namespace.lane()
     token = await memory.queue.lanes.take_idle_lane(lane, lease_ms=_LEASE_MS)

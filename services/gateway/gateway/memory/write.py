@@ -1,15 +1,15 @@
-"""A memory write, from the queued job to the event: raw turns, MemReader's decision, what follows from it.
+"""Runs a memory write from the queued job to its event: raw turns, MemReader's decisions, stored memories.
 
-Every step can be repeated, so a write that died anywhere is run again and completes once:
+Every step is repeatable, so a write that crashed at any point completes on the next run:
 
-1. the buffered turns that the write starts from go into the journal (the first run's stay);
+1. the initial buffer goes into the journal (the first run's stays);
 2. the turns are stored as raw turns (the store ignores a repeated event id);
-3. MemReader decides over buffered and new turns; replies, then the decision, go into the journal;
-4. memories are stored under the event id, and the buffer is *replaced* by what the decisions leave of it;
-5. the event's last state, the end of the job and the freed lane are one script (``LaneQueue.finish``).
+3. MemReader decides over buffered and new turns; its replies, then the decision, go into the journal;
+4. memories are stored under the event id, and the buffer is *replaced* by the turns that the decisions leave buffered;
+5. one script stores the final event, ends the job and frees the lane (``LaneQueue.finish``).
 
-Turns that do not fit one window, or are more than the profile's ``turns_per_decision``, are decided in several rounds,
-each with the turns that the round before left buffered. A round whose reply is cut at its token limit is split in half.
+If the turns exceed one window or the profile's ``turns_per_decision``, they are decided in several rounds, each with
+the turns that the previous one left buffered. A round whose reply is truncated at its token limit is split in half.
 """
 
 from collections import deque
@@ -51,12 +51,12 @@ _FOR_EVER = 0
 
 
 class InvalidDecision(MemloopError):
-    """The model gave no usable decision; the run counts as a failed attempt."""
+    """The model returned no usable decision; the run counts as a failed attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterTools:
-    """What a write works with."""
+    """The dependencies of a write."""
 
     redis: Redis
     store: StoreClient
@@ -82,7 +82,7 @@ class MemoryWrite:
         self._limits = tools.limits.within(self._room)
 
     async def run(self) -> MemoryEvent:
-        """The completed event. Raises InvalidDecision, and what store, engine, lane and journal raise."""
+        """Run the write and return its completed event. Raises InvalidDecision and the errors of its dependencies."""
         if not self._job.infer:
             return self._event(memories=await self._store_verbatim())
         return await self._infer()
@@ -153,18 +153,18 @@ class MemoryWrite:
         return memories
 
     async def _decided(self, number: int, turns: Sequence[Source]) -> Round:
-        """The round's decision: the journal's, or a new one. An invalid one is kept for the record and raised."""
+        """Return the round's decision from the journal or the model. An invalid one is recorded and raised."""
         known = await self._journal.read(f"decision:{number}")
         if known is None:
             decided = await self._decide(number, turns)
             if decided.action == "invalid":
                 await self._journal.keep(f"invalid:{self._attempt}", decided.model_dump_json())
-                raise InvalidDecision(f"The memory writer gave no usable decision: {decided.reason}")
+                raise InvalidDecision(f"The memory writer returned no usable decision: {decided.reason}")
             known = await self._journal.keep(f"decision:{number}", decided.model_dump_json())
         return Round.model_validate_json(known)
 
     async def _decide(self, number: int, turns: Sequence[Source]) -> Round:
-        """Ask MemReader. Each counted attempt asks anew; after an outage or a crash its paid replies are replayed."""
+        """Ask MemReader. Each counted attempt makes new calls; after an outage or crash it reuses the journal."""
         namespace, traces = self._job.namespace, self._tools.traces
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
         index = NamespaceIndex(self._tools.store, namespace)
@@ -183,7 +183,7 @@ class MemoryWrite:
         return round_of(result, splits=len(turns) > 1)
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:
-        """Whether these turns may wait for more: not when a flush asks for them, or when there are too many."""
+        """Return whether the turns may stay buffered: not during a flush, nor when there are too many."""
         return not self._job.flushes and self._limits.hold(
             turns, splitter=self._tools.splitter, lines=self._tools.profile.turns
         )
@@ -269,14 +269,14 @@ class MemoryHandler:
         self._failures = WriteFailures(tools.redis)
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
-        """The write, done. Raises what makes it fail."""
+        """Run the write. Raises the errors that make it fail."""
         job = await self._job(lease.job_id)
         async with self._failures.watching(job, self._tools.metrics):
             event = await MemoryWrite(job, self._tools, hold, attempt=lease.failures).run()
         return JobResult("completed", event.model_dump_json())
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """The failed event; payload and journal stay, the raw turns are in the store."""
+        """Return the failed event; payload and journal are kept, and the store has the raw turns."""
         job = await self._job(lease.job_id)
         event = await failed_event(job, self._tools.redis, attempts=attempts, error=error.message)
         await self._failures.failed(job, error)
@@ -284,7 +284,7 @@ class MemoryHandler:
         return JobResult("failed", event.model_dump_json(), keep_ms=_FOR_EVER)
 
     async def cancelled(self, lease: Lease) -> JobResult:
-        """Nobody can cancel a memory write; erasing it deletes the job."""
+        """Raise JobGone: a memory write cannot be cancelled; erasing it deletes the job."""
         raise JobGone(lease.job_id)
 
     async def _job(self, job_id: str) -> MemoryJob:
