@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 def make_manager(*, max_body_bytes: int) -> StreamableHTTPSessionManager:
-    """Create the handler of ``POST /mcp``. ``gateway.access`` has already checked Host and Origin, as for every route."""
+    """Create the handler of ``POST /mcp``. ``gateway.access`` has already checked Host and Origin."""
     server = Server("memloop", instructions=_INSTRUCTIONS, on_list_tools=_list_tools, on_call_tool=_call_tool)
     return StreamableHTTPSessionManager(
         server,
