@@ -81,7 +81,7 @@ async def test_chat_goes_on_and_says_so_when_the_store_is_gone(
     await store.stop()
     answer = await gateway.chat("Hi.", memory=READ)
     assert answer.json["choices"][0]["message"]["content"] == "Hello."
-    assert answer.json["memory"]["error"] == "The memory store did not answer: this reply was made without memories."
+    assert answer.json["memory"]["error"] == "The memory store did not respond; this reply was made without memories."
     assert engine.last.json["messages"] == [{"role": "user", "content": "Hi."}]
 
 
@@ -121,7 +121,7 @@ async def test_agent_and_run_come_from_metadata_when_memory_names_none(gateway: 
 async def test_memory_for_nobody_is_no_memory_and_the_answer_says_so(gateway: Gateway, store: FakeStore) -> None:
     answer = await gateway.chat(memory={"mode": "readwrite"})
     assert not store.searches
-    assert answer.json["memory"]["error"] == "No memory was used: the request names no user_id."
+    assert answer.json["memory"]["error"] == "Memory is off: the request has no user_id."
     assert await gateway.queued_turns() == []
 
 

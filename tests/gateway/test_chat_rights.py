@@ -78,7 +78,7 @@ async def test_a_user_named_in_passing_gets_what_the_key_allows_and_is_told(
 async def test_a_stream_tells_what_was_left_out_too(it: Gateway, store: FakeStore) -> None:
     answer = await chat(it, "neither", user="alice", stream=True)
     told = [chunk["memory"]["error"] for chunk in answer.chunks if chunk.get("memory")]
-    assert told == ["This key may neither read nor write memories: none was used."]
+    assert told == ["This key may neither read nor write memories; memory is off."]
     assert not store.searches
 
 

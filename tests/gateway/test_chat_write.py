@@ -95,7 +95,7 @@ async def test_chat_answers_and_says_so_when_redis_is_gone(settings: GatewaySett
     assert {name: told[name] for name in ("retrieved", "write_event_id", "error")} == {
         "retrieved": [],
         "write_event_id": None,
-        "error": "The memory write could not be queued: this turn will not be remembered.",
+        "error": "Queuing the memory write failed; this turn will not be remembered.",
     }
 
 
@@ -111,7 +111,7 @@ async def test_chat_is_not_held_up_by_a_redis_that_does_not_answer(settings: Gat
     async with server, running_gateway(own) as gateway, asyncio.timeout(20):
         answer = await gateway.chat("Hi.", memory=WRITE)
     assert answer.status == 200
-    assert answer.json["memory"]["error"].startswith("The memory write could not be queued")
+    assert answer.json["memory"]["error"].startswith("Queuing the memory write failed")
 
 
 async def test_turn_that_is_queued_twice_is_written_once(gateway: Gateway) -> None:

@@ -76,4 +76,4 @@ async def test_the_list_names_each_with_its_error(redis_url: str, capsys: pytest
     async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
         event_id = await given_up(it)
         assert await run("list", (), DeadLetters(it.work.redis)) == 0
-    assert capsys.readouterr().out.startswith(f"{event_id}\tThe memory writer gave no usable decision")
+    assert capsys.readouterr().out.startswith(f"{event_id}\tThe memory writer returned no usable decision")

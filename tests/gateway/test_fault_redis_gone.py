@@ -11,7 +11,7 @@ from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, question, running_gateway
 
 MEMORY = {"user_id": "u1"}
-NOT_QUEUED = "The memory write could not be queued: this turn will not be remembered."
+NOT_QUEUED = "Queuing the memory write failed; this turn will not be remembered."
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from tests.gateway.rig import eventually
 from tests.gateway.running import Gateway
 
 MEMORY = {"user_id": "u1"}
-WITHOUT = "The memory store did not answer: this reply was made without memories."
+WITHOUT = "The memory store did not respond; this reply was made without memories."
 
 
 async def test_chats_go_on_without_memories_and_have_them_again_when_the_store_is_back(

@@ -55,7 +55,7 @@ async def test_a_key_is_made_listed_rotated_and_revoked(it: Api) -> None:
         (["create", "x", "--tenant", "a/b"], "tenant"),
         (["create", ""], "name"),
         (["rotate", "key_1", "--overlap", "a while"], "--overlap takes"),
-        (["revoke", "key_1"], "There is no key"),
+        (["revoke", "key_1"], "Key 'key_1' not found"),
     ],
     ids=str,
 )

@@ -27,7 +27,7 @@ _LONG_TEXT = _FILLER * 250 + _FACT + " " + _FILLER * 250
 _WRITES_BEFORE, _WRITES_AFTER = 8, 8
 _DEAD_S = 2.0
 _READ_S = 600.0
-_NO_DECISION = "The memory writer gave no usable decision"
+_NO_DECISION = "The memory writer returned no usable decision"
 
 
 @pytest.mark.parametrize("service", ["redis", "qdrant", "memory-store", "gateway", "worker", "inference-cpu"])

@@ -70,7 +70,7 @@ async def test_what_goes_wrong_in_a_tool_is_a_result_that_says_so(it: Whole, era
             "another version": ("precondition_failed", None),
             "no document": ("validation_error", "document"),
         }
-        with pytest.raises(MCPError, match="There is no tool 'memory_steal'"):
+        with pytest.raises(MCPError, match="Unknown tool 'memory_steal'"):
             await client.client.call_tool("memory_steal", {})
 
 

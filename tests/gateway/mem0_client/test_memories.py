@@ -237,5 +237,5 @@ async def test_what_cannot_be_done_is_refused_with_its_reason(client: Client) ->
 
 
 async def test_a_wrong_key_says_so_when_the_client_is_made(it: DropIn) -> None:
-    with pytest.raises(ValueError, match="This API key is not known"):
+    with pytest.raises(ValueError, match="Invalid API key"):
         await it.client("sync", "wrong")

@@ -118,5 +118,5 @@ async def test_every_method_works_or_says_that_it_is_not_served(it: DropIn, kind
             await client.call(method, *args)
         if isinstance(refusal.value, Mem0Error):
             assert refusal.value.error_code == "HTTP_501", (method, refusal.value)
-            assert refusal.value.message.startswith("Not served here. "), (method, refusal.value)
+            assert refusal.value.message.startswith("Not supported. "), (method, refusal.value)
             assert refusal.value.details["error"]["code"] == "not_implemented"
