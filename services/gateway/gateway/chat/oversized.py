@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import orjson
-
 from gateway.chat.turns import last_user_index
+from gateway.http import json_text
 from memloop.ports import Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatRequest, Json, MemoryOptions
@@ -102,8 +101,8 @@ def _end(text: str, splitter: Splitter, most_tokens: int) -> str:
 
 
 def _asked(sizes: Sequence[int], chat: ChatRequest, fields: Json, splitter: Splitter) -> int:
-    tools = splitter.count(orjson.dumps(fields["tools"]).decode()) if fields.get("tools") else 0
-    calls = sum(splitter.count(orjson.dumps(called).decode()) for called in _tool_calls(fields))
+    tools = splitter.count(json_text(fields["tools"]).decode()) if fields.get("tools") else 0
+    calls = sum(splitter.count(json_text(called).decode()) for called in _tool_calls(fields))
     return sum(sizes) + len(chat.messages) * _TOKENS_AROUND_MESSAGE + _TOKENS_AROUND_CHAT + tools + calls
 
 

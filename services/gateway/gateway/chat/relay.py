@@ -1,5 +1,7 @@
 """Relays a chat's stream to its client, with the memory field on the last chunk."""
 
+import orjson
+
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn
 from gateway.engine import Meter, send_broken
@@ -79,7 +81,7 @@ class _ChatStream:
     async def _with_memory(self, chunk: Json) -> bytes:
         self._sent_memory = True
         memory = await self._settled()
-        return data_event({**chunk, "memory": memory.model_dump()})
+        return data_event(with_memory(chunk, memory))
 
     async def _settled(self) -> ChatMemory:
         if self._memory is None:
@@ -96,6 +98,14 @@ class _ChatStream:
                 content = object_in(choice.get("delta")).get("content")
                 self._texts.append(content if isinstance(content, str) else "")
                 self._answered = self._answered or choice.get("finish_reason") is not None
+
+
+def with_memory(answer: Json, memory: ChatMemory) -> bytes:
+    """The engine's object with memory's part. Raises EngineError when it is nested too deeply to be written."""
+    try:
+        return orjson.dumps({**answer, "memory": memory.model_dump()})
+    except orjson.JSONEncodeError as error:
+        raise EngineError("the engine's answer is nested too deeply") from error
 
 
 def _is_usage(chunk: Json) -> bool:

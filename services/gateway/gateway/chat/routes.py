@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias
 
-import orjson
 from fastapi import APIRouter, Request, Response
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
@@ -15,7 +14,7 @@ from gateway.chat.memory_rights import permitted
 from gateway.chat.namespaces import namespace_of
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
-from gateway.chat.relay import relay_chat
+from gateway.chat.relay import relay_chat, with_memory
 from gateway.engine import EngineCall, Meter, Relay, relay
 from gateway.http import (
     Attempt,
@@ -26,6 +25,7 @@ from gateway.http import (
     body_of,
     deadline_s,
     error_event,
+    json_text,
     object_in,
     objects_in,
     parsed_object,
@@ -140,13 +140,16 @@ async def at_the_engine(request: Request, chat: Chat, meter: Meter, prepared: Pr
 
 
 def engine_body(body: JsonBody, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:
-    """Return the client's own bytes when memory changes nothing, else its fields without ``memory``."""
+    """Return the client's own bytes when memory changes nothing, else its fields without ``memory``.
+
+    Raises InvalidRequest for fields that are nested too deeply.
+    """
     fields: Json = body.fields if context is None else {**body.fields, "messages": context.messages}
     if turn is not None and turn.recalled.message is not None and turn.place is not None:
         fields = with_recalled(fields, turn.recalled.message, before=turn.place)
     if fields is body.fields and "memory" not in fields:
         return body.raw
-    return orjson.dumps({name: value for name, value in fields.items() if name != "memory"})
+    return json_text({name: value for name, value in fields.items() if name != "memory"})
 
 
 async def remembered(chat: Chat, raw: bytes, turn: ChatTurn | None, meter: Meter) -> bytes:
@@ -159,7 +162,7 @@ async def remembered(chat: Chat, raw: bytes, turn: ChatTurn | None, meter: Meter
         return raw
     with meter.ours():
         memory = await turn.answered(chat, _reply_text(answer))
-        return orjson.dumps({**answer, "memory": memory.model_dump()})
+        return with_memory(answer, memory)
 
 
 def _reply_text(answer: Json) -> str:

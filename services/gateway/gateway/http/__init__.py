@@ -15,6 +15,7 @@ from gateway.http.idempotency import (
     subject_of_read,
     subject_of_user,
 )
+from gateway.http.json_text import json_text
 from gateway.http.lenient_json import object_in, objects_in, parsed_object
 from gateway.http.sse import DONE, EventCutter, data_event, data_of, error_event
 
@@ -40,6 +41,7 @@ __all__ = [
     "deadline_s",
     "engines_body",
     "error_event",
+    "json_text",
     "object_in",
     "objects_in",
     "parsed_object",

@@ -14,6 +14,7 @@ import orjson
 from fastapi import Request
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from gateway.http.json_text import json_text
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 
@@ -39,7 +40,7 @@ async def read_json(request: Request) -> JsonBody:
         return JsonBody(raw, _object(orjson.loads(raw)))
     except orjson.JSONDecodeError as strict:
         fields = _object(_parsed_leniently(raw, strict))
-        return JsonBody(orjson.dumps(fields), fields)
+        return JsonBody(json_text(fields), fields)
 
 
 def validated(model: type[Model], fields: Json) -> Model:

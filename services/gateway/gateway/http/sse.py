@@ -47,11 +47,11 @@ def data_of(event: bytes) -> bytes:
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines)
 
 
-def data_event(value: object) -> bytes:
-    """A ``data:`` event with the value as JSON."""
-    return b"data: " + orjson.dumps(value) + b"\n\n"
+def data_event(json: bytes) -> bytes:
+    """A ``data:`` event with that JSON."""
+    return b"data: " + json + b"\n\n"
 
 
 def error_event(error: MemloopError) -> bytes:
     """An ``error`` event with the OpenAI-shaped body: how a stream that has begun reports a failure."""
-    return b"event: error\n" + data_event(error.envelope().model_dump())
+    return b"event: error\n" + data_event(orjson.dumps(error.envelope().model_dump()))

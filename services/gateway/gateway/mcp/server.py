@@ -6,7 +6,6 @@ Requests are stateless (no sessions), so any replica can answer any of them.
 import logging
 from typing import Final, cast
 
-import orjson
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -25,7 +24,7 @@ from mcp_types import Tool as ToolEntry
 from pydantic import BaseModel
 from starlette.requests import Request
 
-from gateway.http import strictly
+from gateway.http import json_text, strictly
 from gateway.mcp.call import Call, Caller
 from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
 from gateway.mcp.reading_tool import LongRead
@@ -84,7 +83,7 @@ async def _call_tool(
     )
     try:
         call.principal.require(tool.scope)
-        return _result(await strictly(tool, orjson.dumps(params.arguments or {})).run(call))
+        return _result(await strictly(tool, json_text(params.arguments or {})).run(call))
     except MemloopError as error:
         return _result(error.envelope(), is_error=True)
     except Exception:  # noqa: BLE001 - logged only: its text may contain private data
