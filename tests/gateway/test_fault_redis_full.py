@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from gateway.queue.runner import Runner
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer
+from tests.fakes.job_engine import add_memory
 from tests.fakes.redis_server import RedisServer, find_redis_servers
 from tests.gateway.redis_view import connected
 from tests.gateway.rig import ALICE, eventually, rig, script, turns
@@ -70,30 +70,36 @@ async def test_a_full_redis_is_an_outage_to_a_script(redis: RedisServer) -> None
             await submit(queue, "job")
 
 
-async def test_a_runner_waits_for_room_to_retry_a_job(redis: RedisServer) -> None:
+async def test_a_runner_drains_a_full_redis(redis: RedisServer) -> None:
     async def fails_once(lease: Lease, hold: Hold) -> None:
-        del hold
+        await hold.check()
         if handler.runs[lease.job_id] == 1:
             raise Unavailable("scripted")
 
-    handler, stop = Handler(fails_once), asyncio.Event()
+    handler, stop, jobs = Handler(fails_once), asyncio.Event(), [f"job{number}" for number in range(5)]
     async with connected(redis.url) as client:
         queue = LaneQueue(client, "memory")
-        running = asyncio.create_task(Runner(queue, handler, replace(QUICK, retry_s=0.5), consumer="one").run(stop))
-        await submit(queue, "job")
-        delayed = f"{queue.keys.partitions[0].stream(queue.name)}:delayed"
-
-        async def is_delayed() -> bool:
-            return bool(await client.exists(delayed))
-
-        await eventually(is_delayed)
+        await queue.ensure_group()
+        for job in jobs:
+            await submit(queue, job)
         fill(redis)
-        await asyncio.sleep(1.0)
-        assert (running.done(), handler.runs["job"]) == (False, 1)
-        make_room(redis)
-        await eventually(lambda: handler.order == ["job"])
+        with pytest.raises(Unavailable):
+            await submit(queue, "one more")
+        running = asyncio.create_task(Runner(queue, handler, QUICK, consumer="one").run(stop))
+        await eventually(lambda: sorted(handler.order) == jobs)
+        assert (await queue.depth()).jobs == 0
         stop.set()
         await running
+
+
+async def test_a_worker_finishes_what_is_queued_in_a_full_redis(redis: RedisServer) -> None:
+    async with rig(redis.url, script(add_memory("Alice likes tea."))) as it:
+        await it.writes.lanes.ensure_group()
+        events = [await it.write("I like tea."), await it.write("Hm.")]
+        fill(redis)
+        async with it.working():
+            ended = [await it.event(event_id) for event_id in events]
+    assert [event.status for event in ended] == ["completed", "completed"]
 
 
 async def test_the_search_for_idle_buffers_goes_on_until_there_is_room(redis: RedisServer) -> None:

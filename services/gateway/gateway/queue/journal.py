@@ -13,7 +13,9 @@ from memloop_service.redis_link import redis_errors
 
 _KEEP = """
 -- KEYS: job, journal; ARGV: field, value. Sets the field if it is unset; returns its value
+-- A full Redis refuses a script's first write if it may need memory: PERSIST needs none, and the job will free more.
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+redis.call('PERSIST', KEYS[2])
 redis.call('HSETNX', KEYS[2], ARGV[1], ARGV[2])
 return redis.call('HGET', KEYS[2], ARGV[1])
 """

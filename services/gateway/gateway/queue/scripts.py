@@ -4,6 +4,10 @@ KEYS begin with stream, delayed, open, list, lock, followed by a script's own. T
 of one call are in one cluster slot. A lock's value is ``{fencing token}|{ticket}``.
 A token is the previous one plus one, or the time in ms if that is larger: it grows even after Redis lost its data.
 The scripts use commands of Redis 6.2 only.
+
+A full Redis refuses the first command of a script that may need memory, but no later one (Redis manual, "Lua API",
+``allow-oom``). Scripts that work on queued jobs therefore begin with a command that needs none, and a full Redis
+drains. A new job begins with a command that needs memory, and is refused.
 """
 
 _HEAD = """
@@ -82,8 +86,8 @@ local held = redis.call('GET', lock)
 if held then
   local owner = string.match(held, '|(.*)$')
   if owner ~= ticket then
-    if owner == 'erase' then redis.call('ZADD', delayed, now_ms() + 500, lane) end
     drop(group, ticket)
+    if owner == 'erase' then redis.call('ZADD', delayed, now_ms() + 500, lane) end
     return {'held'}
   end
 end
@@ -93,9 +97,9 @@ if redis.call('EXISTS', job) == 0 then
   redis.call('ZREM', open, head)
   return {'head', redis.call('LINDEX', list, 0) or head}
 end
+redis.call('ZREM', delayed, lane)
 local token = new_token(KEYS[6])
 redis.call('SET', lock, token .. '|' .. ticket, 'PX', lease)
-redis.call('ZREM', delayed, lane)
 redis.call('HINCRBY', job, 'starts', 1)
 redis.call('HSET', job, 'status', 'in_progress')
 local counts = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'request_id', 'traceparent')
@@ -122,6 +126,7 @@ FINISH = (
 -- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely, with payload and journal),
 -- error ('' = done, else a dead letter)
 if redis.call('GET', lock) ~= ARGV[3] then return 0 end
+redis.call('DEL', lock)
 if redis.call('EXISTS', KEYS[6]) == 1 then
   redis.call('HSET', KEYS[6], 'status', ARGV[6], 'record', ARGV[7])
   if ARGV[9] ~= '' then
@@ -138,7 +143,6 @@ if redis.call('EXISTS', KEYS[6]) == 1 then
 end
 redis.call('LREM', list, 1, ARGV[5])
 redis.call('ZREM', open, ARGV[5])
-redis.call('DEL', lock)
 drop(ARGV[1], ARGV[2])
 pass_on(ARGV[4])
 return 1
@@ -150,12 +154,12 @@ RETRY = (
     + """
 -- KEYS[6] job; ARGV: group, ticket, mine, lane, counter, delay ms, error
 if redis.call('GET', lock) ~= ARGV[3] then return 0 end
+redis.call('DEL', lock)
 if redis.call('EXISTS', KEYS[6]) == 1 then
   redis.call('HINCRBY', KEYS[6], ARGV[5], 1)
   redis.call('HSET', KEYS[6], 'status', 'queued', 'error', ARGV[7])
 end
 redis.call('ZADD', delayed, now_ms() + ARGV[6], ARGV[4])
-redis.call('DEL', lock)
 drop(ARGV[1], ARGV[2])
 return 1
 """
@@ -182,9 +186,9 @@ return 1
 
 RETICKET = """
 -- KEYS: stream; ARGV: group, ticket, lane, job
-redis.call('XADD', KEYS[1], '*', 'lane', ARGV[3], 'job', ARGV[4])
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 redis.call('XDEL', KEYS[1], ARGV[2])
+redis.call('XADD', KEYS[1], '*', 'lane', ARGV[3], 'job', ARGV[4])
 return 1
 """
 
@@ -222,6 +226,7 @@ TAKE_LANE = (
     + """
 -- KEYS[6] fence; ARGV: lease ms, force (1 or 0)
 if redis.call('EXISTS', lock) == 1 and ARGV[2] == '0' then return '0' end
+redis.call('DEL', lock)
 local token = new_token(KEYS[6])
 redis.call('SET', lock, token .. '|erase', 'PX', ARGV[1])
 return token

@@ -57,12 +57,18 @@ class Tickets:
     async def ensure_groups(self) -> None:
         """Create missing streams and consumer groups."""
         for stream in self.streams:
+            if await self._has_group(stream):
+                continue  # a full Redis refuses to be asked for it again
             with redis_errors():
                 try:
                     await self._redis.xgroup_create(stream, GROUP, id="0", mkstream=True)
                 except exceptions.ResponseError as error:
                     if "BUSYGROUP" not in str(error):
                         raise
+
+    async def _has_group(self, stream: str) -> bool:
+        with redis_errors():
+            return bool(await self._redis.exists(stream) and await self._redis.xinfo_groups(stream))
 
     async def take(self, consumer: str, *, block_ms: int) -> Ticket | None:
         """Take a new ticket, waiting at most ``block_ms``."""
