@@ -92,7 +92,7 @@ async def test_names_of_half_characters_are_no_way_around_the_namespace(gateway:
         (
             {"detail": "too long"},
             {
-                "message": 'the engine answered 400: too long',
+                "message": "the engine answered 400: too long",
                 "type": "invalid_request_error",
                 "param": None,
                 "code": "upstream_error",

@@ -37,6 +37,7 @@ def create_app(
     readiness: Mapping[str, Check] | None = None,
     warnings: Mapping[str, Warn] | None = None,
     registry: CollectorRegistry | None = None,
+    max_body_bytes: int | None = None,
     larger_bodies: Mapping[str, int] | None = None,
     lifespan: Lifespan = _nothing,
     adopts_ids: bool = False,
@@ -44,9 +45,10 @@ def create_app(
     """An app with the process's routers, and all that every process has.
 
     ``readiness`` names the dependencies that ``/readyz`` checks, ``warnings`` the sentences that it shows beside them.
-    ``registry`` holds the process's metrics; the default is a new one. ``larger_bodies`` maps paths that stream their
-    request bodies to their limits in bytes. ``lifespan`` opens and closes the process's resources. ``adopts_ids`` is
-    for a process that only our own processes call. Call ``start_tracing`` first if the process traces.
+    ``registry`` holds the process's metrics; the default is a new one. ``max_body_bytes`` limits a body and defaults to
+    the settings' limit; ``larger_bodies`` maps paths that need more to their limits in bytes. ``lifespan`` opens and
+    closes the process's resources. ``adopts_ids`` is for a process that only our own processes call. Call
+    ``start_tracing`` first if the process traces.
     """
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
@@ -64,7 +66,7 @@ def create_app(
     app.add_middleware(
         Edge,
         drain=drain,
-        max_body_bytes=settings.max_body_bytes,
+        max_body_bytes=max_body_bytes or settings.max_body_bytes,
         larger_bodies=larger_bodies or {},
         adopts_ids=adopts_ids,
     )

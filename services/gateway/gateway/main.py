@@ -35,6 +35,8 @@ from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing
 
 CLIENT_CLOSED_REQUEST = 499
+LARGER = ("/v1/long-read", "/v1/long-read/estimate", "/v1/memory/batch", "/v1/memory/import", "/mcp")
+"""The routes that take whole documents, or many memories at once."""
 FORM_BYTES = 1 << 16
 """The size limit of an upload's form without its file."""
 NOT_JSON = ("/v1/files", "/v1/memory/import")
@@ -81,7 +83,9 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
         warnings={"memory_writes": refused_writes},
         registry=registry,
-        larger_bodies={"/v1/files": settings.max_file_bytes + FORM_BYTES},
+        max_body_bytes=min(settings.max_json_bytes, settings.max_body_bytes),
+        larger_bodies=dict.fromkeys(LARGER, settings.max_body_bytes)
+        | {"/v1/files": settings.max_file_bytes + FORM_BYTES},
         lifespan=lifespan,
     )
     app.add_exception_handler(ClientGone, client_gone)

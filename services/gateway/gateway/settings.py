@@ -28,6 +28,9 @@ class GatewaySettings(ServiceSettings):
 
     port: int = 7800
     max_body_bytes: int = Field(default=64 * MIB, gt=0)
+    """Of a document, a batch of memories, an import, an MCP request."""
+    max_json_bytes: int = Field(default=16 * MIB, gt=0)
+    """Of any other body; at most ``max_body_bytes`` in any case."""
 
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     redis_timeout_s: float = Field(default=5.0, gt=0)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator, JsonValue
+from pydantic import AfterValidator, JsonValue, WithJsonSchema
 
 EARLIEST: Final = datetime(1000, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
@@ -20,7 +20,7 @@ def check_moment(moment: datetime) -> datetime:
     """Returns the moment. Raises ``ValueError`` outside the years 1000 to 8999; without a zone it counts as UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if not EARLIEST <= aware < LATEST:
-        raise ValueError("a time lies between the years 1000 and 8999")
+        raise ValueError("the time must be in the years 1000 to 8999")
     return moment
 
 
@@ -58,7 +58,11 @@ def _bytes(value: JsonValue) -> int:
     return len(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else 8
 
 
-Moment: TypeAlias = Annotated[datetime, AfterValidator(check_moment)]
+Moment: TypeAlias = Annotated[
+    datetime,
+    AfterValidator(check_moment),
+    WithJsonSchema({"type": "string", "format": "date-time", "pattern": "^[1-8]"}),
+]
 """A time that a client gives: RFC 3339, of the years 1000 to 8999."""
 Metadata: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(check_metadata)]
 """A client's own fields, bounded in bytes, values, depth and length of keys."""

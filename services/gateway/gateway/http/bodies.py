@@ -14,6 +14,7 @@ import orjson
 from fastapi import Request
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from gateway.http.json_size import refuse_too_many_parts
 from gateway.http.json_text import json_text
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
@@ -34,8 +35,9 @@ class JsonBody:
 
 
 async def read_json(request: Request) -> JsonBody:
-    """The body, which must be one JSON object. Raises InvalidRequest (400)."""
+    """The body, which must be one JSON object. Raises InvalidRequest (400), and Unprocessable for too many values."""
     raw = await request.body()
+    refuse_too_many_parts(raw)
     try:
         return JsonBody(raw, _object(orjson.loads(raw)))
     except orjson.JSONDecodeError as strict:

@@ -77,7 +77,7 @@ async def get_memory(memory_id: str, memory: MemoryDep, principal: PrincipalDep)
     return answers.memory(await memory.store.item(memory_id, tenant=principal.tenant))
 
 
-@router.put("/v1/memories/{memory_id}", dependencies=[_WRITE])
+@router.put("/v1/memories/{memory_id}", dependencies=[_WRITE, Room])
 async def update_memory(memory_id: str, request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
     """Edit a memory, which creates a new version."""
     patch = (await read_ours(request, Update)).native()

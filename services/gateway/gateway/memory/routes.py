@@ -231,7 +231,7 @@ async def get_memory(item_id: str, memory: MemoryDep, principal: PrincipalDep) -
     return await memory.store.item(item_id, tenant=principal.tenant)
 
 
-@router.patch("/{item_id}", dependencies=[_WRITE], openapi_extra=body_of(ItemPatch))
+@router.patch("/{item_id}", dependencies=[_WRITE, Room], openapi_extra=body_of(ItemPatch))
 async def patch_memory(
     item_id: str,
     request: Request,

@@ -1,0 +1,111 @@
+"""Bodies that are small as bytes and huge as objects are refused before they are parsed; every body takes room."""
+
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import orjson
+import pytest
+from fastapi.routing import APIRoute
+
+from gateway.access.dependencies import batch_room_of, room_of
+from gateway.files.routes import upload_file
+from gateway.http.json_size import MOST_PARTS, refuse_too_many_parts
+from gateway.main import build_app
+from gateway.settings import GatewaySettings
+from memloop.wire.errors import Unprocessable
+from tests.gateway.running import CHAT, Gateway, question, running_gateway
+
+MIB = 1024 * 1024
+BOMBS = {
+    "objects": b'{"a": [' + b"{}," * MIB + b"{}]}",
+    "lists": b'{"a": [' + b"[]," * MIB + b"[]]}",
+    "numbers": b'{"a": [' + b"1," * MIB + b"1]}",
+    "keys": b"{" + b",".join(b'"%d":1' % number for number in range(MOST_PARTS)) + b"}",
+    "strings": b'{"a": [' + b'"",' * MIB + b'""]}',
+    "escaped quotes": b'{"\\\\": [' + b'"\\"",' * MIB + b'""]}',
+}
+
+
+@pytest.mark.parametrize("body", BOMBS.values(), ids=BOMBS)
+async def test_a_body_that_grows_when_parsed_is_refused_and_never_parsed(gateway: Gateway, body: bytes) -> None:
+    orjson.loads(body)  # it is JSON
+    for path in (CHAT, "/v1/memory/add", "/v1/long-read", "/v3/memories/add"):
+        answer = await gateway.post(path, body)
+        assert (answer.status, answer.json["error"]["code"]) == (422, "too_many_values"), path
+
+
+@pytest.mark.parametrize("body", BOMBS.values(), ids=BOMBS)
+def test_looking_takes_no_more_memory_than_a_few_bodies(body: bytes) -> None:
+    tracemalloc.start()
+    with pytest.raises(Unprocessable):
+        refuse_too_many_parts(body)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * len(body) + 64 * 2 * MOST_PARTS
+
+
+TEXTS = {
+    "prose": "One, two: [three], {four}. " * 40_000,
+    "quotes": 'He said: "yes", and "no, never": [a], {b}.\n' * 40_000,
+    "backslashes": "C:\\[a]\\,{b}\\" * 60_000,
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_punctuation_inside_of_strings_does_not_count(text: str) -> None:
+    body = orjson.dumps({"document": {"text": text}, "question": "What?"})
+    assert sum(map(body.count, (b",", b":", b"[", b"{"))) > MOST_PARTS / 2
+    refuse_too_many_parts(body)
+    refuse_too_many_parts(orjson.dumps([text] * 4))
+
+
+def test_twice_the_body_costs_at_most_twice_the_time() -> None:
+    def seconds(size: int) -> float:
+        body = orjson.dumps({"text": 'a,"[{:\\' * size})
+        took: list[float] = []
+        for _ in range(7):
+            began = time.process_time()
+            refuse_too_many_parts(body)
+            took.append(time.process_time() - began)
+        return sorted(took)[3]
+
+    assert seconds(2_000_000) <= 2.6 * seconds(1_000_000)
+
+
+async def test_json_has_a_limit_of_its_own_but_documents_and_batches_do_not(settings: GatewaySettings) -> None:
+    body = orjson.dumps(question("x" * 5_000))
+    async with running_gateway(settings.model_copy(update={"max_json_bytes": 4_000})) as gateway:
+        refused = await gateway.post(CHAT, body)
+        assert (refused.status, refused.error["code"]) == (413, "too_large")
+        assert (await gateway.post(CHAT + "/", body)).status == 413
+        for path in ("/v1/long-read", "/v1/long-read/estimate", "/v1/memory/batch", "/mcp"):
+            assert (await gateway.post(path, body)).status != 413, path
+
+
+READS_NO_BODY = {"/v1/admin/keys/{key_id}"}
+"""Takes the request for its address."""
+
+
+def reading_routes(settings: GatewaySettings) -> Iterator[APIRoute]:
+    """The routes that may be sent a body."""
+    for route in build_app(settings).routes:
+        if (
+            isinstance(route, APIRoute)
+            and route.methods & {"POST", "PUT", "PATCH", "DELETE"}
+            and route.path not in READS_NO_BODY
+        ):
+            yield route
+
+
+def test_every_route_that_reads_a_body_takes_room(settings: GatewaySettings) -> None:
+    routes = list(reading_routes(settings))
+    assert len(routes) > 20
+    roomless = [
+        route.path
+        for route in routes
+        if route.dependant.request_param_name == "request"
+        and not {needed.call for needed in route.dependant.dependencies} & {room_of, batch_room_of}
+        and route.endpoint is not upload_file  # it has room of its own kind
+    ]
+    assert roomless == []
