@@ -158,6 +158,7 @@ async def test_stream_begins_at_once_with_heartbeats_and_ends_with_what_was_read
     async with running_gateway(settings.model_copy(update={"heartbeat_s": 0.05})) as gateway:
         async with _open(gateway) as response:
             assert await response.content.readline() == b": keep-alive\n"
+            await eventually(lambda: len(engine.received) == CHUNKS)  # the last of them hangs
         engine.will(*_notes())
         answer = await _chat(gateway, _user(LONG), _user(QUESTION), stream=True)
     assert answer.chunks[-1]["memory"]["long_context"]["parts"][0]["chunks"] == CHUNKS
