@@ -6,11 +6,12 @@ from typing import ClassVar, TypeAlias
 from pydantic import ConfigDict, Field, JsonValue
 
 from gateway.mem0.filters import ENTITIES, Filter, all_of, check_names_entity, moment, refuse_app, translated
+from memloop.profiles import well_formed
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.limits import Metadata, check_moment
 from memloop.wire.listing import MAX_DEPTH, StoreList
-from memloop.wire.memory import MAX_TEXT_CHARS, ItemPatch, MemoryAdd, Scope, Source, StoreSearch
+from memloop.wire.memory import MAX_ROLE_CHARS, MAX_TEXT_CHARS, ItemPatch, MemoryAdd, Scope, Source, StoreSearch
 
 _EntityId: TypeAlias = str | None
 _NO_USER = "Every memory belongs to a user. Give a user_id, and optionally agent_id or run_id."
@@ -49,7 +50,7 @@ class Message(Wire):
 
     model_config = ConfigDict(extra="ignore")
 
-    role: str
+    role: str = Field(max_length=MAX_ROLE_CHARS)
     content: str | tuple[Part, ...] | None = None
 
     def source(self) -> Source:
@@ -235,6 +236,8 @@ def entity_ids(given: dict[str, str], filters: dict[str, JsonValue] | None) -> d
     for name, value in ids.items():
         if not 1 <= len(value) <= 256:
             raise Unprocessable(f"{name} must have 1 to 256 characters.", param=name)
+        if value != well_formed(value):  # in a query, Python's notation can name half a character
+            raise Unprocessable(f"{name} must not contain lone surrogates.", param=name)
     return ids
 
 
