@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
+from memloop.wire.limits import STORE_BODY_BYTES
 from memloop_service import ServiceSettings
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, Precision
 
@@ -26,6 +27,8 @@ class Settings(ServiceSettings):
     model_config = SettingsConfigDict(populate_by_name=True)
 
     port: int = Field(default=7801, ge=0, le=65_535)
+    max_body_bytes: int = Field(default=STORE_BODY_BYTES, ge=STORE_BODY_BYTES)
+    """Not less than what the gateway admits and keeps until the store takes it."""
     store_key: Annotated[SecretStr | None, _Unset] = None
     """The bearer key of the internal API; without one the process listens on the loopback only."""
     redis_url: str = "redis://127.0.0.1:6379/0"

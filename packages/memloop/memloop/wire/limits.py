@@ -12,6 +12,11 @@ MAX_METADATA_BYTES: Final = 65_536
 MAX_METADATA_VALUES: Final = 1000
 MAX_METADATA_PATH_CHARS: Final = 256
 MAX_METADATA_DEPTH: Final = 8
+STORE_BODY_BYTES: Final = 32 * 1024 * 1024
+"""The largest body that every memory store takes."""
+MAX_WRITE_BYTES: Final = STORE_BODY_BYTES - 2 * 1024 * 1024
+"""The most that a queued write may take as JSON. A body to the store has its texts and metadata once, and beside them
+at most 100 names of memories and one text a second time."""
 _Container: TypeAlias = tuple[str, dict[str, JsonValue] | list[JsonValue], int]
 """A path, what lies there, and its depth."""
 

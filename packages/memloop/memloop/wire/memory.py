@@ -19,6 +19,7 @@ Status: TypeAlias = Literal["activated", "archived", "deleted"]
 Outcome: TypeAlias = Literal["inserted", "touched", "superseded"]
 
 MAX_TEXT_CHARS = 32_768
+MAX_ROLE_CHARS = 64
 MAX_BATCH_STATEMENTS = 2000
 """Texts of one batch, over all its adds."""
 _ID = Field(min_length=1, max_length=256)
@@ -47,9 +48,9 @@ class Namespace(Scope):
 class Source(Wire):
     """A turn that a memory came from."""
 
-    role: str
+    role: str = Field(max_length=MAX_ROLE_CHARS)
     content: str = Field(max_length=MAX_TEXT_CHARS)
-    message_id: str | None = None
+    message_id: str | None = Field(default=None, max_length=256)
     timestamp: Moment | None = None
 
 

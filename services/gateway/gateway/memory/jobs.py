@@ -15,6 +15,8 @@ from gateway.memory.events import MemoryEvents
 from gateway.queue import KEEP_MS, LaneQueue, Submission
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
+from memloop.wire.errors import TooLarge
+from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 
 MEMORY_QUEUE = "memory"
@@ -74,7 +76,7 @@ class MemoryQueue:
         """Queue a write in the namespace's lane and return its event id once the write is durable.
 
         With ``infer`` MemReader decides what to keep; without it the texts are stored verbatim. Empty ``turns`` decide
-        over the buffered ones. Repeating a call with the same ``event_id`` has no effect. Raises Unavailable.
+        over the buffered ones. Repeating a call with the same ``event_id`` has no effect. Raises TooLarge, Unavailable.
         """
         job = MemoryJob(
             event_id=event_id or new_event_id(namespace),
@@ -91,8 +93,13 @@ class MemoryQueue:
         return job.event_id
 
     async def enqueue(self, job: MemoryJob) -> None:
-        """Queue a write durably. Has no effect when it is already queued. Raises Unavailable."""
-        await self.lanes.submit(self._submission(job, queued_event(job)))
+        """Queue a write durably. Has no effect when it is already queued.
+
+        Raises TooLarge for a write that the store could never take, and Unavailable.
+        """
+        submission = self._submission(job, queued_event(job))
+        _check_size(submission.fields["payload"])
+        await self.lanes.submit(submission)
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Store the event of a write done under a token of ``take_idle_lane``, and free the lane."""
@@ -118,6 +125,11 @@ class MemoryQueue:
             index=self.events.index(namespace),
             fields=fields,
         )
+
+
+def _check_size(payload: str) -> None:
+    if 4 * len(payload) > MAX_WRITE_BYTES and len(payload.encode("utf-8", "surrogatepass")) > MAX_WRITE_BYTES:
+        raise TooLarge(f"A write has at most {MAX_WRITE_BYTES} bytes: send its messages in several.", param="messages")
 
 
 def queued_event(job: MemoryJob) -> MemoryEvent:
