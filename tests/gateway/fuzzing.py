@@ -19,6 +19,8 @@ REFUSALS: Final[Mapping[str, str]] = {
     "invalid_filter": "the grammar of filters is richer than its schema tells",
     "option_not_applicable": "whether the served model can follow an option is its profile's to say",
     "long_context_too_long": "so is what of it must be read",
+    "time_out_of_range": "JSON Schema has no bounds for times",
+    "metadata_too_large": "nor for the bytes and levels of an object",
     "number_out_of_range": "JSON Schema knows no 64-bit integer, and none is kept inexactly",
     "question_too_long": "a question is counted in the served model's tokens",
     "window_exceeded": "a chunk beside memory and question must fit the served model's window",

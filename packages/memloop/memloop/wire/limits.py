@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import AfterValidator, JsonValue, WithJsonSchema
+from pydantic import AfterValidator, JsonValue
+from pydantic_core import PydanticCustomError
 
 EARLIEST: Final = datetime(1000, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
@@ -12,6 +13,10 @@ MAX_METADATA_BYTES: Final = 65_536
 MAX_METADATA_VALUES: Final = 1000
 MAX_METADATA_PATH_CHARS: Final = 256
 MAX_METADATA_DEPTH: Final = 8
+TIME_OUT_OF_RANGE: Final = "time_out_of_range"
+METADATA_TOO_LARGE: Final = "metadata_too_large"
+LIMIT_CODES: Final = frozenset({TIME_OUT_OF_RANGE, METADATA_TOO_LARGE})
+"""Codes of values that a JSON schema cannot bound."""
 STORE_BODY_BYTES: Final = 32 * 1024 * 1024
 """The largest body that every memory store takes."""
 MAX_WRITE_BYTES: Final = STORE_BODY_BYTES - 2 * 1024 * 1024
@@ -25,7 +30,7 @@ def check_moment(moment: datetime) -> datetime:
     """Returns the moment. Raises ``ValueError`` outside the years 1000 to 8999; without a zone it counts as UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if not EARLIEST <= aware < LATEST:
-        raise ValueError("the time must be in the years 1000 to 8999")
+        raise PydanticCustomError(TIME_OUT_OF_RANGE, "The time must be in the years 1000 to 8999.")
     return moment
 
 
@@ -49,7 +54,9 @@ def check_metadata(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 def _check(found: int, most: int, unit: str) -> None:
     if found > most:
-        raise ValueError(f"metadata has at most {most} {unit}")
+        raise PydanticCustomError(
+            METADATA_TOO_LARGE, "Metadata has at most {most} {unit}.", {"most": most, "unit": unit}
+        )
 
 
 def _entries(path: str, container: dict[str, JsonValue] | list[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
@@ -63,11 +70,7 @@ def _bytes(value: JsonValue) -> int:
     return len(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else 8
 
 
-Moment: TypeAlias = Annotated[
-    datetime,
-    AfterValidator(check_moment),
-    WithJsonSchema({"type": "string", "format": "date-time", "pattern": "^[1-8]"}),
-]
+Moment: TypeAlias = Annotated[datetime, AfterValidator(check_moment)]
 """A time that a client gives: RFC 3339, of the years 1000 to 8999."""
 Metadata: TypeAlias = Annotated[dict[str, JsonValue], AfterValidator(check_metadata)]
 """A client's own fields, bounded in bytes, values, depth and length of keys."""

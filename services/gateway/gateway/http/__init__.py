@@ -15,7 +15,7 @@ from gateway.http.idempotency import (
     subject_of_read,
     subject_of_user,
 )
-from gateway.http.json_text import json_text
+from gateway.http.json_output import json_text
 from gateway.http.lenient_json import object_in, objects_in, parsed_object
 from gateway.http.sse import DONE, EventCutter, data_event, data_of, error_event
 

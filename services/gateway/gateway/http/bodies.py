@@ -14,10 +14,11 @@ import orjson
 from fastapi import Request
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from gateway.http.json_output import json_text
 from gateway.http.json_size import refuse_too_many_parts
-from gateway.http.json_text import json_text
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
+from memloop.wire.limits import LIMIT_CODES
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MANY_DIGITS = re.compile(rb"[0-9]{19}")
@@ -69,7 +70,8 @@ def strictly(model: type[Model], raw: bytes) -> Model:
 
 def _first_fault(error: ValidationError) -> Unprocessable:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None)
+    code = first["type"] if first["type"] in LIMIT_CODES else None
+    return Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None, code=code)
 
 
 def _refuse_lost_digits(raw: bytes) -> None:

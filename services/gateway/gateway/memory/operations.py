@@ -64,8 +64,8 @@ async def write_batch(batch: MemoryBatch, memory: Memory, principal: Principal) 
         adds_of(job_of(MemoryAdd(**dict(add)), principal.tenant, event_id=f"{event_id}:{number}"), token=None)
         for number, add in enumerate(batch.adds)
     ]
-    done = await memory.store.add_batch(StoreBatch(adds=tuple(add for adds in parts for add in adds)))
-    outcomes = iter(done.results)
+    adds = tuple(add for part in parts for add in part)
+    outcomes = iter((await memory.store.add_batch(StoreBatch(adds=adds))).results if adds else ())
     shown = principal.allows("memory:read")
     return BatchResult(results=tuple(_joined([next(outcomes) for _ in adds], shown=shown) for adds in parts))
 
