@@ -7,9 +7,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from pydantic import SecretStr
+from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
+from gateway.redis import RedisRoom
 from gateway.settings import WorkerSettings
 from gateway.worker import Work, open_work, working
 from memloop.wire.memory import MemoryEvent, Namespace, Source
@@ -105,6 +107,12 @@ async def eventually(
             return
         await asyncio.sleep(0.01)
     raise AssertionError(f"it did not come true within {timeout_s} s")
+
+
+def memory_queue(redis: Redis) -> MemoryQueue:
+    """The queue of memory writes by itself."""
+    refused = Metrics(new_registry()).memory_writes_not_admitted
+    return MemoryQueue(redis, room=RedisRoom(redis, share=1.0), refused=refused)
 
 
 def contents(sources: Sequence[Source]) -> list[str]:

@@ -63,6 +63,26 @@ async def test_a_dropped_dead_letter_leaves_nothing_but_the_raw_turns(redis_url:
     assert it.store.texts("RawTurn") == ["I like tea."]
 
 
+async def test_a_dead_letter_ends_with_its_time_and_one_that_is_put_back_has_time(redis_url: str) -> None:
+    async with rig(redis_url, script(NONSENSE[0]), dead_letter_keep_s=60) as it:
+        at, letters = Keys(it.work.redis), DeadLetters(it.work.redis)
+        async with it.working():
+            event_id = await given_up(it)
+        parts = [at.job(event_id), at.of_id(event_id).journal(event_id)]
+        assert [50_000 < await it.work.redis.pttl(part) <= 60_000 for part in parts] == [True, True]
+        assert await letters.requeue(event_id)
+        assert [await it.work.redis.pttl(part) for part in parts] == [-1, -1]
+
+
+async def test_a_dead_letter_whose_write_is_gone_can_be_dropped(redis_url: str) -> None:
+    async with rig(redis_url, script(NONSENSE[0])) as it, it.working():
+        letters, event_id = DeadLetters(it.work.redis), await given_up(it)
+        await it.work.redis.delete(Keys(it.work.redis).job(event_id))
+        assert not await letters.requeue(event_id)
+        assert await letters.drop(event_id)
+        assert [letter async for letter in letters.all()] == []
+
+
 @pytest.mark.parametrize("command", ["requeue", "drop"])
 async def test_a_write_that_is_well_is_not_touched(redis_url: str, command: str) -> None:
     async with rig(redis_url, script(BUFFER)) as it, it.working():

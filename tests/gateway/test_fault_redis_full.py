@@ -12,6 +12,7 @@ from gateway.memory.turn_batches import flush_for_ever
 from gateway.queue.handling import Hold
 from gateway.queue.lanes import LaneQueue, Lease
 from gateway.queue.runner import Runner
+from gateway.redis import redis_state
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer
@@ -59,6 +60,21 @@ async def test_a_chat_is_answered_and_a_write_is_refused_until_there_is_room(
     assert (chat.status, chat.json["choices"][0]["message"]["content"]) == (200, "Hello.")
     assert (chat.json["memory"]["write_event_id"], chat.json["memory"]["error"]) == (None, NOT_QUEUED)
     assert (write.status, write.error["code"], int(write.headers["Retry-After"]) > 0) == (503, "unavailable", True)
+    assert later.status == 202
+
+
+async def test_no_write_is_taken_while_redis_is_nearly_full(settings: GatewaySettings, redis: RedisServer) -> None:
+    async with connected(redis.url) as client:
+        used = (await redis_state(client)).used_bytes
+    own = GatewaySettings.model_validate({**settings.model_dump(), "redis_url": redis.url, "redis_full_share": 0.5})
+    async with running_gateway(own) as gateway:
+        assert redis.command(f"CONFIG SET maxmemory {used * 3 // 2}") == b"+OK\r\n"
+        refused = [await gateway.post("/v1/memory/add", ADD), await gateway.chat(memory=MEMORY)]
+        counted = await gateway.metric('memory_writes_not_admitted_total{reason="unavailable"}')
+        assert redis.command(f"CONFIG SET maxmemory {used * 10}") == b"+OK\r\n"
+        later = await gateway.post("/v1/memory/add", ADD)
+    assert (refused[0].status, int(refused[0].headers["Retry-After"])) == (503, 5)
+    assert (refused[1].status, refused[1].json["memory"]["error"], counted) == (200, NOT_QUEUED, 2)
     assert later.status == 202
 
 

@@ -24,7 +24,7 @@ DECLARED: Final = {
     if isinstance(route, APIRoute)
 }
 READ_BY_HAND: Final = {"/v1/memories": ["user_id", "agent_id", "run_id", "app_id", "filters"]}
-HEADERS: Final = (
+HEADERS: Final[tuple[str, ...]] = (
     "Accept",
     "Idempotency-Key",
     "If-Match",

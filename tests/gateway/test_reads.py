@@ -13,7 +13,6 @@ import pytest
 from gateway.long_read.reading import READS_QUEUE
 from gateway.long_read.records import TIERS, ReadJob, ReadRecords
 from gateway.long_read.run import ReadingTools, new_record, run_read
-from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.queue.lanes import LaneQueue
 from gateway.traces.keeper import TraceKeeper
@@ -28,6 +27,7 @@ from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEven
 from memloop_service import new_registry
 from tests.fakes.model import Line, ScriptedModel
 from tests.gateway.redis_view import connected, keys
+from tests.gateway.rig import memory_queue
 
 GOLDEN = Path(__file__).parent / "golden"
 DOCUMENT = "one two three four. " * 12
@@ -55,7 +55,7 @@ async def tools(redis_url: str, model: ChatModel) -> AsyncGenerator[ReadingTools
             load_profile("default"),
             EstimatingSplitter(),
             ReadRecords(redis, queue, webhooks),
-            MemoryQueue(redis),
+            memory_queue(redis),
             metrics,
             max_chars=10_000,
             traces=traces,

@@ -10,7 +10,6 @@ from contextlib import suppress
 import pytest
 from redis.asyncio import Redis
 
-from gateway.memory.jobs import MemoryQueue
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.lanes import Lease
 from gateway.queue.runner import Runner, RunnerOptions
@@ -20,7 +19,7 @@ from memloop.wire.memory import Namespace
 from memloop_service.redis_link import TAGS, primaries
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.gateway.redis_view import connected, keys
-from tests.gateway.rig import eventually, turns
+from tests.gateway.rig import eventually, memory_queue, turns
 
 OPTIONS = RunnerOptions(concurrency=4, lease_s=5, idle_s=5, attempts=3, poll_s=0.2)
 
@@ -60,7 +59,7 @@ class Handler:
 async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_once(
     redis: Redis, cluster: RedisClusterServers
 ) -> None:
-    queue, handler, stop = MemoryQueue(redis), Handler(), asyncio.Event()
+    queue, handler, stop = memory_queue(redis), Handler(), asyncio.Event()
     users = [Namespace(tenant="t", user_id=f"user{number}") for number in range(60)]
     ids = [await queue.enqueue_write(user, turns("I like tea.")) for user in users]
     assert {key.split("}")[0].split("{")[1] for key in await keys(redis, "*:job:*")} == set(TAGS)

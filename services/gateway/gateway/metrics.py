@@ -98,6 +98,12 @@ class Metrics:
             ("status",),
             registry=registry,
         )
+        self.memory_writes_not_admitted = Counter(
+            "memory_writes_not_admitted",
+            "Memory writes that were not queued: too large, Redis nearly full or unreachable.",
+            ("reason",),
+            registry=registry,
+        )
         self.longread_chunks = Counter(
             "longread_chunks", "Chunks read by long reads.", ("strategy",), registry=registry
         )
@@ -217,6 +223,7 @@ class Metrics:
         for series, values in (
             (self.memory_action, get_args(Action)),
             (self.memory_writes_refused, ("400", "401", "403", "404", "413", "422")),
+            (self.memory_writes_not_admitted, ("too_large", "unavailable")),
             (self.memory_tool_parse, ("native", "fallback", "failed")),
             (self.longread_chunks, get_args(Strategy)),
             (self.longread_degradations, NO_DEGRADATIONS.counts),

@@ -34,6 +34,8 @@ class GatewaySettings(ServiceSettings):
 
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     redis_timeout_s: float = Field(default=5.0, gt=0)
+    redis_full_share: float = Field(default=0.9, gt=0, le=1)
+    """Of Redis' memory; above it no new memory write is taken, so that those that are queued can be done."""
 
     store_url: str = "http://127.0.0.1:7801"
     store_key: SecretStr | None = None
@@ -157,6 +159,8 @@ class WorkerSettings(GatewaySettings):
     """The delay before the second attempt; it doubles up to a minute."""
     job_poll_s: float = Field(default=1.0, gt=0, le=4.0)
     """How long one poll for new jobs blocks; below ``redis_timeout_s``."""
+    dead_letter_keep_s: float = Field(default=30 * DAY_S, ge=60)
+    """How long a dead letter can be requeued."""
     stop_wait_s: float = Field(default=10.0, ge=0)
     """How long running jobs may continue after the worker gets a stop signal."""
     buffer_flush_turns: int = Field(default=20, ge=1, le=100)

@@ -160,7 +160,7 @@ def _runners(work: Work, settings: WorkerSettings) -> Iterator[Runner]:
     consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
     reading, engines = work.reading, work.backend.engines
-    writes = MemoryHandler(_writer_tools(work, limits))
+    writes = MemoryHandler(_writer_tools(work, limits), dead_letter_keep_s=settings.dead_letter_keep_s)
     reads = ReadHandler(work.redis, ReadingTools.of(reading, engines), engines)
     yield Runner(work.memory.queue.lanes, writes, _options(settings, settings.worker_concurrency), consumer=consumer)
     yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)

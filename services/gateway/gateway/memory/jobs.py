@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from prometheus_client import Counter
 from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
 from gateway.queue import KEEP_MS, LaneQueue, Submission
+from gateway.redis import RedisRoom
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
-from memloop.wire.errors import TooLarge
+from memloop.wire.errors import TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 
@@ -57,7 +59,9 @@ def new_event_id(namespace: Namespace) -> str:
 class MemoryQueue:
     """Queues memory writes in lanes and tracks their events."""
 
-    def __init__(self, redis: Redis, *, keep_ms: int = KEEP_MS) -> None:
+    def __init__(self, redis: Redis, *, keep_ms: int = KEEP_MS, room: RedisRoom, refused: Counter) -> None:
+        self._room = room
+        self._refused = refused
         self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms)
         self.events = MemoryEvents(redis, self.lanes)
 
@@ -98,8 +102,16 @@ class MemoryQueue:
         Raises TooLarge for a write that the store could never take, and Unavailable.
         """
         submission = self._submission(job, queued_event(job))
-        _check_size(submission.fields["payload"])
+        await self._admit(submission.fields["payload"])
         await self.lanes.submit(submission)
+
+    async def _admit(self, payload: str) -> None:
+        try:
+            _check_size(payload)
+            await self._room.check()
+        except (TooLarge, Unavailable) as error:
+            self._refused.labels("too_large" if isinstance(error, TooLarge) else "unavailable").inc()
+            raise
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Store the event of a write done under a token of ``take_idle_lane``, and free the lane."""

@@ -12,6 +12,7 @@ from gateway.http import Idempotency
 from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
+from gateway.redis import RedisRoom
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces.keeper import TraceKeeper
 from memloop.clients import StoreClient
@@ -38,7 +39,12 @@ async def open_memory(
     async with StoreClient(settings.store_url, key=secret_of(settings.store_key)) as store:
         yield Memory(
             store=store,
-            queue=MemoryQueue(redis, keep_ms=int(settings.memory_event_keep_s * 1000)),
+            queue=MemoryQueue(
+                redis,
+                keep_ms=int(settings.memory_event_keep_s * 1000),
+                room=RedisRoom(redis, share=settings.redis_full_share),
+                refused=metrics.memory_writes_not_admitted,
+            ),
             failures=WriteFailures(redis),
             traces=traces,
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),

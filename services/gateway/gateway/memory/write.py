@@ -47,8 +47,6 @@ from memloop.wire.memory import (
 )
 from memloop_service.redis_link import redis_errors
 
-_FOR_EVER = 0
-
 
 class InvalidDecision(MemloopError):
     """The model returned no usable decision; the run counts as a failed attempt."""
@@ -263,8 +261,9 @@ class MemoryWrite:
 class MemoryHandler:
     """Runs memory writes."""
 
-    def __init__(self, tools: WriterTools) -> None:
+    def __init__(self, tools: WriterTools, *, dead_letter_keep_s: float) -> None:
         self._tools = tools
+        self._dead_letter_keep_ms = int(dead_letter_keep_s * 1000)
         self._keys = Keys(tools.redis)
         self._failures = WriteFailures(tools.redis)
 
@@ -276,12 +275,12 @@ class MemoryHandler:
         return JobResult("completed", event.model_dump_json())
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """Return the failed event; payload and journal are kept, and the store has the raw turns."""
+        """Return the failed event; payload and journal are kept for an operator, and the store has the raw turns."""
         job = await self._job(lease.job_id)
         event = await failed_event(job, self._tools.redis, attempts=attempts, error=error.message)
         await self._failures.failed(job, error)
         self._tools.metrics.memory_dead_letters.inc()
-        return JobResult("failed", event.model_dump_json(), keep_ms=_FOR_EVER)
+        return JobResult("failed", event.model_dump_json(), keep_ms=self._dead_letter_keep_ms, keeps_work=True)
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """Raise JobGone: a memory write cannot be cancelled; erasing it deletes the job."""

@@ -11,12 +11,14 @@ from memloop.wire.errors import MemloopError
 class JobResult:
     """The final status of a job and its record as JSON.
 
-    ``keep_ms`` defaults to the queue's; 0 keeps record, payload and journal indefinitely.
+    ``keep_ms`` defaults to the queue's; 0 keeps record, payload and journal indefinitely. ``keeps_work`` keeps payload
+    and journal as long as the record, so that an operator can requeue the job.
     """
 
     status: str
     record: str
     keep_ms: int | None = None
+    keeps_work: bool = False
 
 
 class Hold(Protocol):

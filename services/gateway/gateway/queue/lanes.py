@@ -196,17 +196,29 @@ class LaneQueue:
         _, keys = self._held_keys(lease)
         return cast(Beat, await self._beat(keys, [GROUP, lease.ticket.id, lease.mine, lease_ms, consumer]))
 
-    async def finish(self, lease: Lease, *, status: str, record: str, keep_ms: int | None, dead: str = "") -> bool:
+    async def finish(
+        self,
+        lease: Lease,
+        *,
+        status: str,
+        record: str,
+        keep_ms: int | None,
+        dead: str = "",
+        keeps_work: bool = False,
+    ) -> bool:
         """End the job and free its lane; a ``dead`` error makes it a dead letter.
 
         ``keep_ms`` is the retention of the record (None: the queue's). 0 keeps it indefinitely, with payload and
-        journal, so that an operator can requeue the job. Returns False, and writes nothing, when the lease was lost.
+        journal. ``keeps_work`` keeps these as long as the record, so that an operator can requeue the job. Returns
+        False, and writes nothing, when the lease was lost.
         """
         part, held = self._held_keys(lease)
         keys = [*held, part.journal(lease.job_id), part.dead]
         ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
         kept_ms = self.keep_ms if keep_ms is None else keep_ms
-        return await self._finish.number(keys, [*ids, status, record, kept_ms, dead]) == 1
+        return (
+            await self._finish.number(keys, [*ids, status, record, kept_ms, dead, int(keeps_work or not kept_ms)]) == 1
+        )
 
     async def retry(self, lease: Lease, *, counter: Counter, delay_ms: int, error: str) -> bool:
         """Free the lane and delay its head by ``delay_ms``. Returns False when the lease was lost."""

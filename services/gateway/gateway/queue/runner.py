@@ -162,7 +162,12 @@ class Runner:
         except JobGone:
             return await self._queue.abandon(lease)
         await self._queue.finish(
-            lease, status=ending.status, record=ending.record, keep_ms=ending.keep_ms, dead=error.message
+            lease,
+            status=ending.status,
+            record=ending.record,
+            keep_ms=ending.keep_ms,
+            dead=error.message,
+            keeps_work=ending.keeps_work,
         )
         return None
 

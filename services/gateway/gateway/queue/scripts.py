@@ -123,8 +123,8 @@ FINISH = (
     _HEAD
     + """
 -- KEYS[6] job, KEYS[7] journal, KEYS[8] dead letters
--- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely, with payload and journal),
--- error ('' = done, else a dead letter)
+-- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely), error ('' = done, else a dead
+-- letter), 1 when payload and journal stay as long as the record
 if redis.call('GET', lock) ~= ARGV[3] then return 0 end
 redis.call('DEL', lock)
 if redis.call('EXISTS', KEYS[6]) == 1 then
@@ -133,12 +133,15 @@ if redis.call('EXISTS', KEYS[6]) == 1 then
     local dead = redis.call('XADD', KEYS[8], '*', 'job', ARGV[5], 'lane', ARGV[4], 'error', ARGV[9])
     redis.call('HSET', KEYS[6], 'dead', dead)
   end
+  if ARGV[10] == '0' then
+    redis.call('HDEL', KEYS[6], 'payload')
+    redis.call('DEL', KEYS[7])
+  end
   if ARGV[8] == '0' then
     redis.call('PERSIST', KEYS[7])
   else
-    redis.call('HDEL', KEYS[6], 'payload')
     redis.call('PEXPIRE', KEYS[6], ARGV[8])
-    redis.call('DEL', KEYS[7])
+    redis.call('PEXPIRE', KEYS[7], ARGV[8])
   end
 end
 redis.call('LREM', list, 1, ARGV[5])
@@ -296,6 +299,8 @@ for _, field in ipairs(redis.call('HKEYS', KEYS[7])) do
   if string.find(field, '^call:') or string.find(field, '^invalid:') then redis.call('HDEL', KEYS[7], field) end
 end
 redis.call('XDEL', KEYS[8], state[1])
+redis.call('PERSIST', KEYS[6])
+redis.call('PERSIST', KEYS[7])
 redis.call('HDEL', KEYS[6], 'dead', 'starts', 'failures', 'outages', 'error')
 redis.call('HSET', KEYS[6], 'status', 'queued', 'record', ARGV[3])
 redis.call('ZADD', open, ARGV[4], ARGV[1])

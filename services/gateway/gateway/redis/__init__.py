@@ -13,11 +13,13 @@ from gateway.redis.key_names import (
     traces_of_user,
 )
 from gateway.redis.lua import Script, entries, entries_by_stream, entry_list, text
+from gateway.redis.room import RedisRoom
 
 __all__ = [
     "FILES_EXPIRING",
     "Keys",
     "Partition",
+    "RedisRoom",
     "RedisState",
     "Script",
     "entries",
