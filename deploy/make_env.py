@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes ``.env`` for ``docker-compose.yml`` from ``.env.example``, with fresh secrets, and prints the API key.
+"""Writes ``.env`` for ``docker-compose.yml`` from ``.env.example``, with fresh secrets, and prints two API keys.
 
     export MEMLOOP_API_KEY=$(python3 deploy/make_env.py --profile cpu)
 
-Needs Python 3.10 or newer and nothing else. The key is printed this once: ``.env`` holds its SHA-256 alone. An ``.env``
-that is there already is not touched (status 1): it holds the passwords of the data beside it.
+Needs Python 3.10 or newer and nothing else. The key on standard output is an application's. The operator's, which makes
+and revokes keys and does nothing else, is printed beside the messages. Both are printed this once: ``.env`` holds their
+SHA-256 alone. An ``.env`` that is there already is not touched (status 1): it holds the passwords of its data.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "<secret>"
-_ALL_SCOPES = "admin+chat+memory:read+memory:write+long-read"
+_APP_SCOPES = "chat+memory:read+memory:write+long-read"
 _GPU_MEMORY = "32g"
 
 
@@ -27,14 +28,15 @@ def main() -> int:
     if arguments.profile == "external" and not arguments.engine_url.startswith(("http://", "https://")):
         print("make_env: the profile external needs --engine-url https://…/v1", file=sys.stderr)
         return 2
-    key = f"ml_{secrets.token_urlsafe(32)}"
-    text = filled((ROOT / ".env.example").read_text("utf-8"), _values(arguments, key))
+    key, operator_key = (f"ml_{secrets.token_urlsafe(32)}" for _ in range(2))
+    text = filled((ROOT / ".env.example").read_text("utf-8"), _values(arguments, key, operator_key))
     try:
         _write(arguments.out, text)
     except FileExistsError:
         print(f"make_env: {arguments.out} is there already; it is left as it is", file=sys.stderr)
         return 1
-    print(f"make_env: wrote {arguments.out}; the API key, shown this once:", file=sys.stderr)
+    print(f"make_env: wrote {arguments.out}; the operator's key, for /v1/admin alone: {operator_key}", file=sys.stderr)
+    print("make_env: the application's key; both are shown this once:", file=sys.stderr)
     print(key)
     return 0
 
@@ -66,11 +68,15 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _values(arguments: argparse.Namespace, key: str) -> dict[str, str]:
-    digest = hashlib.sha256(key.encode()).hexdigest()
+def _entry(tenant: str, key: str, scopes: str) -> str:
+    return f"{tenant}:{hashlib.sha256(key.encode()).hexdigest()} scopes={scopes}"
+
+
+def _values(arguments: argparse.Namespace, key: str, operator_key: str) -> dict[str, str]:
+    entries = (_entry(arguments.tenant, key, _APP_SCOPES), _entry(arguments.tenant, operator_key, "admin"))
     values = {
         "COMPOSE_PROFILES": arguments.profile,
-        "MEMLOOP_API_KEYS": f"{arguments.tenant}:{digest} scopes={_ALL_SCOPES}",
+        "MEMLOOP_API_KEYS": ",".join(entries),
         "MEMLOOP_MODEL": arguments.model,
     }
     if arguments.profile == "external":

@@ -1,5 +1,6 @@
 """The Dockerfiles under hadolint; the compose file against its specification, its rules and ``.env.example``."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -137,6 +138,16 @@ def test_make_env_fills_every_secret_with_another_and_shows_the_key_alone(root: 
     assert all(len(secret) >= 64 for secret in secrets)
     assert done.stdout.strip() not in (tmp_path / ".env").read_text()
     assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_key_that_make_env_gives_to_an_app_manages_no_keys(root: Path, tmp_path: Path) -> None:
+    done = made(root, tmp_path / ".env")
+    entries = [entry.split(" scopes=") for entry in values(tmp_path / ".env")["MEMLOOP_API_KEYS"].split(",")]
+    scopes = {digest.partition(":")[2]: set(names.split("+")) for digest, names in entries}
+    operators = done.stderr.partition("/v1/admin alone: ")[2].split()[0]
+    app, operator = (scopes[hashlib.sha256(key.encode()).hexdigest()] for key in (done.stdout.strip(), operators))
+    assert app == {"chat", "memory:read", "memory:write", "long-read"}
+    assert (operator, len(scopes)) == ({"admin"}, 2)
 
 
 def test_make_env_leaves_a_file_that_is_there(root: Path, tmp_path: Path) -> None:
