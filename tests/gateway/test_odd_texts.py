@@ -90,7 +90,7 @@ async def test_an_odd_text_in_a_path_or_a_query_is_answered_or_refused(whole: Ga
 
 @pytest.mark.parametrize("value", ["\xff\xfe", "9" * 400, "1e999", "nan", ""], ids=repr)
 async def test_an_odd_text_in_a_header_is_answered_or_refused(whole: Gateway, value: str) -> None:
-    headers = dict.fromkeys(HEADERS, value)
+    headers: dict[str, str] = dict.fromkeys(HEADERS, value)
     asked = [(route.split()[0], re.sub(r"{[^}]*}", "x", route.split()[1])) for route in ROUTES]
     found = {f"{method} {path}": await status(whole, method, path, headers) for method, path in asked}
     assert {asked: code for asked, code in found.items() if code >= 500 and code != 501} == {}
