@@ -5,6 +5,7 @@ from memloop_service.chores import ended
 from memloop_service.edge import BODY_SEND
 from memloop_service.errors import error_response
 from memloop_service.health import Check
+from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
 from memloop_service.request_times import RequestTimes
@@ -14,7 +15,9 @@ from memloop_service.tracing import start_tracing
 
 __all__ = [
     "BODY_SEND",
+    "INCOMING",
     "Check",
+    "IncomingBody",
     "RequestTimes",
     "ServiceSettings",
     "configure_logging",

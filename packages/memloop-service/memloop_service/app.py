@@ -16,6 +16,7 @@ from memloop_service.drain import Drain
 from memloop_service.edge import Edge
 from memloop_service.errors import handle
 from memloop_service.health import Check, Warn, health_routes
+from memloop_service.incoming import BodyLimits
 from memloop_service.metrics import introduce, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
 from memloop_service.tracing import flush_spans, is_tracing, traced
@@ -66,7 +67,9 @@ def create_app(
     app.add_middleware(
         Edge,
         drain=drain,
-        max_body_bytes=max_body_bytes or settings.max_body_bytes,
+        limits=BodyLimits(
+            max_body_bytes or settings.max_body_bytes, settings.body_timeout_s, settings.body_bytes_per_s
+        ),
         larger_bodies=larger_bodies or {},
         adopts_ids=adopts_ids,
     )

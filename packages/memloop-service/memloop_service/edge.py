@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,9 +17,10 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memloop.wire.correlation import CALLERS_ID, request_id
-from memloop.wire.errors import MemloopError, TooLarge
+from memloop.wire.errors import MemloopError, SlowBody
 from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
+from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 from memloop_service.surrogates import without_lone_surrogates
 
 BODY_SEND: Final = "memloop.body_send"
@@ -32,8 +34,8 @@ log = logging.getLogger(__name__)
 class Edge:
     """Wraps an app. Routes are declared without a trailing slash and also match with one.
 
-    ``larger_bodies`` are the limits of paths that stream their request bodies. ``adopts_ids``: the caller is one of our
-    processes, and its request ID is kept.
+    ``larger_bodies`` are the limits of paths that need more. ``adopts_ids``: the caller is one of our processes, and its
+    request ID is kept.
     """
 
     def __init__(
@@ -41,14 +43,16 @@ class Edge:
         app: ASGIApp,
         *,
         drain: Drain,
-        max_body_bytes: int,
+        limits: BodyLimits,
         larger_bodies: Mapping[str, int] | None = None,
         adopts_ids: bool = False,
     ) -> None:
         self._app = app
         self._drain = drain
-        self._max_body_bytes = max_body_bytes
-        self._larger_bodies = larger_bodies or {}
+        self._limits = limits
+        self._larger_bodies = {
+            path: replace(limits, max_bytes=max_bytes) for path, max_bytes in (larger_bodies or {}).items()
+        }
         self._adopts_ids = adopts_ids
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,10 +60,10 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = self._larger_bodies.get(scope["path"].rstrip("/"), self._max_body_bytes)
-        exchange = _Exchange(scope, receive, send, self._drain, limit, adopts_id=self._adopts_ids)
+        body = IncomingBody(receive, self._larger_bodies.get(scope["path"].rstrip("/"), self._limits))
+        exchange = _Exchange(scope, receive, send, self._drain, body, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
-        scope[BODY_SEND] = send
+        scope[BODY_SEND], scope[INCOMING] = send, body
         try:
             exchange.refuse_announced_size()
             await self._app(_without_slash(scope), exchange.receive, exchange.send)
@@ -75,7 +79,7 @@ class _Exchange:
     """One request and its response."""
 
     def __init__(
-        self, scope: Scope, receive: Receive, send: Send, drain: Drain, max_body_bytes: int, *, adopts_id: bool
+        self, scope: Scope, receive: Receive, send: Send, drain: Drain, body: IncomingBody, *, adopts_id: bool
     ) -> None:
         self.started = False
         self._drain = drain
@@ -83,8 +87,7 @@ class _Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._limit = max_body_bytes
-        self._received = 0
+        self._body = body
         self._began = time.perf_counter()
         headers = Headers(scope=scope)
         self._client_id = _client_id(headers)
@@ -96,41 +99,40 @@ class _Exchange:
         """Raise TooLarge from the Content-Length header, before reading a byte."""
         announced = Headers(scope=self._scope).get("content-length", "")
         if announced.isdecimal():
-            self._check(int(announced))
+            self._body.check(int(announced))
 
     async def receive(self) -> Message:
-        """Return the app's next message; JSON bodies are whole and well-formed. Raises TooLarge above the limit."""
-        message = await self._next()
+        """Return the app's next message; JSON bodies are whole and well-formed. Raises as ``IncomingBody.next`` does.
+
+        Once the body is whole or the response has begun, a receive waits for the client to leave, without a limit.
+        """
+        if self._body.is_whole or self.started:
+            return await self._receive()
+        message = await self._body.next()
         if not self._is_json or message["type"] != "http.request":
             return message
         parts = [message.get("body", b"")]
         while message.get("more_body"):
-            message = await self._next()
+            message = await self._body.next()
             if message["type"] != "http.request":
                 return message
             parts.append(message.get("body", b""))
         return {"type": "http.request", "body": without_lone_surrogates(b"".join(parts)), "more_body": False}
 
-    async def _next(self) -> Message:
-        message = await self._receive()
-        self._received += len(message.get("body", b""))
-        self._check(self._received)
-        return message
-
     async def send(self, message: Message) -> None:
         """Forward the app's response with our headers added to its start."""
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            self._begin(headers)
+            self._begin(headers, message["status"])
             headers["x-request-id"] = self.id
             headers["openai-processing-ms"] = str(round((time.perf_counter() - self._began) * 1000))
             if self._client_id:
                 headers[CALLERS_ID] = self._client_id
         await self._send(message)
 
-    def _begin(self, headers: MutableHeaders) -> None:
+    def _begin(self, headers: MutableHeaders, status: int) -> None:
         self.started = True
-        self._told_to_close = self._drain.begun
+        self._told_to_close = self._drain.begun or status == SlowBody.status  # the rest of that body is not awaited
         if self._told_to_close:
             headers["connection"] = "close"
         else:
@@ -147,10 +149,6 @@ class _Exchange:
         if type(error) is MemloopError:
             log.error("unhandled exception", exc_info=failure)
         await error_response(error)(self._scope, self._receive, self.send)
-
-    def _check(self, size: int) -> None:
-        if size > self._limit:
-            raise TooLarge(f"the body is over the limit of {self._limit} bytes")
 
 
 def _without_slash(scope: Scope) -> Scope:

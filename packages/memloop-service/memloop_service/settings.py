@@ -14,6 +14,9 @@ class ServiceSettings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=7800, ge=0, le=65_535)
     max_body_bytes: int = Field(default=32 * 1024 * 1024, gt=0)
+    body_timeout_s: float = Field(default=30.0, gt=0)
+    body_bytes_per_s: int = Field(default=64 * 1024, ge=1)
+    """How long a client may take to send a body, and for how many bytes it gets a second more."""
     write_timeout_s: float = Field(default=60.0, gt=0)
     """Disconnect a client that reads nothing of its response for this long."""
     drain_s: float = Field(default=0.0, ge=0)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gateway.http import Admission, Lane
+from gateway.http import Admission, Lane, Limit
 from gateway.queue import Depth
 from gateway.redis import RedisState
 from memloop.loops.results import NO_DEGRADATIONS
@@ -183,6 +183,12 @@ class Metrics:
         self._body_bytes = Gauge(
             "gateway_active_body_bytes", "Body bytes of the requests in progress.", registry=registry
         )
+        self.refused_requests = Counter(
+            "gateway_refused_requests",
+            "Requests refused for lack of room, by the limit: of the process or of the tenant.",
+            ("limit",),
+            registry=registry,
+        )
         self._fullness = Gauge(
             "gateway_fullness_ratio", "Load from 0 to 1: the larger share of requests or bytes.", registry=registry
         )
@@ -230,6 +236,7 @@ class Metrics:
             (self.longread_ended, ("completed", "incomplete", "cancelled", "failed", "refused")),
             (self.longread_followers_refused, ("tenant", "process")),
             (self._active, get_args(Lane)),
+            (self.refused_requests, get_args(Limit)),
             (self.traces, ("kept", "too_long", "off", "lost")),
             (self.longread_webhooks, ("delivered", "gone", "failed", "refused", "dead")),
         ):

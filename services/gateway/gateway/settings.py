@@ -72,6 +72,8 @@ class GatewaySettings(ServiceSettings):
     """The number of active requests that may be long reads."""
     max_active_bytes: int = Field(default=1024 * MIB, gt=0)
     """The limit on the bodies of all active requests together; at least ``max_body_bytes``."""
+    tenant_share: float = Field(default=0.75, gt=0, le=1)
+    """One tenant's share of these three limits, where there are keys; one whole body always fits."""
     requests_per_minute: int = Field(default=0, ge=0)
     tokens_per_minute: int = Field(default=0, ge=0)
     """Limit per API key; 0 means unlimited."""

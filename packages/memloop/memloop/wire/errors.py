@@ -3,7 +3,8 @@
     MemloopError                500 api_error
     ├── InvalidRequest          400 invalid_request_error
     │   ├── Unprocessable       422
-    │   └── TooLarge            413
+    │   ├── TooLarge            413
+    │   └── SlowBody            408
     ├── Unauthenticated         401 authentication_error
     ├── Forbidden               403 permission_error
     ├── NotFound                404 not_found_error
@@ -94,6 +95,13 @@ class TooLarge(InvalidRequest):
 
     status = 413
     default_code = "too_large"
+
+
+class SlowBody(InvalidRequest):
+    """A body that the client did not send in time."""
+
+    status = 408
+    default_code = "body_timeout"
 
 
 class Unauthenticated(MemloopError):

@@ -1,5 +1,6 @@
 """Bundles API keys, rate limits, admission and the audit log into one value."""
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -32,7 +33,6 @@ class Access:
     splitter: Splitter
     metrics: Metrics
     rates_timeout_s: float
-    max_body_bytes: int
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -54,7 +54,6 @@ def open_access(settings: GatewaySettings, redis: Redis, *, splitter: Splitter, 
         splitter=splitter,
         metrics=metrics,
         rates_timeout_s=settings.enqueue_timeout_s,
-        max_body_bytes=settings.max_body_bytes,
     )
 
 
@@ -69,6 +68,12 @@ def _admission(settings: GatewaySettings, metrics: Metrics) -> Admission:
         batch=settings.max_batch_requests,
         body_bytes=settings.max_active_bytes,
     )
-    admission = Admission(capacity)
+    share = settings.tenant_share if load_static_keys(settings) else 1.0
+    of_tenant = Capacity(
+        requests=math.ceil(share * capacity.requests),
+        batch=math.ceil(share * capacity.batch),
+        body_bytes=max(int(share * capacity.body_bytes), settings.max_body_bytes),
+    )
+    admission = Admission(capacity, of_tenant, lambda limit: metrics.refused_requests.labels(limit).inc())
     metrics.watch_admission(admission)
     return admission

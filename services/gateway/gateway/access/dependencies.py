@@ -4,7 +4,8 @@ Each depends on the request alone and calls the others directly. FastAPI resolve
 route, which took a quarter of a chat request's time.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -13,8 +14,10 @@ from fastapi import Depends, Query, Request, params
 from gateway.access.access import Access, access_of
 from gateway.access.allowance import Allowance
 from gateway.access.principal import Principal
+from gateway.http import Admission, Lane
 from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
+from memloop_service import INCOMING, IncomingBody
 
 CALLER: Final = "memloop.caller"
 """The key in a request's ASGI scope that holds the authenticated caller."""
@@ -78,24 +81,32 @@ AllowanceDep: TypeAlias = Annotated[Allowance, Depends(allowance_of)]
 
 async def room_of(request: Request) -> AsyncIterator[None]:
     """Hold a slot for an interactive request until the last byte of the response. Raises Overloaded."""
-    await principal_of(request)  # only authenticated callers take a slot
-    access = access_of(request)
-    with access.admission.room("interactive", body_bytes=_body_bytes(request, access)):
+    with await _room(request, "interactive"):
         yield
 
 
 async def batch_room_of(request: Request) -> AsyncIterator[None]:
     """Hold a slot for a batch request until the last byte of the response. Raises Overloaded."""
-    await principal_of(request)
-    access = access_of(request)
-    with access.admission.room("batch", body_bytes=_body_bytes(request, access)):
+    with await _room(request, "batch"):
         yield
 
 
-def _body_bytes(request: Request, access: Access) -> int:
-    """Return the announced body size, or the maximum if the client announces none."""
+async def _room(request: Request, lane: Lane) -> AbstractContextManager[None]:
+    principal = await principal_of(request)  # only authenticated callers take a slot
+    return _counted(request, access_of(request).admission, lane, principal.tenant)
+
+
+@contextmanager
+def _counted(request: Request, admission: Admission, lane: Lane, tenant: str) -> Generator[None]:
+    """Hold a slot that counts the body's bytes as they arrive."""
     announced = request.headers.get("content-length", "")
-    return int(announced) if announced.isdecimal() else access.max_body_bytes
+    with admission.room(lane, tenant=tenant, announced=int(announced) if announced.isdecimal() else 0) as held:
+        body = cast(IncomingBody, request.scope[INCOMING])
+        body.count = held.take
+        try:
+            yield
+        finally:
+            body.count = None
 
 
 Room = Depends(room_of)

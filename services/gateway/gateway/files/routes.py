@@ -42,8 +42,9 @@ router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long
 
 
 async def _upload_room(request: Request) -> AsyncIterator[None]:
-    await principal_of(request)  # only authenticated callers take a slot
-    with access_of(request).admission.room("batch", body_bytes=_UPLOAD_HOLDS_BYTES):
+    principal = await principal_of(request)  # only authenticated callers take a slot
+    admission = access_of(request).admission
+    with admission.room("batch", tenant=principal.tenant, body_bytes=_UPLOAD_HOLDS_BYTES):
         yield
 
 

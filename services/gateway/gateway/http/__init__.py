@@ -1,6 +1,6 @@
 """Bodies, deadlines, event streams, idempotency and admission: HTTP without any of our resources."""
 
-from gateway.http.admission import Admission, Capacity, Lane
+from gateway.http.admission import Admission, Capacity, Lane, Limit
 from gateway.http.bodies import JsonBody, read_json, read_ours, strictly, validated
 from gateway.http.deadline import deadline_s, within
 from gateway.http.disconnect import ClientGone, StopWhenGone
@@ -32,6 +32,7 @@ __all__ = [
     "Idempotency",
     "JsonBody",
     "Lane",
+    "Limit",
     "Outlet",
     "Source",
     "StopWhenGone",

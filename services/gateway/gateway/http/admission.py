@@ -2,69 +2,142 @@
 
 Interactive requests (chat, completions, memory) may fill the whole process. Batch requests (long reads, which ask the
 engine many times each) may hold a share of it only, so that there is always room for somebody who waits at a screen.
-Nobody queues here: what finds no room is refused before its body is read, while memory is still small. The limit on
-one body's size is the service's, for every route.
+One tenant may hold a share of everything, so that there is always room for others. Nobody queues here: a request that
+finds no room is refused before its body is read, while memory is still small. Its body counts as it comes in; a size
+that was only announced takes no room. The limit on one body's size is the service's, for every route.
 """
 
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from memloop.wire.errors import Overloaded
+from memloop.wire.errors import Overloaded, RateLimited
 
 Lane: TypeAlias = Literal["interactive", "batch"]
+Limit: TypeAlias = Literal["process", "tenant"]
 _RETRY_AFTER_S: Final[Mapping[Lane, float]] = {"interactive": 1.0, "batch": 5.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What fits into the process: requests in all, batch requests among them, bytes of bodies."""
+    """Requests in all, batch requests among them, bytes of bodies: what fits into the process, or a tenant's share."""
 
     requests: int
     batch: int
     body_bytes: int
 
 
-class Admission:
-    """Counts what is under way in this process and refuses what does not fit."""
+@dataclass(slots=True, eq=False)
+class Use:
+    """What is under way, of the process or of one tenant."""
 
-    def __init__(self, capacity: Capacity) -> None:
+    active: Counter[Lane] = field(default_factory=Counter[Lane])
+    body_bytes: int = 0
+
+    def has_room(self, capacity: Capacity, lane: Lane, body_bytes: int) -> bool:
+        """Whether one more request fits, with a body of that size."""
+        return (
+            self.active.total() < capacity.requests
+            and (lane != "batch" or self.active["batch"] < capacity.batch)
+            and self.body_bytes + body_bytes <= capacity.body_bytes
+        )
+
+
+class Held:
+    """The room of one request."""
+
+    def __init__(self, admission: "Admission", lane: Lane, tenant: str | None) -> None:
+        self._admission = admission
+        self.lane: Lane = lane
+        self.tenant = tenant
+        self.body_bytes = 0
+
+    def take(self, size: int) -> None:
+        """Room for more bytes of the body. Raises RateLimited, Overloaded."""
+        self._admission.take(self, size)
+
+
+class Admission:
+    """Counts what is under way in this process and refuses what does not fit. ``on_refused`` gets the limit."""
+
+    def __init__(self, capacity: Capacity, share: Capacity, on_refused: Callable[[Limit], None]) -> None:
         self._capacity = capacity
-        self._active: Counter[Lane] = Counter()
-        self._body_bytes = 0
+        self._share = share
+        self._on_refused = on_refused
+        self._process = Use()
+        self._tenants: dict[str, Use] = {}
 
     @contextmanager
-    def room(self, lane: Lane, *, body_bytes: int) -> Generator[None]:
-        """Room for one request. Raises Overloaded (503) when there is none."""
-        if self._is_full(lane, body_bytes):
-            raise Overloaded("This process is full. Try again soon.", retry_after_s=_RETRY_AFTER_S[lane])
-        self._active[lane] += 1
-        self._body_bytes += body_bytes
+    def room(
+        self, lane: Lane, *, tenant: str | None = None, body_bytes: int = 0, announced: int = 0
+    ) -> Generator[Held]:
+        """Room for one request; a part of an admitted one names no tenant.
+
+        ``body_bytes`` are taken at once, ``announced`` ones must fit now and are taken as they come. Raises Overloaded
+        (503) when the process is full, RateLimited (429) when the tenant has its share.
+        """
+        held = Held(self, lane, tenant)
+        self._check(held, max(body_bytes, announced))
+        used = self._used(held)
+        for use in used:
+            use.active[lane] += 1
         try:
-            yield
+            self._add(held, body_bytes)
+            yield held
         finally:
-            self._active[lane] -= 1
-            self._body_bytes -= body_bytes
+            for use in used:
+                use.active[lane] -= 1
+                use.body_bytes -= held.body_bytes
+            if tenant is not None and not self._tenants[tenant].active.total():
+                del self._tenants[tenant]
+
+    def take(self, held: Held, size: int) -> None:
+        """Room for more bytes of a request that has room. Raises RateLimited, Overloaded."""
+        if self._process.body_bytes + size > self._capacity.body_bytes:
+            raise self._full(held.lane)
+        if held.tenant is not None and self._tenants[held.tenant].body_bytes + size > self._share.body_bytes:
+            raise self._over_share(held.lane)
+        self._add(held, size)
 
     def active(self, lane: Lane) -> int:
         """Requests of the lane under way."""
-        return self._active[lane]
+        return self._process.active[lane]
 
     @property
     def body_bytes(self) -> int:
         """Bytes of bodies under way."""
-        return self._body_bytes
+        return self._process.body_bytes
 
     @property
     def fullness(self) -> float:
         """The used share, 0 to 1, of what is scarcer: requests or bytes."""
-        return max(self._active.total() / self._capacity.requests, self._body_bytes / self._capacity.body_bytes)
+        used, capacity = self._process, self._capacity
+        return max(used.active.total() / capacity.requests, used.body_bytes / capacity.body_bytes)
 
-    def _is_full(self, lane: Lane, body_bytes: int) -> bool:
-        return (
-            self._active.total() >= self._capacity.requests
-            or (lane == "batch" and self._active["batch"] >= self._capacity.batch)
-            or self._body_bytes + body_bytes > self._capacity.body_bytes
-        )
+    def _check(self, held: Held, body_bytes: int) -> None:
+        if not self._process.has_room(self._capacity, held.lane, body_bytes):
+            raise self._full(held.lane)
+        use = None if held.tenant is None else self._tenants.get(held.tenant)
+        if use is not None and not use.has_room(self._share, held.lane, body_bytes):
+            raise self._over_share(held.lane)
+
+    def _used(self, held: Held) -> tuple[Use, ...]:
+        if held.tenant is None:
+            return (self._process,)
+        return self._process, self._tenants.setdefault(held.tenant, Use())
+
+    def _add(self, held: Held, size: int) -> None:
+        held.body_bytes += size
+        for use in self._used(held):
+            use.body_bytes += size
+
+    def _full(self, lane: Lane) -> Overloaded:
+        self._on_refused("process")
+        return Overloaded("This process is full. Try again soon.", retry_after_s=_RETRY_AFTER_S[lane])
+
+    def _over_share(self, lane: Lane) -> RateLimited:
+        self._on_refused("tenant")
+        message = "Your requests under way take all of this process that one tenant may have. Try again soon."
+        return RateLimited(message, code="tenant_full", retry_after_s=_RETRY_AFTER_S[lane])

@@ -1,0 +1,154 @@
+"""Bodies that are announced and do not come, or drip, take nothing from anybody else and are ended."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import orjson
+import pytest
+
+from gateway.settings import GatewaySettings
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS
+from tests.gateway.rig import eventually
+from tests.gateway.running import CHAT, Gateway, question, running_gateway
+
+MIB = 1024 * 1024
+SLOW = 200
+
+
+def head(path: str, announced: int, key: str = ALICE_KEY) -> bytes:
+    lines = (f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {key}")
+    lines += ("Content-Type: application/json", f"Content-Length: {announced}", "", "")
+    return "\r\n".join(lines).encode()
+
+
+@asynccontextmanager
+async def sockets(
+    gateway: Gateway, number: int
+) -> AsyncGenerator[list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]:
+    """So many connections to the gateway."""
+    port = int(gateway.url.rpartition(":")[2])
+    opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", port) for _ in range(number)))
+    try:
+        yield opened
+    finally:
+        for _, writer in opened:
+            writer.close()
+
+
+async def drip(writer: asyncio.StreamWriter) -> None:
+    """A byte now and then."""
+    while not writer.is_closing():
+        writer.write(b" ")
+        await asyncio.sleep(0.05)
+
+
+async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """The status, and all that came before the gateway closed the connection."""
+    async with asyncio.timeout(20):
+        raw = await reader.read()
+    return int(raw.split(b" ")[1]), raw
+
+
+def with_limits(settings: GatewaySettings, **changes: object) -> GatewaySettings:
+    return GatewaySettings.model_validate(settings.model_dump() | {"api_keys": TWO_TENANTS} | changes)
+
+
+async def active(gateway: Gateway) -> float:
+    return await gateway.metric('gateway_active_requests{lane="interactive"}')
+
+
+async def chats(gateway: Gateway, key: str) -> int:
+    return (await gateway.post(CHAT, question(), headers={"Authorization": f"Bearer {key}"})).status
+
+
+async def test_announced_bodies_that_do_not_come_leave_room_for_others(settings: GatewaySettings) -> None:
+    chart = with_limits(settings, max_body_bytes=64 * MIB, max_active_bytes=128 * MIB, max_json_bytes=64 * MIB)
+    async with running_gateway(chart) as gateway, sockets(gateway, 2) as opened:
+        for _, writer in opened:
+            writer.write(head(CHAT, 64 * MIB))
+
+        async def both_wait() -> bool:
+            return await active(gateway) == 2
+
+        await eventually(both_wait)
+        assert await gateway.metric("gateway_active_body_bytes") == 0
+        assert [await chats(gateway, key) for key in (ALICE_KEY, BOB_KEY)] == [200, 200]
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/memory/add", "/v3/memories/add", "/v1/long-read", "/mcp"])
+async def test_a_body_that_drips_is_ended(settings: GatewaySettings, path: str) -> None:
+    impatient = with_limits(settings, body_timeout_s=0.5, body_bytes_per_s=1000)
+    async with running_gateway(impatient) as gateway, sockets(gateway, 1) as [(reader, writer)]:
+        began = time.monotonic()
+        writer.write(head(path, 10_000) + b'{"a": "')
+        dripping = asyncio.create_task(drip(writer))
+        status, raw = await answered(reader)
+        dripping.cancel()
+        assert status == 408
+        assert b'"code":"body_timeout"' in raw
+        assert 0.4 < time.monotonic() - began < 3
+
+        async def room_is_free() -> bool:
+            return await active(gateway) == 0
+
+        await eventually(room_is_free)
+        assert await gateway.metric("gateway_active_body_bytes") == 0
+
+
+async def test_a_body_that_comes_at_a_fair_pace_may_take_longer_than_the_deadline(settings: GatewaySettings) -> None:
+    impatient = with_limits(settings, body_timeout_s=0.5, body_bytes_per_s=1000)
+    body = orjson.dumps(question("x" * 4000))
+    async with running_gateway(impatient) as gateway, sockets(gateway, 1) as [(reader, writer)]:
+        writer.write(head(CHAT, len(body)).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        for start in range(0, len(body), 400):
+            writer.write(body[start : start + 400])
+            await asyncio.sleep(0.15)
+        assert (await answered(reader))[0] == 200
+
+
+async def test_hundreds_of_slow_bodies_of_one_tenant_leave_another_its_chats(settings: GatewaySettings) -> None:
+    full = with_limits(settings, max_active_requests=SLOW, max_active_bytes=64 * MIB)
+    async with running_gateway(full) as gateway, sockets(gateway, SLOW) as opened:
+        for _, writer in opened:
+            writer.write(head(CHAT, 10 * MIB) + b"[")
+        share = SLOW * 3 // 4
+
+        async def share_is_taken() -> bool:
+            return await active(gateway) == share
+
+        await eventually(share_is_taken)
+        assert await asyncio.gather(*(chats(gateway, BOB_KEY) for _ in range(20))) == [200] * 20
+        refused = await gateway.post(CHAT, question(), headers={"Authorization": f"Bearer {ALICE_KEY}"})
+        assert (refused.status, refused.error["code"], refused.headers["Retry-After"]) == (429, "tenant_full", "1")
+        assert await gateway.metric('gateway_refused_requests_total{limit="tenant"}') == SLOW - share + 1
+
+
+async def test_bytes_of_one_tenant_leave_another_its_share(settings: GatewaySettings) -> None:
+    small = with_limits(settings, max_body_bytes=MIB, max_active_bytes=4 * MIB)
+    async with running_gateway(small) as gateway, sockets(gateway, 4) as opened:
+        for _, writer in opened:
+            writer.write(head(CHAT, MIB) + b"[" * (MIB - 1))
+
+        async def share_is_taken() -> bool:
+            return await gateway.metric("gateway_active_body_bytes") == 3 * (MIB - 1)
+
+        await eventually(share_is_taken)
+        assert await chats(gateway, BOB_KEY) == 200
+
+
+async def test_bytes_are_counted_as_they_come_and_given_back(settings: GatewaySettings) -> None:
+    async with running_gateway(with_limits(settings)) as gateway, sockets(gateway, 1) as [(_, writer)]:
+        writer.write(head(CHAT, 10_000) + b"x" * 4_000)
+
+        async def counted() -> bool:
+            return await gateway.metric("gateway_active_body_bytes") == 4_000
+
+        await eventually(counted)
+        writer.close()
+
+        async def given_back() -> bool:
+            return await gateway.metric("gateway_active_body_bytes") == 0
+
+        await eventually(given_back)
