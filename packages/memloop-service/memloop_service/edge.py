@@ -34,8 +34,8 @@ log = logging.getLogger(__name__)
 class Edge:
     """Wraps an app. Routes are declared without a trailing slash and also match with one.
 
-    ``larger_bodies`` are the limits of paths that need more. ``adopts_ids``: the caller is one of our processes, and its
-    request ID is kept.
+    ``larger_bodies`` are the limits of paths that need more. ``adopts_ids``: the caller is one of our processes, and
+    its request ID is kept.
     """
 
     def __init__(
