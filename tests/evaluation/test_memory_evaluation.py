@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from math import ceil
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +14,7 @@ import pytest
 from evaluation.memory import command
 from evaluation.memory.gateway_memory import GatewayMemory, Search
 from evaluation.memory.synthetic import synthetic, write_synthetic
+from memloop.profiles import load_profile
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.examined_engine import examined
 from tests.fakes.job_engine import EngineServer, engine_server
@@ -90,7 +92,11 @@ async def test_a_session_that_is_sent_again_is_written_once(redis_url: str, tmp_
             again = await memory.ingest("ours", talk, talk.sessions[0])
             found = await memory.search("ours", talk, talk.sessions[0].turns[0].text)
     assert again.error is None
-    assert len(it.engine.calls) == 1
+    asked = [json.dumps(call["messages"]) for call in it.engine.calls]
+    turns_per_decision = load_profile("default").turns_per_decision
+    assert turns_per_decision is not None
+    decisions = ceil(len(talk.sessions[0].turns) / turns_per_decision)
+    assert len(asked) == len(set(asked)) == decisions
     texts = [each.text for each in found]
     assert len(texts) == len(set(texts)) > 5
     assert set(texts) <= set(again.memories)

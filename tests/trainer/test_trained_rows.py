@@ -44,7 +44,7 @@ def test_long_replies_cost_a_rollout_reward_and_its_group_sees_it() -> None:
 
 
 def test_rea_grpo_refuses_a_penalty_that_would_make_right_answers_wrong() -> None:
-    with pytest.raises(ValidationError, match="right from wrong"):
+    with pytest.raises(ValidationError, match="derives correctness from the reward"):
         LoopSettings(objective="rea-grpo", overlong_share=0.2)
 
 
