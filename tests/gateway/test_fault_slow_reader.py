@@ -25,7 +25,10 @@ pytestmark = pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason=
 _EVENT = b"data: " + b"x" * 16_000 + b"\n\n"
 _MOST_BYTES_EACH = 5_000_000
 _ASK = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "x"}]}'
-_HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+_HEAD = (
+    b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+)
 
 
 class Flood:

@@ -85,7 +85,7 @@ async def test_a_body_of_untold_length_takes_what_comes_of_it(
     changes = {"max_active_bytes": 2_000, "max_body_bytes": 3_000}
     async with (
         running_gateway(settings.model_copy(update=changes)) as gateway,
-        gateway.http.post(gateway.url + CHAT, data=pieces()) as response,
+        gateway.http.post(gateway.url + CHAT, data=pieces(), headers={"Content-Type": "application/json"}) as response,
     ):
         assert response.status == status
 

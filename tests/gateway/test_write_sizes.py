@@ -1,17 +1,27 @@
 """What is accepted can be stored: a write that the store would refuse for its size is refused at once."""
 
+from collections.abc import AsyncGenerator
+
 import pytest
 
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.verbatim import adds_of
+from gateway.settings import GatewaySettings
 from memloop.wire.limits import MAX_WRITE_BYTES, STORE_BODY_BYTES
 from memloop.wire.memory import MAX_TEXT_CHARS
 from memory_store.settings import Settings
-from tests.gateway.running import Gateway
+from tests.gateway.running import Gateway, running_gateway
 
 ADD = "/v1/memory/add"
 LONG = "\x01" * MAX_TEXT_CHARS
 """Takes six times its length as JSON."""
+
+
+@pytest.fixture
+async def roomy(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
+    """A gateway whose limit of JSON is above the limit of a write."""
+    async with running_gateway(settings.model_copy(update={"max_json_bytes": settings.max_body_bytes})) as gateway:
+        yield gateway
 
 
 def said(number: int, **fields: object) -> dict[str, object]:
@@ -19,17 +29,18 @@ def said(number: int, **fields: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("path", [ADD, "/v3/memories/add"])
-async def test_a_write_that_the_store_cannot_take_is_refused(gateway: Gateway, path: str) -> None:
-    answer = await gateway.post(path, said(180))
+async def test_a_write_that_the_store_cannot_take_is_refused(roomy: Gateway, path: str) -> None:
+    answer = await roomy.post(path, said(180))
     assert (answer.status, answer.json["error"]["code"]) == (413, "too_large")
-    assert await gateway.queued_turns() == []
+    assert "A write has at most" in answer.json["error"]["message"]
+    assert await roomy.queued_turns() == []
 
 
-async def test_a_chat_whose_turn_is_too_large_is_answered(gateway: Gateway) -> None:
-    answer = await gateway.chat(LONG * 180, memory={"user_id": "u"})
+async def test_a_chat_whose_turn_is_too_large_is_answered(roomy: Gateway) -> None:
+    answer = await roomy.chat(LONG * 180, memory={"user_id": "u"})
     assert answer.status == 200
     assert answer.json["memory"]["write_event_id"] is None
-    assert "could not be queued" in answer.json["memory"]["error"]
+    assert "Queuing the memory write failed" in answer.json["memory"]["error"]
 
 
 @pytest.mark.parametrize("part", ["role", "message_id"])
@@ -40,10 +51,10 @@ async def test_nothing_beside_the_text_of_a_message_is_unbounded(gateway: Gatewa
     assert answer.status == (200 if path != ADD and part == "message_id" else 422)  # mem0's other fields are left out
 
 
-async def test_the_largest_write_fits_the_stores_body(gateway: Gateway) -> None:
-    answer = await gateway.post(ADD, said(150, metadata={"a": "x" * 60_000}))
+async def test_the_largest_write_fits_the_stores_body(roomy: Gateway) -> None:
+    answer = await roomy.post(ADD, said(150, metadata={"a": "x" * 60_000}))
     assert answer.status == 202
-    [turns] = await gateway.queued_turns()
+    [turns] = await roomy.queued_turns()
     job = MemoryJob.model_validate(
         {"event_id": "e", "namespace": {"tenant": "t", "user_id": "u"}, "turns": turns, "created_at": 0}
     )

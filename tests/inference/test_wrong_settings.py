@@ -20,6 +20,11 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
     "port": ({"MEMLOOP_PORT": "70000"}, "MEMLOOP_PORT: Input should be less than or equal to 65535"),
     "log_level": ({"MEMLOOP_LOG_LEVEL": "loud"}, "MEMLOOP_LOG_LEVEL: Input should be"),
     "max_body_bytes": ({"MEMLOOP_MAX_BODY_BYTES": "0"}, "MEMLOOP_MAX_BODY_BYTES: Input should be greater than 0"),
+    "body_timeout_s": ({"MEMLOOP_BODY_TIMEOUT_S": "0"}, "MEMLOOP_BODY_TIMEOUT_S: Input should be greater than 0"),
+    "body_bytes_per_s": (
+        {"MEMLOOP_BODY_BYTES_PER_S": "0"},
+        "MEMLOOP_BODY_BYTES_PER_S: Input should be greater than or equal to 1",
+    ),
     "write_timeout_s": ({"MEMLOOP_WRITE_TIMEOUT_S": "0"}, "MEMLOOP_WRITE_TIMEOUT_S: Input should be greater than 0"),
     "drain_s": ({"MEMLOOP_DRAIN_S": "-1"}, "MEMLOOP_DRAIN_S: Input should be greater than or equal to 0"),
     "stop_grace_s": ({"MEMLOOP_STOP_GRACE_S": "0"}, "MEMLOOP_STOP_GRACE_S: Input should be greater than or equal to 1"),
