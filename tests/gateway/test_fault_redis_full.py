@@ -103,9 +103,9 @@ async def test_a_runner_drains_a_full_redis(redis: RedisServer) -> None:
             await submit(queue, "one more")
         running = asyncio.create_task(Runner(queue, handler, QUICK, consumer="one").run(stop))
         await eventually(lambda: sorted(handler.order) == jobs)
-        assert (await queue.depth()).jobs == 0
         stop.set()
         await running
+        assert (await queue.depth()).jobs == 0
 
 
 async def test_a_worker_finishes_what_is_queued_in_a_full_redis(redis: RedisServer) -> None:
