@@ -28,12 +28,14 @@ from memloop.wire.memory import (
     MemoryDraft,
     MemoryItem,
     Namespace,
+    Neighbours,
     Scope,
     SearchHit,
     SearchResult,
     StoreAdd,
     StoreAddResult,
     StoreBatch,
+    StoreNeighbours,
     StoreSearch,
     Written,
 )
@@ -125,6 +127,10 @@ class StoreServer:
         self.items[item_id] = (namespace, item)
         self.writes.append(draft.value)
         return Written(outcome="touched" if known else "inserted", item=item)
+
+    async def neighbours(self, request: web.Request) -> web.Response:
+        asked = StoreNeighbours.model_validate_json(await request.read())
+        return _json(Neighbours(neighbours=tuple(() for _ in asked.drafts)))
 
     async def search(self, request: web.Request) -> web.Response:
         search = StoreSearch.model_validate_json(await request.read())
@@ -224,6 +230,7 @@ async def store_server() -> AsyncGenerator[StoreServer]:
         [
             web.post("/v1/items", store.add),
             web.post("/v1/items/batch", store.add_batch),
+            web.post("/v1/items/neighbours", store.neighbours),
             web.post("/v1/items/search", store.search),
             web.get("/v1/items", store.page),
             web.route("*", "/v1/items/{id}", store.item),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memloop.wire.memory import Namespace
-from tests.fakes.job_engine import add_memory, tool_call
+from tests.fakes.job_engine import Body, add_memory, tool_call
 from tests.fakes.real_store import real_store
 from tests.gateway.rig import ALICE, Rig, rig, script, turns
 from tests.gateway.test_worker_kill import Kill, killed_at
@@ -14,6 +14,12 @@ from tests.gateway.test_worker_kill import Kill, killed_at
 BUFFER = tool_call("buffer_memory", reason="half a thought")
 SEARCH = tool_call("search_memory", query="tea")
 TEA = add_memory("Alice likes green tea.")
+
+
+def keyed(key: str, value: str) -> Body:
+    """MemReader's decision to keep one fact under this key."""
+    draft: Body = {"key": key, "memory_type": "UserMemory", "value": value, "tags": []}
+    return tool_call("add_memory", memory_list=[draft], summary="kept")
 
 
 @pytest.fixture
@@ -71,3 +77,30 @@ async def test_namespaces_of_one_user_keep_their_memories_apart(redis_url: str, 
             await it.event(await it.write("two", namespace=ALICE.model_copy(update={"agent_id": "home"})))
         assert await memories(it, work) == ["At work."]
         assert sorted(await memories(it)) == ["At home.", "At work."]
+
+
+async def test_a_changed_fact_replaces_the_old_one_under_another_key(redis_url: str, store_url: str) -> None:
+    told = [
+        add_memory("Alice works as a nurse in Leeds."),
+        keyed("profession", "Alice works as a baker in Leeds."),
+        "1: updates 1",
+    ]
+    async with rig(redis_url, script(*told), store_url=store_url) as it, it.working():
+        await it.event(await it.write("I work as a nurse in Leeds."))
+        event = await it.event(await it.write("I am a baker now."))
+        assert await memories(it) == ["Alice works as a baker in Leeds."]
+    (changed,) = event.memories
+    assert changed.outcome == "superseded"
+    assert [record.action for record in event.decisions] == ["add", "relate"]
+
+
+async def test_an_unusable_relation_keeps_both_facts(redis_url: str, store_url: str) -> None:
+    told = [
+        add_memory("Alice works as a nurse in Leeds."),
+        keyed("profession", "Alice works as a baker in Leeds."),
+        "Hard to say.",
+    ]
+    async with rig(redis_url, script(*told), store_url=store_url) as it, it.working():
+        await it.event(await it.write("I work as a nurse in Leeds."))
+        await it.event(await it.write("I am a baker now."))
+        assert len(await memories(it)) == 2

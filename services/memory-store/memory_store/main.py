@@ -25,6 +25,7 @@ from memory_store.items.documents import Clock, now
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
 from memory_store.items.namespace_locks import NamespaceLocks
+from memory_store.items.neighbours import Neighbourhoods
 from memory_store.items.recovery import Recovery
 from memory_store.items.routes import ItemServices, item_routes
 from memory_store.items.statements import WritePolicy
@@ -165,6 +166,7 @@ def _item_services(
             vectors, encoding, locks=locks, buffers=buffers, deleted_life=deleted_life, metrics=metrics, clock=clock
         ),
         recovery=Recovery(vectors, encoding, locks=locks, clock=clock),
+        neighbourhoods=Neighbourhoods(vectors, encoding, clock=clock),
         listings=Listings(vectors, clock=clock),
         transfer=Transfer(vectors, encoding, locks=locks, clock=clock),
     )

@@ -33,13 +33,16 @@ from memloop.wire.memory import (
     History,
     ItemPage,
     ItemPatch,
+    MemoryDraft,
     MemoryItem,
     Namespace,
+    Neighbours,
     Scope,
     SearchResult,
     StoreAdd,
     StoreAddResult,
     StoreBatch,
+    StoreNeighbours,
     StoreSearch,
 )
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
@@ -86,6 +89,10 @@ class StoreClient(HttpClient):
     async def search(self, request: StoreSearch) -> SearchResult:
         """The best items of a namespace."""
         return _read(SearchResult, await self._http.json("POST", "v1/items/search", body=_body(request)))
+
+    async def neighbours(self, request: StoreNeighbours) -> Neighbours:
+        """The live memories near drafts that are not stored yet."""
+        return _read(Neighbours, await self._http.json("POST", "v1/items/neighbours", body=_body(request)))
 
     async def items(self, namespace: Namespace, *, cursor: str | None = None, limit: int = 50) -> ItemPage:
         """A page of a namespace."""
@@ -163,7 +170,7 @@ class StoreClient(HttpClient):
 
 
 class NamespaceIndex:
-    """A MemoryIndex: the store, bound to one namespace."""
+    """A MemoryIndex and a Neighbourhood: the store, bound to one namespace."""
 
     def __init__(self, store: StoreClient, namespace: Namespace) -> None:
         self._store = store
@@ -173,6 +180,11 @@ class NamespaceIndex:
         """The best memories that are valid now, raw turns left out."""
         result = await self._store.search(StoreSearch(namespace=self._namespace, query=query, top_k=top_k))
         return [Recalled(hit.item.id, hit.item.memory, hit.item.valid_from, hit.item.key) for hit in result.results]
+
+    async def near(self, drafts: Sequence[MemoryDraft]) -> Sequence[Sequence[MemoryItem]]:
+        """See ``memloop.loops.relating.Neighbourhood``."""
+        request = StoreNeighbours(namespace=self._namespace, drafts=tuple(drafts))
+        return (await self._store.neighbours(request)).neighbours
 
 
 def store_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:

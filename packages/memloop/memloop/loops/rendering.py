@@ -52,8 +52,8 @@ def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{ra
     lines = [
         line.format(
             rank=rank,
-            text=_one_line(memory.text),
-            key=_one_line(memory.key),
+            text=one_line(memory.text),
+            key=one_line(memory.key),
             date=f"{memory.valid_from:%Y-%m-%d}",
             id=memory.id[:_ID_CHARS],
         )
@@ -80,5 +80,6 @@ def _unforged(text: str) -> str:
     return _ROLE_MARK.sub(" ", neutralise("\n".join(text.splitlines())))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text with its tags made harmless and its line breaks as blanks."""
     return " ".join(neutralise(text).split())

@@ -41,6 +41,7 @@ _SLOTS: dict[PromptName, set[str]] = {
     "judge": {"question", "memory", "query_history"},
     "integrate": {"question", "memory", "subquestion", "subanswer"},
     "memory": {"conversation"},
+    "relate": {"memories"},
     "recall": {"memories"},
 }
 """What the loops fill, for each prompt."""
@@ -51,10 +52,11 @@ _PARSERS: dict[PromptName, set[Parser]] = {
     "judge": {"query"},
     "integrate": {"text"},
     "memory": {"tool_call", "memory_list"},
+    "relate": {"text"},
     "recall": {"text"},
 }
 """How the loops can read a prompt's reply."""
-_OPTIONAL: set[PromptName] = {"gate"}
+_OPTIONAL: set[PromptName] = {"gate", "relate"}
 
 
 class _BudgetFile(BaseModel):

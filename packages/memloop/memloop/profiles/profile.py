@@ -13,7 +13,7 @@ from typing import Literal
 from memloop.ports import Prompt, Sampling, ToolChoice
 from memloop.wire.chat import ChatMessage, Json
 
-PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "recall"]
+PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "relate", "recall"]
 Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list"]
 """How a reply is read. The memory writer either calls tools (``tool_call``) or lists memories as JSON."""
 SubAnswer = Literal["whole", "boxed"]

@@ -147,6 +147,24 @@ class BatchResult(Wire):
     results: tuple[BatchOutcome, ...]
 
 
+class StoreNeighbours(Wire):
+    """``POST /v1/items/neighbours`` of the store: finds the live memories near each draft.
+
+    ``at_least`` is the least cosine between a draft and a neighbour.
+    """
+
+    namespace: Namespace
+    drafts: tuple[MemoryDraft, ...] = Field(min_length=1, max_length=100)
+    at_least: float = Field(default=0.5, ge=-1.0, le=1.0)
+    top_k: Annotated[int, Integral] = Field(default=3, ge=1, le=10)
+
+
+class Neighbours(Wire):
+    """The live memories near each draft, nearest first, in the order of the drafts."""
+
+    neighbours: tuple[tuple[MemoryItem, ...], ...]
+
+
 class SearchOptions(Wire):
     """What a search takes beside its namespace."""
 
@@ -309,7 +327,7 @@ class Usage(Wire):
         )
 
 
-Action: TypeAlias = Literal["search", "add", "buffer", "ignore", "invalid"]
+Action: TypeAlias = Literal["search", "add", "relate", "buffer", "ignore", "invalid"]
 EventStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed"]
 
 

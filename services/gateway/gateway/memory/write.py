@@ -4,7 +4,8 @@ Every step is repeatable, so a write that crashed at any point completes on the 
 
 1. the initial buffer goes into the journal (the first run's stays);
 2. the turns are stored as raw turns (the store ignores a repeated event id);
-3. MemReader decides over buffered and new turns; its replies, then the decision, go into the journal;
+3. MemReader decides over buffered and new turns, and relates new memories to stored neighbours; the replies, then the
+   decision, go into the journal;
 4. memories are stored under the event id, and the buffer is *replaced* by the turns that the decisions leave buffered;
 5. one script stores the final event, ends the job and frees the lane (``LaneQueue.finish``).
 
@@ -33,6 +34,7 @@ from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import DecisionResult
 from memloop.loops.journal import Journaled
 from memloop.loops.memreader import decide
+from memloop.loops.relating import relate
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import MemloopError
@@ -174,10 +176,11 @@ class MemoryWrite:
             profile=self._tools.profile,
             may_buffer=self._may_buffer(turns),
         )
-        self._count(result)
         if heard:
             trace_id = f"{self._job.event_id}.{number}"
             await traces.keep_write(heard, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served)
+        result = await relate(result, model=model, neighbourhood=index, profile=self._tools.profile)
+        self._count(result)
         return round_of(result, splits=len(turns) > 1)
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:

@@ -18,16 +18,19 @@ from memloop.wire.memory import (
     ItemPatch,
     MemoryItem,
     Namespace,
+    Neighbours,
     Scope,
     StoreAdd,
     StoreAddResult,
     StoreBatch,
+    StoreNeighbours,
 )
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memloop_service.direct_route import DirectRoute
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
 from memory_store.items.lookup import Owned
+from memory_store.items.neighbours import Neighbourhoods
 from memory_store.items.recovery import Recovery
 from memory_store.items.transfer import Transfer
 from memory_store.items.view import View
@@ -43,6 +46,7 @@ class ItemServices:
     writer: Writer
     items: Items
     recovery: Recovery
+    neighbourhoods: Neighbourhoods
     listings: Listings
     transfer: Transfer
 
@@ -94,6 +98,10 @@ def _page_routes(services: ItemServices) -> APIRouter:
     async def listing(request: StoreList) -> Listing:
         return await services.listings.page(request)
 
+    @router.post("/items/neighbours")
+    async def neighbours(request: StoreNeighbours) -> Neighbours:
+        return await services.neighbourhoods.of(request)
+
     @router.get("/entities")
     async def entities(scope: Annotated[Scope, Query()]) -> Entities:
         return await services.listings.entities(scope)
@@ -102,7 +110,7 @@ def _page_routes(services: ItemServices) -> APIRouter:
     async def erase(namespace: Annotated[Namespace, Query()]) -> Erased:
         return await services.items.erase(namespace)
 
-    _ = page, listing, entities, erase
+    _ = page, listing, neighbours, entities, erase
     return router
 
 

@@ -5,6 +5,7 @@ from memloop.loops.parsing.gate import Gate, parse_gate
 from memloop.loops.parsing.memory import parse_memory
 from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_list
 from memloop.loops.parsing.query import parse_query
+from memloop.loops.parsing.relations import Relation, parse_relations
 from memloop.loops.parsing.spoken import Spoken, listen, split_thinking
 from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call
 
@@ -15,6 +16,7 @@ __all__ = [
     "Gate",
     "NoCall",
     "NoList",
+    "Relation",
     "Spoken",
     "find_call",
     "find_memory_list",
@@ -23,5 +25,6 @@ __all__ = [
     "parse_gate",
     "parse_memory",
     "parse_query",
+    "parse_relations",
     "split_thinking",
 ]

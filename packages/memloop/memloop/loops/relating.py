@@ -1,0 +1,129 @@
+"""Relates new memories to stored ones under other keys, so that a changed fact replaces its old state.
+
+The store replaces a memory when a new one has its key and type. A memory writer sees no keys and finds another wording
+each time. So each new memory is shown once more beside the live memories that are like it, and the writer's model
+says how they relate: ``same``, ``updates``, ``contradicts`` or ``new`` (the operations of mem0's update step,
+arXiv 2504.19413, section 2.1). A related memory then takes over the key and type of the stored one, and the
+store's own rules keep the time line: nothing is deleted.
+
+A memory that the reply leaves out stays as the writer gave it: at worst both are kept.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final, Protocol
+
+from memloop.loops.decisions import AddMemories, DecisionResult
+from memloop.loops.parsing import Relation, listen, parse_relations
+from memloop.loops.rendering import one_line
+from memloop.ports import ChatModel
+from memloop.profiles import Profile
+from memloop.wire.memory import DecisionRecord, MemoryDraft, MemoryItem
+
+_SHOWN_CHARS: Final = 400
+"""Of each text: enough to tell what it states."""
+_CHARS_PER_TOKEN: Final = 2
+"""Fewer than of any common tokenizer on prose, so that the list fits where a chunk does."""
+
+
+class Neighbourhood(Protocol):
+    """The live memories near new ones, in one namespace (the adapter is bound to it)."""
+
+    async def near(self, drafts: Sequence[MemoryDraft]) -> Sequence[Sequence[MemoryItem]]:
+        """The nearest stored memories of each draft, best first. None of them has the draft's own key and type."""
+        ...
+
+
+async def relate(
+    result: DecisionResult, *, model: ChatModel, neighbourhood: Neighbourhood, profile: Profile
+) -> DecisionResult:
+    """The decision with related memories under the keys of the stored ones, and a record of the relations.
+
+    Costs one call when a stored memory is near, else none; the decision is unchanged where the profile has no
+    ``relate`` prompt. Raises what the model or the neighbourhood raises.
+    """
+    if "relate" not in profile.prompts or not isinstance(result.decision, AddMemories):
+        return result
+    near = await neighbourhood.near(result.drafts)
+    listed = _Listed.of(result.drafts, near, most_chars=profile.budget.chunk_tokens * _CHARS_PER_TOKEN)
+    if not listed.stored:
+        return result
+    completion = await model.complete(profile.prompt("relate", memories=listed.text))
+    relations = listed.valid(parse_relations(completion))
+    record = DecisionRecord(
+        action="relate",
+        reason="; ".join(listed.words(relation) for relation in relations),
+        reasoning=listen(completion).reasoning,
+        parse_path="native" if relations else "failed",
+    )
+    return replace(
+        result,
+        decision=replace(result.decision, drafts=listed.related(result.drafts, relations)),
+        records=(*result.records, record),
+        usage=result.usage + completion.usage,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The prompt's list: ``stored`` by number, and the numbers that stand below each new memory."""
+
+    text: str
+    stored: dict[int, MemoryItem]
+    below: dict[int, frozenset[int]]
+
+    @classmethod
+    def of(cls, drafts: Sequence[MemoryDraft], near: Sequence[Sequence[MemoryItem]], *, most_chars: int) -> "_Listed":
+        """Lists the drafts that have neighbours, as many as fit."""
+        numbers, blocks = count(1), list[str]()
+        stored, below = dict[int, MemoryItem](), dict[int, frozenset[int]]()
+        for place, (draft, items) in enumerate(zip(drafts, near, strict=True), 1):
+            numbered = {number: item for item, number in zip(items, numbers, strict=False)}
+            block = "\n".join(_lines(place, draft, numbered))
+            most_chars -= len(block) + 1
+            if numbered and most_chars >= 0:
+                blocks.append(block)
+                stored |= numbered
+                below[place] = frozenset(numbered)
+        return cls("\n".join(blocks), stored, below)
+
+    def valid(self, relations: Sequence[Relation]) -> list[Relation]:
+        """Those that name a listed memory; of two that name one stored memory, the first."""
+        taken: set[str] = set()
+        kept: list[Relation] = []
+        for relation in relations:
+            if relation.stored is None and relation.memory in self.below:
+                kept.append(relation)
+            elif relation.stored in self.below.get(relation.memory, ()):
+                item_id = self.stored[relation.stored].id
+                kept += [relation] if item_id not in taken else []
+                taken.add(item_id)
+        return kept
+
+    def related(self, drafts: Sequence[MemoryDraft], relations: Sequence[Relation]) -> tuple[MemoryDraft, ...]:
+        """The drafts, each related one under the key and type of its stored memory."""
+        changed = {relation.memory: self._placed(drafts[relation.memory - 1], relation) for relation in relations}
+        return tuple(changed.get(place, draft) for place, draft in enumerate(drafts, 1))
+
+    def words(self, relation: Relation) -> str:
+        """The relation as the record shows it, the stored memory by its id."""
+        stored = f" {self.stored[relation.stored].id}" if relation.stored is not None else ""
+        return f"{relation.memory}: {relation.verb}{stored}"
+
+    def _placed(self, draft: MemoryDraft, relation: Relation) -> MemoryDraft:
+        if relation.stored is None:
+            return draft
+        item = self.stored[relation.stored]
+        value = item.memory if relation.verb == "same" else draft.value
+        return MemoryDraft(key=item.key, value=value, memory_type=item.memory_type, tags=draft.tags)
+
+
+def _lines(place: int, draft: MemoryDraft, stored: dict[int, MemoryItem]) -> Iterator[str]:
+    yield f"New memory {place}: {_shown(draft.key, draft.value)}"
+    for number, item in stored.items():
+        yield f"  stored memory {number} ({item.valid_from:%Y-%m-%d}): {_shown(item.key, item.memory)}"
+
+
+def _shown(key: str, value: str) -> str:
+    return one_line(f"{key}: {value}"[:_SHOWN_CHARS])
