@@ -184,6 +184,10 @@ bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
 evaluate-retrieval: $(READY) ## recall with and without each trick of retrieval, on made-up conversations
 	$(BIN)/memloop-evaluate retrieval
 
+.PHONY: evaluate-updates
+evaluate-updates: $(READY) ## changed facts replaced, others kept, on made-up cases: ENGINE_URL=… MODEL=ID, else a scripted writer
+	$(BIN)/memloop-evaluate updates $(if $(ENGINE_URL),--engine-url $(ENGINE_URL) --model $(MODEL)) $(ARGS)
+
 .PHONY: evaluate-ruler
 evaluate-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="URL …" MODEL=ID, ARGS="--ray …"; goes on where it was
 	@test -n "$(DATA)" -a -n "$(ENGINE_URL)" -a -n "$(MODEL)" || { echo "give DATA, ENGINE_URL and MODEL" >&2; exit 2; }
