@@ -54,6 +54,16 @@ async def test_a_write_is_queued_while_an_erasure_holds_the_lane(redis_url: str)
     assert it.rig.store.writes == ["Tea at five."]
 
 
+async def test_a_write_whose_memories_are_erased_meanwhile_is_refused_and_not_queued(redis_url: str) -> None:
+    async with api(redis_url, script(500), sync_wait_s=0.05) as it:
+        it.rig.store.refuse_adds = 409
+        answer = await it.post("/v1/memory/add", said("Tea at five.", infer=False))
+        assert answer.status == 409
+        assert (await it.rig.writes.lanes.depth()).jobs == 0
+        async with connected(redis_url) as redis:
+            assert await keys(redis, "*:lock:*") == []
+
+
 async def test_a_write_that_the_store_cannot_take_now_is_queued_and_written_once_later(redis_url: str) -> None:
     async with api(redis_url, script(500), sync_wait_s=0.05) as it:
         it.rig.store.refuse_adds = 503

@@ -14,9 +14,11 @@ from memory_store.embedding.embedder import BatchingEmbedder
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import Record, to_payload
+from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.metrics import Metrics
+from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import connect
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.gate import Gate
@@ -50,11 +52,15 @@ async def test_expired_memories_are_removed_only_after_the_files_are_packed(edge
     vectors = QdrantEdge(edge_folder, flush_s=3600)
     await vectors.open(_SPEC)
     await vectors.upsert([point(1)])
+    link = connect(redis_url)
+    erasures = Erasures(link)
     items = Items(
         vectors,
         TextEncoding(BatchingEmbedder(HashingEncoder, metrics=metrics), Bm25()),
         locks=NamespaceLocks(gate),
-        buffers=Buffers(connect(redis_url), max_turns=10),
+        guarded=GuardedStore(vectors, erasures),
+        erasures=erasures,
+        buffers=Buffers(link, max_turns=10),
         deleted_life=timedelta(days=1),
         metrics=metrics,
         clock=lambda: _NOW + timedelta(days=1),

@@ -14,12 +14,13 @@ from memory_store.embedding.embedder import BatchingEmbedder, Encoder, Vector
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import within
+from memory_store.items.guarded import GuardedStore
 from memory_store.items.lookup import every_record
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.statements import WritePolicy
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
-from memory_store.redis.fencing import Fence
+from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.port import VectorStore
@@ -55,7 +56,8 @@ async def writing(settings: Settings, vectors: VectorStore, encoder: Encoder) ->
     await embedder.start()
     link = connect(settings.redis_url)
     encoding = TextEncoding(embedder, Bm25())
-    yield Writer(vectors, encoding, locks=NamespaceLocks(), fence=Fence(link), policy=WritePolicy(), metrics=metrics)
+    guarded = GuardedStore(vectors, Erasures(link))
+    yield Writer(vectors, encoding, locks=NamespaceLocks(), guarded=guarded, policy=WritePolicy(), metrics=metrics)
     await link.aclose()
     await embedder.close()
 
@@ -78,19 +80,6 @@ async def test_two_stores_that_race_to_one_new_fact_make_one_item(
     assert await live(vectors) == ["Rome"]
 
 
-async def test_two_live_versions_of_a_race_are_mended_by_the_next_write(
-    vectors: VectorStore, two_writers: list[Writer]
-) -> None:
-    first, second = two_writers
-    await first.add(add("Rome", 1))
-    await asyncio.gather(first.add(add("Oslo", 2)), second.add(add("Paris", 3)))
-    assert sorted(await live(vectors)) == ["Oslo", "Paris"]
-
-    await first.add(add("Paris", 4))
-
-    assert await live(vectors) == ["Paris"]
-
-
 class HeldEncoder(HashingEncoder):
     """An encoder that waits before the city of Oslo until it is let go."""
 
@@ -104,6 +93,24 @@ class HeldEncoder(HashingEncoder):
             self.reached.set()
             self.let_go.wait(PATIENCE_S)
         return super().encode(texts)
+
+
+async def test_two_live_versions_of_a_race_are_mended_by_the_next_write(
+    settings: Settings, vectors: VectorStore
+) -> None:
+    held = HeldEncoder()
+    async with writing(settings, vectors, held) as slow, writing(settings, vectors, HashingEncoder()) as quick:
+        await quick.add(add("Rome", 1))
+        late = asyncio.create_task(slow.add(add("Oslo", 2)))
+        await asyncio.to_thread(held.reached.wait, PATIENCE_S)
+        await quick.add(add("Paris", 3))
+        held.let_go.set()
+        await late
+        assert sorted(await live(vectors)) == ["Oslo", "Paris"]
+
+        await quick.add(add("Paris", 4))
+
+    assert await live(vectors) == ["Paris"]
 
 
 async def test_a_writer_that_loses_its_lane_while_it_embeds_writes_nothing(

@@ -22,6 +22,7 @@ from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sentence_encoder import SentenceEncoder, usable_threads
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import Clock, now
+from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
 from memory_store.items.namespace_locks import NamespaceLocks
@@ -32,7 +33,7 @@ from memory_store.items.statements import WritePolicy
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
-from memory_store.redis.fencing import Fence
+from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import RedisLink, connect
 from memory_store.retrieval import Retrieval
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker
@@ -158,17 +159,26 @@ def _item_services(
         raw_turn_life=timedelta(days=settings.raw_turn_days),
         near_duplicate_similarity=settings.near_duplicate_similarity,
     )
-    fence = Fence(adapters.redis)
+    erasures = Erasures(adapters.redis)
+    guarded = GuardedStore(vectors, erasures)
     deleted_life = timedelta(days=settings.deleted_days)
     return ItemServices(
-        writer=Writer(vectors, encoding, locks=locks, fence=fence, policy=policy, metrics=metrics, clock=clock),
+        writer=Writer(vectors, encoding, locks=locks, guarded=guarded, policy=policy, metrics=metrics, clock=clock),
         items=Items(
-            vectors, encoding, locks=locks, buffers=buffers, deleted_life=deleted_life, metrics=metrics, clock=clock
+            vectors,
+            encoding,
+            locks=locks,
+            guarded=guarded,
+            erasures=erasures,
+            buffers=buffers,
+            deleted_life=deleted_life,
+            metrics=metrics,
+            clock=clock,
         ),
-        recovery=Recovery(vectors, encoding, locks=locks, clock=clock),
+        recovery=Recovery(vectors, encoding, locks=locks, guarded=guarded, clock=clock),
         neighbourhoods=Neighbourhoods(vectors, encoding, clock=clock),
         listings=Listings(vectors, clock=clock),
-        transfer=Transfer(vectors, encoding, locks=locks, clock=clock),
+        transfer=Transfer(vectors, encoding, locks=locks, guarded=guarded, clock=clock),
     )
 
 

@@ -140,9 +140,12 @@ class StoreClient(HttpClient):
         path = f"{_item_path(item_id)}/history"
         return _read(History, await self._http.json("GET", path, headers={_TENANT_HEADER: tenant}))
 
-    async def erase(self, namespace: Namespace) -> Erased:
-        """Take everything of a namespace out of the store."""
-        return _read(Erased, await self._http.json("DELETE", "v1/namespaces", params=_query(namespace)))
+    async def erase(self, namespace: Namespace, *, fencing_token: int | None = None) -> Erased:
+        """Take everything of a namespace out of the store. Raises Conflict on a stale fencing token."""
+        headers = _fenced(fencing_token)
+        return _read(
+            Erased, await self._http.json("DELETE", "v1/namespaces", params=_query(namespace), headers=headers)
+        )
 
     async def buffers(self, tenant: str, *, user_id: str | None = None) -> BufferPage:
         """What waits for more context, of a tenant or one of its users."""

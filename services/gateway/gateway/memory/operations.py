@@ -110,7 +110,7 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
         late = await queue.events.forget(namespace)  # a write may have ended during the wait for the lane
         await memory.traces.records.forget(namespace)
         await memory.failures.forget(namespace)
-        erased = await memory.store.erase(namespace)
+        erased = await memory.store.erase(namespace, fencing_token=token)
     finally:
         await queue.lanes.leave_lane(lane, token)
     await memory.idempotency.forget(namespace.tenant, subject_of_user(namespace.user_id))

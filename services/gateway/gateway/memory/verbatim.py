@@ -8,14 +8,15 @@ from typing import TypeVar
 
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
-from memloop.wire.errors import InvalidRequest, MemloopError, TooLarge, Unprocessable
+from memloop.wire.errors import Conflict, InvalidRequest, MemloopError, TooLarge, Unprocessable
 from memloop.wire.memory import MemoryDraft, MemoryEvent, Source, StoreAdd, Written
 
 _DRAFTS_PER_ADD = 100
 _KEY_CHARS = 512
 _LEASE_MS = 120_000
 """Longer than any call of the store."""
-_OF_THE_TEXT = (InvalidRequest, TooLarge, Unprocessable)
+_FINAL = (Conflict, InvalidRequest, TooLarge, Unprocessable)
+"""The text is rejected, or an erasure has taken the lane: a queued job would bring back what was erased."""
 T = TypeVar("T")
 
 
@@ -63,8 +64,9 @@ def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]
 async def write_at_once(job: MemoryJob, memory: Memory) -> MemoryEvent | None:
     """Write at once and return the completed event; None if lane or store is unavailable and the job must be queued.
 
-    Holds the lane under a fencing token, as a worker would. Raises the errors of rejected texts. Memories stored before
-    a failure are not duplicated, because the queued job names the same writes.
+    Holds the lane under a fencing token, as a worker would. Raises the errors of rejected texts, and Conflict when the
+    memories are erased meanwhile. Memories stored before a failure are not duplicated, because the queued job names the
+    same writes.
     """
     lane = job.namespace.lane()
     token = await memory.queue.lanes.take_idle_lane(lane, lease_ms=_LEASE_MS)
@@ -74,7 +76,7 @@ async def write_at_once(job: MemoryJob, memory: Memory) -> MemoryEvent | None:
         memories = [written for add in adds_of(job, token=token) for written in (await memory.store.add(add)).results]
     except BaseException as error:
         await asyncio.shield(memory.queue.lanes.leave_lane(lane, token))
-        if isinstance(error, MemloopError) and not isinstance(error, _OF_THE_TEXT):
+        if isinstance(error, MemloopError) and not isinstance(error, _FINAL):
             return None
         raise
     event = _completed(job, memories)

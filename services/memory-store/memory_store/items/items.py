@@ -8,13 +8,15 @@ from memloop.wire.memory import Erased, History, ItemPage, ItemPatch, MemoryItem
 from memory_store.buffers.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, of_tenant, to_payload, within
+from memory_store.items.guarded import GuardedStore
 from memory_store.items.identity import content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import points_of
 from memory_store.items.view import View
 from memory_store.metrics import Metrics
-from memory_store.vectors.filters import TimeRange, all_of, utc
+from memory_store.redis.erasures import Erasures
+from memory_store.vectors.filters import Condition, TimeRange, all_of, utc
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.port import Point, VectorStore
 
@@ -31,6 +33,8 @@ class Items:
         encoding: TextEncoding,
         *,
         locks: NamespaceLocks,
+        guarded: GuardedStore,
+        erasures: Erasures,
         buffers: Buffers,
         deleted_life: timedelta,
         metrics: Metrics,
@@ -39,6 +43,8 @@ class Items:
         self._vectors = vectors
         self._encoding = encoding
         self._locks = locks
+        self._guarded = guarded
+        self._erasures = erasures
         self._buffers = buffers
         self._deleted_life = deleted_life
         self._metrics = metrics
@@ -57,6 +63,7 @@ class Items:
         check_metadata(patch.metadata or {})
         namespace = (await self._visible(owned)).namespace
         async with self._locks.hold(namespace.lane()):
+            begun = await self._guarded.begin(namespace)
             record = await self._visible(owned)
             _check_version(record, if_version)
             if record.item.status != "activated":
@@ -65,15 +72,16 @@ class Items:
             if not fields:
                 return record.item
             versions = await fact_of(self._vectors, record)
-            number = max(version.item.version for version in versions) + 1
+            number = max(version.item.version for version in (record, *versions)) + 1
             before, after = _edited(record, fields, number=number, moment=self._clock())
-            await self._vectors.upsert(await points_of([before, after], self._encoding))
+            await self._guarded.store(begun, await points_of([before, after], self._encoding))
             return after.item
 
     async def delete(self, owned: Owned, *, if_version: int | None) -> None:
         """Take one version out of every view but history. Raises ``NotFound`` and ``PreconditionFailed``."""
         namespace = (await self._visible(owned)).namespace
         async with self._locks.hold(namespace.lane()):
+            begun = await self._guarded.begin(namespace)
             record = await self._visible(owned)
             _check_version(record, if_version)
             moment = self._clock()
@@ -83,7 +91,8 @@ class Items:
                 updated_at=moment,
                 expires_at=moment + self._deleted_life,
             )
-            await self._rewrite(replace(deleted, ended_before=record.item.expires_at).decided("deleted", moment))
+            deleted = replace(deleted, ended_before=record.item.expires_at).decided("deleted", moment)
+            await self._guarded.store(begun, await self._rewritten(deleted))
 
     async def history(self, owned: Owned) -> History:
         """All versions of the item's fact in event time, oldest first; deleted ones until they are removed."""
@@ -100,19 +109,25 @@ class Items:
         items = tuple(from_payload(found.id, found.payload).item for found in page.found)
         return ItemPage(items=items, next_cursor=page.next_id)
 
-    async def erase(self, namespace: Namespace) -> Erased:
-        """Remove everything of the namespace, then look whether anything is left."""
-        where = within(namespace)
-        async with self._locks.hold(namespace.lane()):
-            count = await self._vectors.count(where=where)
-            await self._vectors.delete(where=where)
-            left = await self._vectors.count(where=where)
-            if left:
-                raise DependencyError(f"{left} of {count} memories are still there after their erasure")
+    async def erase(self, namespace: Namespace, *, token: int | None = None) -> Erased:
+        """Remove everything of the namespace, then look whether anything is left.
+
+        Wins over every write that began before, at any store process. Raises ``Conflict`` on a stale fencing token.
+        """
+        async with self._locks.hold(namespace.lane()), self._erasures.erasing(namespace, token):
+            count = await self._remove(within(namespace))
             buffers = await self._buffers.erase(namespace)
         self._metrics.erased.labels(place="vectors").inc(count)
         self._metrics.erased.labels(place="buffers").inc(buffers)
         return Erased(vectors=count, buffers=buffers)
+
+    async def _remove(self, where: Condition) -> int:
+        count = await self._vectors.count(where=where)
+        await self._vectors.delete(where=where)
+        left = await self._vectors.count(where=where)
+        if left:
+            raise DependencyError(f"{left} of {count} memories are still there after their erasure")
+        return count
 
     async def remove_expired(self) -> int:
         """Removes expired memories of all namespaces; returns their number. Waits while files are packed."""
@@ -130,10 +145,10 @@ class Items:
             raise NotFound("there is no such memory", param="id")
         return record
 
-    async def _rewrite(self, record: Record) -> None:
-        """Store other fields under the vectors that the item has."""
-        for old in await self._vectors.get([record.item.id], where=of_tenant(record.tenant)):
-            await self._vectors.upsert([Point(old.id, old.dense, old.sparse, to_payload(record))])
+    async def _rewritten(self, record: Record) -> list[Point]:
+        """The record's point with other fields under the vectors that it has; empty if the item is gone."""
+        found = await self._vectors.get([record.item.id], where=of_tenant(record.tenant))
+        return [Point(old.id, old.dense, old.sparse, to_payload(record)) for old in found]
 
 
 def _check_version(record: Record, if_version: int | None) -> None:

@@ -17,11 +17,6 @@ async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[P
     ]
 
 
-async def commit(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> None:
-    """Stores new and changed points in one operation, so that a crash leaves all of the batches or nothing."""
-    await upsert(await embedded(batches, vectors, encoding), vectors)
-
-
 async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> list[Point]:
     """Returns the batches' new and changed points; a stored point keeps its vectors."""
     points: list[Point] = []
@@ -34,9 +29,3 @@ async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: Tex
         points += [Point(old.id, old.dense, old.sparse, to_payload(changed.pop(old.id))) for old in kept]
         unembedded += [*new, *changed.values()]
     return points + await points_of(unembedded, encoding)
-
-
-async def upsert(points: Sequence[Point], vectors: VectorStore) -> None:
-    """Stores the points in one operation."""
-    if points:
-        await vectors.upsert(points)

@@ -6,9 +6,10 @@ from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Placement, Resolution, resolve
 from memory_store.items.documents import Clock, Record, now
+from memory_store.items.guarded import GuardedStore
 from memory_store.items.lookup import Owned, fact_of, stored
 from memory_store.items.namespace_locks import NamespaceLocks
-from memory_store.items.points import commit
+from memory_store.items.points import embedded
 from memory_store.vectors.port import VectorStore
 
 
@@ -16,11 +17,18 @@ class Recovery:
     """``POST /v1/items/{id}/recover``."""
 
     def __init__(
-        self, vectors: VectorStore, encoding: TextEncoding, *, locks: NamespaceLocks, clock: Clock = now
+        self,
+        vectors: VectorStore,
+        encoding: TextEncoding,
+        *,
+        locks: NamespaceLocks,
+        guarded: GuardedStore,
+        clock: Clock = now,
     ) -> None:
         self._vectors = vectors
         self._encoding = encoding
         self._locks = locks
+        self._guarded = guarded
         self._clock = clock
 
     async def recover(self, owned: Owned) -> MemoryItem:
@@ -32,6 +40,7 @@ class Recovery:
         """
         namespace = (await stored(self._vectors, owned)).namespace
         async with self._locks.hold(namespace.lane()):
+            begun = await self._guarded.begin(namespace)
             record = await stored(self._vectors, owned)
             if record.item.status != "deleted":
                 return _unless_over(record, self._clock)
@@ -39,7 +48,7 @@ class Recovery:
             fact = await fact_of(self._vectors, record)
             batch = Batch(record.namespace, fact, written_at=self._clock())
             restored = batch.restore(record, _resolution(record, batch))
-            await commit([batch], self._vectors, self._encoding)
+            await self._guarded.store(begun, await embedded([batch], self._vectors, self._encoding))
             return restored.item
 
 

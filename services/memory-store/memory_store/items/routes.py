@@ -27,6 +27,7 @@ from memloop.wire.memory import (
 )
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memloop_service.direct_route import DirectRoute
+from memory_store.buffers.routes import FencingToken
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
 from memory_store.items.lookup import Owned
@@ -107,8 +108,8 @@ def _page_routes(services: ItemServices) -> APIRouter:
         return await services.listings.entities(scope)
 
     @router.delete("/namespaces", tags=["namespaces"])
-    async def erase(namespace: Annotated[Namespace, Query()]) -> Erased:
-        return await services.items.erase(namespace)
+    async def erase(namespace: Annotated[Namespace, Query()], x_fencing_token: FencingToken = None) -> Erased:
+        return await services.items.erase(namespace, token=x_fencing_token)
 
     _ = page, listing, neighbours, entities, erase
     return router

@@ -13,10 +13,11 @@ from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, S
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
+from memory_store.items.guarded import GuardedStore
 from memory_store.items.identity import chain_id, content_hash, imported_id, is_item_id
 from memory_store.items.lookup import every_record
 from memory_store.items.namespace_locks import NamespaceLocks
-from memory_store.items.points import commit
+from memory_store.items.points import embedded
 from memory_store.items.view import View
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of
 from memory_store.vectors.metadata import check_metadata
@@ -37,11 +38,18 @@ class Transfer:
     """``POST /v1/items/export`` and ``/v1/items/import``."""
 
     def __init__(
-        self, vectors: VectorStore, encoding: TextEncoding, *, locks: NamespaceLocks, clock: Clock = now
+        self,
+        vectors: VectorStore,
+        encoding: TextEncoding,
+        *,
+        locks: NamespaceLocks,
+        guarded: GuardedStore,
+        clock: Clock = now,
     ) -> None:
         self._vectors = vectors
         self._encoding = encoding
         self._locks = locks
+        self._guarded = guarded
         self._clock = clock
 
     async def export(self, request: StoreExport) -> ExportPage:
@@ -75,6 +83,7 @@ class Transfer:
 
     async def _into(self, namespace: Namespace, lines: Sequence[_Read]) -> int:
         async with self._locks.hold(namespace.lane()):
+            begun = await self._guarded.begin(namespace)
             ids = await self._ids(namespace, lines)
             records = {ids[one.line.item.id]: _record(namespace, one.line, ids) for one in lines}
             known = await self._known(namespace, list(records.values()))
@@ -84,7 +93,7 @@ class Transfer:
                 batch.add(record)
             for chain in {record.chain for record in fresh if record.item.memory_type != "RawTurn"}:
                 batch.mend(chain)
-            await commit([batch], self._vectors, self._encoding)
+            await self._guarded.store(begun, await embedded([batch], self._vectors, self._encoding))
             return len(fresh)
 
     async def _ids(self, namespace: Namespace, lines: Sequence[_Read]) -> Mapping[str, str]:

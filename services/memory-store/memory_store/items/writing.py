@@ -4,25 +4,30 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from memloop.wire.errors import Conflict, Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.documents import Clock, Record, any_write, now, of_tenant
+from memory_store.items.guarded import GuardedStore
 from memory_store.items.lookup import every_record
 from memory_store.items.namespace_locks import NamespaceLocks
-from memory_store.items.points import embedded, upsert
+from memory_store.items.points import embedded
 from memory_store.items.resolving import Resolver
 from memory_store.items.statements import Statement, WritePolicy, statements_of
 from memory_store.metrics import Metrics
-from memory_store.redis.fencing import Fence
+from memory_store.redis.erasures import Begun, Claim
 from memory_store.vectors.filters import AnyOf, Condition, OneOf, all_of
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.port import VectorStore
 
 _STATEMENTS_PER_TURN = 64
 """Statements that are resolved before other requests get a turn on the event loop."""
+
+
+_Result: TypeAlias = tuple[Written, ...] | Conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class Writer:
         encoding: TextEncoding,
         *,
         locks: NamespaceLocks,
-        fence: Fence,
+        guarded: GuardedStore,
         policy: WritePolicy,
         metrics: Metrics,
         clock: Clock = now,
@@ -51,7 +56,7 @@ class Writer:
         self._encoding = encoding
         self._resolver = Resolver(vectors, encoding, similarity=policy.near_duplicate_similarity)
         self._locks = locks
-        self._fence = fence
+        self._guarded = guarded
         self._policy = policy
         self._metrics = metrics
         self._clock = clock
@@ -59,12 +64,14 @@ class Writer:
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """Resolves and stores the drafts.
 
-        Raises ``Conflict`` on a stale fencing token and ``Unprocessable`` for metadata that cannot be stored.
+        Raises ``Conflict`` on a stale fencing token, or if the namespace was erased meanwhile, and ``Unprocessable``
+        for metadata that cannot be stored.
         """
         check_metadata(request.metadata)
         async with self._locks.hold(request.namespace.lane()):
-            await self._admit(request)
             [written] = await self._write([request])
+        if isinstance(written, Conflict):
+            raise written
         return StoreAddResult(results=written)
 
     async def add_batch(self, adds: Sequence[StoreAdd]) -> BatchResult:
@@ -72,31 +79,24 @@ class Writer:
 
         A refused add returns its error and stores nothing; the other adds are stored all the same.
         """
-        async with self._locks.hold(*(add.namespace.lane() for add in adds)):
-            refusals = [await self._refusal(add) for add in adds]
-            accepted = [add for add, refusal in zip(adds, refusals, strict=True) if refusal is None]
+        wrong = [_wrong_metadata(add) for add in adds]
+        accepted = [add for add, problem in zip(adds, wrong, strict=True) if problem is None]
+        async with self._locks.hold(*(add.namespace.lane() for add in accepted)):
             written = iter(await self._write(accepted))
-        return BatchResult(results=tuple(refusal or BatchOutcome(memories=next(written)) for refusal in refusals))
+        return BatchResult(results=tuple(_outcome(problem or next(written)) for problem in wrong))
 
-    async def _refusal(self, add: StoreAdd) -> BatchOutcome | None:
-        try:
-            check_metadata(add.metadata)
-            await self._admit(add)
-        except (Conflict, Unprocessable) as error:
-            return BatchOutcome(error=error.envelope().error)
-        return None
-
-    async def _write(self, adds: Sequence[StoreAdd]) -> Sequence[tuple[Written, ...]]:
-        plan = await self._plan(adds)
+    async def _write(self, adds: Sequence[StoreAdd]) -> Sequence[_Result]:
+        """Returns what became of each add."""
+        claims = [Claim(add.namespace, add.fencing_token) for add in adds]
+        each = list(dict.fromkeys(claims))
+        answers = dict(zip(each, await self._guarded.begin_all(each), strict=True))
+        let_in = [add for add, claim in zip(adds, claims, strict=True) if isinstance(answers[claim], Begun)]
+        plan = await self._plan(let_in)
         points = await embedded(plan.batches.values(), self._vectors, self._encoding)
-        for add in adds:  # again: embedding takes time, in which the lane may have gone to another writer
-            await self._admit(add)
-        await upsert(points, self._vectors)
-        return plan.outcomes
-
-    async def _admit(self, add: StoreAdd) -> None:
-        if add.fencing_token is not None:
-            await self._fence.admit(add.namespace.lane(), add.fencing_token)
+        begun = [answer for answer in answers.values() if isinstance(answer, Begun)]
+        refused = await self._guarded.store_all(begun, points)
+        stored = iter([refused.get(add.namespace, one) for add, one in zip(let_in, plan.outcomes, strict=True)])
+        return [next(stored) if isinstance(answer := answers[claim], Begun) else answer for claim in claims]
 
     async def _plan(self, adds: Sequence[StoreAdd]) -> _Plan:
         moment = self._clock()
@@ -133,6 +133,18 @@ class Writer:
         resolution = await self._resolver.resolve(statement, batch)
         self._metrics.writes.labels(outcome=resolution.outcome, rule=resolution.rule).inc()
         return batch.apply(statement, resolution)
+
+
+def _wrong_metadata(add: StoreAdd) -> Unprocessable | None:
+    try:
+        check_metadata(add.metadata)
+    except Unprocessable as error:
+        return error
+    return None
+
+
+def _outcome(result: _Result | Unprocessable) -> BatchOutcome:
+    return BatchOutcome(memories=result) if isinstance(result, tuple) else BatchOutcome(error=result.envelope().error)
 
 
 def _spoken_of(tenant: str, statements: Sequence[Statement]) -> Condition:

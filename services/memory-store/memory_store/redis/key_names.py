@@ -36,6 +36,14 @@ class Partition:
         """The key of the lane's newest token."""
         return f"memloop:{{{self.tag}}}:lane-fence:{digest(lane)}"
 
+    def erasures(self, lane: str) -> str:
+        """The hash of the lane's last erasures, by the ids that they named."""
+        return f"memloop:{{{self.tag}}}:erasures:{digest(lane)}"
+
+    def writing(self, lane: str) -> str:
+        """The sorted set of the lane's writes whose points are on their way into the vector store."""
+        return f"memloop:{{{self.tag}}}:writing:{digest(lane)}"
+
 
 class KeyNames:
     """The partitions of one Redis: one of a single server, twelve of a cluster."""

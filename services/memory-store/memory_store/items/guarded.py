@@ -1,0 +1,72 @@
+"""Stores points so that an erasure that is under way, here or at another store process, wins."""
+
+from collections.abc import Sequence
+
+from memloop.wire.errors import Conflict
+from memloop.wire.memory import Namespace
+from memory_store.items.documents import of_tenant
+from memory_store.redis.erasures import Begun, Claim, Erasures, write_name
+from memory_store.vectors.filters import Ids, all_of
+from memory_store.vectors.port import Point, VectorStore
+
+
+class GuardedStore:
+    """Every upsert of memories goes through here: :meth:`begin` before anything is read, :meth:`store` at the end."""
+
+    def __init__(self, vectors: VectorStore, erasures: Erasures) -> None:
+        self._vectors = vectors
+        self._erasures = erasures
+
+    async def begin(self, namespace: Namespace) -> Begun:
+        """Begin a write without a token. Raises ``Conflict`` while the namespace is being erased."""
+        [begun] = await self.begin_all([Claim(namespace)])
+        if isinstance(begun, Conflict):
+            raise begun
+        return begun
+
+    async def begin_all(self, claims: Sequence[Claim]) -> Sequence[Begun | Conflict]:
+        """Begin one write to several namespaces; some may be refused."""
+        return await self._erasures.begin(claims) if claims else []
+
+    async def store(self, begun: Begun, points: Sequence[Point]) -> None:
+        """Store points of the write's namespace in one operation. Raises ``Conflict`` if it was erased meanwhile."""
+        for refusal in (await self.store_all([begun], points)).values():
+            raise refusal
+
+    async def store_all(self, begun: Sequence[Begun], points: Sequence[Point]) -> dict[Namespace, Conflict]:
+        """Store the points in one operation, without those of namespaces that are refused by now; the refusals."""
+        if not points:
+            return {}
+        name = write_name()
+        refused = _refused(begun, await self._erasures.open(begun, name))
+        opened = [one for one in begun if one.claim.namespace not in refused]
+        kept = _outside(points, refused)
+        if kept:
+            await self._vectors.upsert(kept)
+        late = _refused(opened, await self._erasures.close(opened, name)) if opened else {}
+        await self._take_back(_inside(kept, late))
+        return refused | late
+
+    async def _take_back(self, points: Sequence[Point]) -> None:
+        """Delete points that were stored later than an erasure waits."""
+        for point in points:
+            where = all_of([of_tenant(str(point.payload["tenant"])), Ids((point.id,))])
+            await self._vectors.delete(where=where)
+
+
+def _refused(begun: Sequence[Begun], answers: Sequence[Conflict | None]) -> dict[Namespace, Conflict]:
+    pairs = zip(begun, answers, strict=True)
+    return {one.claim.namespace: answer for one, answer in pairs if answer is not None}
+
+
+def _outside(points: Sequence[Point], namespaces: dict[Namespace, Conflict]) -> Sequence[Point]:
+    return [point for point in points if _owner(point) not in namespaces] if namespaces else points
+
+
+def _inside(points: Sequence[Point], namespaces: dict[Namespace, Conflict]) -> Sequence[Point]:
+    return [point for point in points if _owner(point) in namespaces] if namespaces else ()
+
+
+def _owner(point: Point) -> Namespace:
+    fields = ("tenant", "user_id", "agent_id", "run_id")
+    return Namespace.model_validate({name: point.payload.get(name) for name in fields})

@@ -1,0 +1,119 @@
+"""The atomic steps of writes and erasures as Lua scripts. ``memory_store.redis.erasures`` documents the protocol.
+
+Each of a write's three steps takes any number of *claims* of one partition: KEYS are fence, erasures and writing of
+each claim in turn, ARGV[1] is a JSON list of them, ``{"token": "7" or "", "mark": "…", "scopes": ["…", …]}``. The reply
+is one text for each claim, whose first word is ``ok``, ``stale`` or ``erased``.
+
+The hash ``erasures`` has two fields for every erased scope: its *mark*, a text that every erasure changes when it
+begins, and, while one is under way, the time (ms) at which it counts as dead (``until …``).
+"""
+
+from typing import Final
+
+from memory_store.redis.fencing import STALE
+
+_HEAD: Final = (
+    STALE
+    + """
+local function now_us()
+  local t = redis.call('TIME')
+  return t[1] * 1000000 + t[2]
+end
+local function now_ms()
+  return math.floor(now_us() / 1000)
+end
+local function underway(erasures, scope)
+  local till = redis.call('HGET', erasures, 'until ' .. scope)
+  return till and tonumber(till) > now_ms()
+end
+-- The marks of all scopes that the claim lies in; nil while one of them is being erased
+local function mark_of(erasures, scopes)
+  local marks = {}
+  for i, scope in ipairs(scopes) do
+    if underway(erasures, scope) then return nil end
+    marks[i] = redis.call('HGET', erasures, scope) or ''
+  end
+  return table.concat(marks, ' ')
+end
+local function each_claim(step)
+  local replies = {}
+  for i, claim in ipairs(cjson.decode(ARGV[1])) do
+    replies[i] = step(claim, KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i])
+  end
+  return replies
+end
+"""
+)
+
+BEGIN: Final = (
+    _HEAD
+    + """
+-- ARGV: claims, keep ms. Returns 'ok <mark>', 'stale <newest token>' or 'erased'
+return each_claim(function(claim, fence, erasures)
+  local newest = stale(fence, claim.token, ARGV[2])
+  if newest ~= '' then return 'stale ' .. newest end
+  local mark = mark_of(erasures, claim.scopes)
+  return mark and 'ok ' .. mark or 'erased'
+end)
+"""
+)
+
+OPEN: Final = (
+    _HEAD
+    + """
+-- ARGV: claims, keep ms, the write's name, ms that its points may take
+return each_claim(function(claim, fence, erasures, writing)
+  local newest = stale(fence, claim.token, ARGV[2])
+  if newest ~= '' then return 'stale ' .. newest end
+  if mark_of(erasures, claim.scopes) ~= claim.mark then return 'erased' end
+  redis.call('ZADD', writing, now_ms() + ARGV[4], ARGV[3])
+  redis.call('PEXPIRE', writing, 2 * ARGV[4])
+  return 'ok'
+end)
+"""
+)
+
+CLOSE: Final = (
+    _HEAD
+    + """
+-- ARGV: claims, the write's name. A write that is listed no more took too long: an erasure may not have waited for it
+return each_claim(function(claim, fence, erasures, writing)
+  local listed = redis.call('ZREM', writing, ARGV[2]) == 1
+  return (listed or mark_of(erasures, claim.scopes) == claim.mark) and 'ok' or 'erased'
+end)
+"""
+)
+
+START: Final = (
+    _HEAD
+    + """
+-- KEYS: fence, erasures; ARGV: token or '', keep ms, scope, lease ms. Returns {newest token or '', mark}
+local newest = stale(KEYS[1], ARGV[1], ARGV[2])
+if newest ~= '' then return {newest, ''} end
+local mark = string.format('%.0f', now_us())
+redis.call('HSET', KEYS[2], ARGV[3], mark, 'until ' .. ARGV[3], now_ms() + ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
+return {'', mark}
+"""
+)
+
+UNDER_WAY: Final = (
+    _HEAD
+    + """
+-- KEYS: writing. Returns how many writes are on their way; those whose time is over count no more
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now_ms())
+return redis.call('ZCARD', KEYS[1])
+"""
+)
+
+END: Final = (
+    _HEAD
+    + """
+-- KEYS: erasures; ARGV: scope, mark. Returns 1, or 0 if writes may have begun meanwhile: the lease ran out, or another
+-- erasure of the same scope began
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+local held = underway(KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[1], 'until ' .. ARGV[1])
+return held and 1 or 0
+"""
+)

@@ -1,0 +1,191 @@
+"""Orders erasures and writes of all store processes, in Redis, so that an erasure wins.
+
+Vectors lie in another system than Redis, so a check there and an upsert are two steps. Three steps of a write and two
+of an erasure make up for it (docs/decisions/0048-erase-wins.md has the argument):
+
+    write                                           erasure of a scope
+    begin   refused while the scope is erased;      start   changes the scope's mark; from here on no write of the scope
+            notes the scope's mark                          begins or opens
+    …       reads, resolves, embeds                 …       waits until no write of the lane is open
+    open    refused if the mark has changed;        …       deletes
+            lists the write as open                 end     writes may begin again
+    …       upserts
+    close   takes the write off the list
+
+So nothing is upserted into a scope while it is deleted, and nothing is upserted that was read before the end of a
+deletion. A write that dies while it is open counts for ``OPEN_MS``; one that takes longer than that finds at its end
+that it is not listed any more, and takes its points back if the mark has changed.
+"""
+
+import asyncio
+import contextlib
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, cast
+
+from memloop.wire.errors import Conflict, Unavailable
+from memloop.wire.memory import Namespace
+from memloop_service.redis_link import LuaScript, redis_errors
+from memory_store.redis import erasure_scripts
+from memory_store.redis.fencing import KEEP_MS, refuse_stale, stale_token
+from memory_store.redis.key_names import KeyNames, Partition, digest
+from memory_store.redis.link import RedisLink
+
+OPEN_MS: Final = 20_000
+"""Longer than any upsert takes that has not failed (Qdrant's client gives up after 10 s)."""
+_LEASE_MS: Final = 60_000
+_POLL_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a write wants to write to. ``token`` is its lane's, None for a write without a lane."""
+
+    namespace: Namespace
+    token: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A claim that was let in. ``mark`` changes with every erasure that covers it."""
+
+    claim: Claim
+    mark: str
+
+
+class Erasures:
+    """The steps of writes and erasures. Every method raises ``Unavailable`` when Redis cannot be reached.
+
+    ``open_ms``: how long an erasure waits for a write that is open. ``pause`` is awaited between two looks at them.
+    """
+
+    def __init__(
+        self, link: RedisLink, *, open_ms: int = OPEN_MS, pause: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._keys = KeyNames(link)
+        self._open_ms = open_ms
+        self._pause = pause or _pause
+        self._begin = LuaScript(link, erasure_scripts.BEGIN)
+        self._open = LuaScript(link, erasure_scripts.OPEN)
+        self._close = LuaScript(link, erasure_scripts.CLOSE)
+        self._start = LuaScript(link, erasure_scripts.START)
+        self._under_way = LuaScript(link, erasure_scripts.UNDER_WAY)
+        self._end = LuaScript(link, erasure_scripts.END)
+
+    async def begin(self, claims: Sequence[Claim]) -> Sequence[Begun | Conflict]:
+        """Let each claim in, or say why not: its token is stale, or its scope is being erased."""
+        replies = await self._each(self._begin, [Begun(claim, "") for claim in claims], KEEP_MS)
+        return [_begun(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
+
+    async def open(self, begun: Sequence[Begun], name: str) -> Sequence[Conflict | None]:
+        """List the write of this name as on its way into the vector store; each claim's refusal, if it is refused."""
+        replies = await self._each(self._open, begun, KEEP_MS, name, self._open_ms)
+        return [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)]
+
+    async def close(self, begun: Sequence[Begun], name: str) -> Sequence[Conflict | None]:
+        """Take the write off the list. A refused claim's points must be taken back."""
+        replies = await self._each(self._close, begun, name)
+        return [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)]
+
+    @contextlib.asynccontextmanager
+    async def erasing(self, namespace: Namespace, token: int | None) -> AsyncGenerator[None]:
+        """Keeps writes out of the scope during the block, which begins when none is under way.
+
+        Raises ``Conflict`` on a stale token, and ``Unavailable`` if writes may have come in before the block's end.
+        """
+        mark = await self._started(namespace, token)
+        try:
+            await self._settled(namespace.lane())
+            yield
+        except BaseException:
+            with contextlib.suppress(Unavailable):
+                await self._ended(namespace, mark)
+            raise
+        if not await self._ended(namespace, mark):
+            raise Unavailable("The erasure took too long, or another one began: repeat it.", retry_after_s=1.0)
+
+    async def _started(self, namespace: Namespace, token: int | None) -> str:
+        lane = namespace.lane()
+        part = self._keys.of_lane(lane)
+        args = ["" if token is None else token, KEEP_MS, _scope(namespace.agent_id, namespace.run_id), _LEASE_MS]
+        with redis_errors():
+            newest, mark = cast("list[str]", await self._start(keys=[part.fence(lane), part.erasures(lane)], args=args))
+        refuse_stale(token, newest)
+        return mark
+
+    async def _settled(self, lane: str) -> None:
+        """Wait until no write of the lane is open."""
+        writing = self._keys.of_lane(lane).writing(lane)
+        while True:
+            with redis_errors():
+                count = int(await self._under_way(keys=[writing], args=[]))
+            if count == 0:
+                return
+            await self._pause()
+
+    async def _ended(self, namespace: Namespace, mark: str) -> bool:
+        """Let writes in again; whether none can have come in before."""
+        lane = namespace.lane()
+        scope = _scope(namespace.agent_id, namespace.run_id)
+        with redis_errors():
+            return bool(await self._end(keys=[self._keys.of_lane(lane).erasures(lane)], args=[scope, mark]))
+
+    async def _each(self, script: LuaScript, begun: Sequence[Begun], *args: str | int) -> list[str]:
+        """Run a script over all claims, once for each partition; the replies are in the order of the claims."""
+        by_part: dict[Partition, list[int]] = defaultdict(list)
+        for at, one in enumerate(begun):
+            by_part[self._keys.of_lane(one.claim.namespace.lane())].append(at)
+        if len(by_part) == 1:
+            return await _run(script, next(iter(by_part)), begun, args)
+        found = await asyncio.gather(
+            *(_run(script, part, [begun[at] for at in places], args) for part, places in by_part.items())
+        )
+        replies = dict(zip(chain(*by_part.values()), chain(*found), strict=True))
+        return [replies[at] for at in range(len(begun))]
+
+
+def write_name() -> str:
+    """A name for one write, which no other has."""
+    return uuid.uuid4().hex
+
+
+async def _run(script: LuaScript, part: Partition, begun: Sequence[Begun], args: Sequence[str | int]) -> list[str]:
+    lanes = [one.claim.namespace.lane() for one in begun]
+    keys = [key for lane in lanes for key in (part.fence(lane), part.erasures(lane), part.writing(lane))]
+    claims = json.dumps([_as_json(one) for one in begun])
+    with redis_errors():
+        return cast("list[str]", await script(keys=keys, args=[claims, *args]))
+
+
+def _as_json(begun: Begun) -> dict[str, str | list[str]]:
+    space, token = begun.claim.namespace, begun.claim.token
+    agents = dict.fromkeys((None, space.agent_id))
+    runs = dict.fromkeys((None, space.run_id))
+    scopes = [_scope(agent, run) for agent in agents for run in runs]
+    return {"token": "" if token is None else str(token), "mark": begun.mark, "scopes": scopes}
+
+
+def _scope(agent_id: str | None, run_id: str | None) -> str:
+    """An erasure's place in the hash: the ids that it names beside the user."""
+    return digest(*("" if part is None else f"={part}" for part in (agent_id, run_id)))
+
+
+def _begun(claim: Claim, reply: str) -> Begun | Conflict:
+    return _refusal(claim, reply) or Begun(claim, reply.partition(" ")[2])
+
+
+def _refusal(claim: Claim, reply: str) -> Conflict | None:
+    state, _, detail = reply.partition(" ")
+    if state == "ok":
+        return None
+    if state == "stale":
+        return stale_token(claim.token, detail)
+    return Conflict("These memories were erased while the write was under way.", code="erased")
+
+
+async def _pause() -> None:
+    await asyncio.sleep(_POLL_S)

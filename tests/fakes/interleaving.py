@@ -1,0 +1,66 @@
+"""Runs coroutines in an order that a seed decides, one step at a time.
+
+A step ends where a task asks for its next turn: before each operation that others can observe.
+"""
+
+import asyncio
+import random
+from collections.abc import Coroutine, Mapping
+from contextvars import ContextVar
+
+_IDLE_LOOPS = 5
+"""Rounds of the event loop in which no task reaches its next step before all of them count as waiting."""
+_name: ContextVar[str | None] = ContextVar("name", default=None)
+
+
+class Interleaving:
+    """A deterministic scheduler. Nothing that it runs may wait for the outside world.
+
+    ``steps`` are the tasks' names in the order in which they took their steps.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self.steps: list[str] = []
+
+    async def turn(self) -> None:
+        """Wait for this task's turn. Outside of :meth:`run` it is always one's turn."""
+        name = _name.get()
+        if name is None:
+            return
+        self._waiting[name] = turn = asyncio.get_running_loop().create_future()
+        await turn
+        self.steps.append(name)
+
+    async def run(self, work: Mapping[str, Coroutine[object, object, object]]) -> dict[str, object]:
+        """Run all of it; results and exceptions by name. Raises RuntimeError on a deadlock."""
+        tasks = {name: asyncio.create_task(_named(name, one)) for name, one in work.items()}
+        while True:
+            await self._settle()
+            if all(task.done() for task in tasks.values()):
+                break
+            if not self._waiting:
+                raise RuntimeError(f"deadlock after {self.steps}")
+            self._waiting.pop(self._random.choice(sorted(self._waiting))).set_result(None)
+        return {name: task.exception() or task.result() for name, task in tasks.items()}
+
+    def first(self, name: str) -> int:
+        """The place of a task's first step; infinitely late if it took none."""
+        return self.steps.index(name) if name in self.steps else len(self.steps)
+
+    def last(self, name: str) -> int:
+        """The place of a task's last step."""
+        return len(self.steps) - 1 - self.steps[::-1].index(name)
+
+    async def _settle(self) -> None:
+        idle, before = 0, -1
+        while idle < _IDLE_LOOPS:
+            await asyncio.sleep(0)
+            idle = idle + 1 if len(self._waiting) == before else 0
+            before = len(self._waiting)
+
+
+async def _named(name: str, work: Coroutine[object, object, object]) -> object:
+    _name.set(name)
+    return await work

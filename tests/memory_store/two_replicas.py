@@ -1,0 +1,103 @@
+"""Two store processes' insides over one Redis and one vector store, every shared operation a step of a scheduler."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from redis import Redis
+
+from memloop_service import new_registry
+from memory_store.buffers.buffers import Buffers
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.sparse import Bm25
+from memory_store.items.guarded import GuardedStore
+from memory_store.items.items import Items
+from memory_store.items.namespace_locks import NamespaceLocks
+from memory_store.items.recovery import Recovery
+from memory_store.items.statements import WritePolicy
+from memory_store.items.transfer import Transfer
+from memory_store.items.writing import Writer
+from memory_store.metrics import Metrics
+from memory_store.redis.erasures import OPEN_MS, Erasures
+from memory_store.redis.link import RedisLink
+from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.schema import CollectionSpec
+from tests.fakes.embedder import HashingEncoder
+from tests.fakes.plain_vectors import PlainCollections, Turn
+
+SPEC = CollectionSpec("hashing", 4)
+_METRICS = Metrics(new_registry())
+_BM25 = Bm25()
+_ENCODER = HashingEncoder(dimension=4)
+
+
+class SteppedRedis:
+    """The commands of the store's connection, sent by a client that blocks, each at its turn."""
+
+    def __init__(self, client: Redis, turn: Turn) -> None:
+        self._client = client
+        self._turn = turn
+
+    def __getattr__(self, command: str) -> Callable[..., Any]:
+        async def send(*args: Any) -> Any:
+            await self._turn()
+            return getattr(self._client, command)(*args)
+
+        return send
+
+
+@dataclass(frozen=True)
+class SteppedEmbedder:
+    """Embedding takes a turn too."""
+
+    turn: Turn
+
+    async def embed(self, texts: Any) -> Any:
+        """The encoder's vectors."""
+        await self.turn()
+        return _ENCODER.encode(texts)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One store process."""
+
+    vectors: LiveCollection
+    writer: Writer
+    items: Items
+    recovery: Recovery
+    transfer: Transfer
+    buffers: Buffers
+
+
+async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, open_ms: int = OPEN_MS) -> Replica:
+    """Another process over the same Redis and collections."""
+    link = cast(RedisLink, SteppedRedis(client, turn))
+    vectors = LiveCollection(collections)
+    await vectors.open(SPEC)
+    locks, encoding = NamespaceLocks(), TextEncoding(SteppedEmbedder(turn), _BM25)
+    erasures = Erasures(link, open_ms=open_ms, pause=turn)
+    guarded, buffers = GuardedStore(vectors, erasures), Buffers(link, max_turns=10)
+    return Replica(
+        vectors=vectors,
+        writer=Writer(vectors, encoding, locks=locks, guarded=guarded, policy=WritePolicy(), metrics=_METRICS),
+        items=Items(
+            vectors,
+            encoding,
+            locks=locks,
+            guarded=guarded,
+            erasures=erasures,
+            buffers=buffers,
+            deleted_life=timedelta(days=1),
+            metrics=_METRICS,
+        ),
+        recovery=Recovery(vectors, encoding, locks=locks, guarded=guarded),
+        transfer=Transfer(vectors, encoding, locks=locks, guarded=guarded),
+        buffers=buffers,
+    )
+
+
+def day(number: int) -> datetime:
+    """A day of January 2026."""
+    return datetime(2026, 1, number, tzinfo=UTC)
