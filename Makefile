@@ -86,7 +86,7 @@ test-fast: $(READY) $(SGLANG)
 
 # Each runs by a command of its own below.
 SLOW_ALONE := tests/stack/test_gate.py tests/memory_store/test_state_machine.py \
-  $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py)
+  $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile
 test-slow: $(READY) ## the tests that take minutes and have no command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
 
@@ -136,6 +136,10 @@ test-cluster: $(READY) ## queues, limits, keys, files, reads and buffers on a re
 
 test-rolling: $(READY) ## real gateways and workers restarted one by one under load: no request fails, no job is lost
 	$(BIN)/pytest -m slow -s tests/gateway/test_rolling_restart.py
+
+.PHONY: test-hostile
+test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on the real stack at the chart's limits
+	$(BIN)/pytest -m slow -s tests/hostile
 
 # As root on Debian it installs what it lacks (a container engine among them) and builds what no registry gives it; else
 # it says what it skips, and why. The quick part alone: ARGS="-m 'not containers'".

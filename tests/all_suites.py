@@ -23,6 +23,7 @@ SUITES: Final = (
     "test-kills",
     "test-cluster",
     "test-rolling",
+    "test-hostile",
     "test-ray",
     "test-ray-job",
     "test-gate",

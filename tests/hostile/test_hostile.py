@@ -1,0 +1,119 @@
+"""Abusers of one tenant, one after the other, and what innocents of another tenant notice: ``make test-hostile``.
+
+Errors and memory are asserted. Times are printed beside their goals: they depend on what else the machine does.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.fakes.processes import clean_environment
+from tests.gateway.rig import eventually
+from tests.hostile.abusers import ABUSERS
+from tests.hostile.innocents import Innocents, Sample
+from tests.hostile.process_use import Cores, peak_bytes, reset_peak
+from tests.hostile.results import Quiet, Row, report, row
+from tests.hostile.stack import Stack, hostile_stack, memory_limits
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+WARM_S: Final = 5.0
+QUIET_S: Final = 20.0
+ABUSE_S: Final = 10.0
+AFTER_S: Final = 10.0
+DRAIN_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The stack and the innocents at work."""
+
+    stack: Stack
+    innocents: Innocents
+
+    async def quiet(self) -> Quiet:
+        """The innocents alone."""
+        await asyncio.sleep(WARM_S)
+        began = time.monotonic()
+        await asyncio.sleep(QUIET_S)
+        stored = self.innocents.stored(began, time.monotonic())
+        return Quiet.of(_since(self.innocents.samples, began), stored)
+
+    async def beside(self, abuser: str, quiet: Quiet) -> Row:
+        """The innocents beside an abuser, and for a while after."""
+        processes = self.stack.ours
+        for process in processes.values():
+            reset_peak(process.process.pid)
+        gateway = processes["gateway"].process.pid
+        began, cores = time.monotonic(), Cores.of(gateway)
+        ended = await _abused(abuser, self.stack.url)
+        ended_at, cores = time.monotonic(), Cores.of(gateway).since(cores)
+        await asyncio.sleep(AFTER_S)
+        samples, over = _since(self.innocents.samples, began), time.monotonic()
+        peaks = {name: peak_bytes(process.process.pid) for name, process in processes.items()}
+        backlog = await self.stack.unfinished_jobs()
+        await self._calm()
+        return row(
+            abuser,
+            ended,
+            during=[sample for sample in samples if sample.due < ended_at],
+            after=[sample for sample in samples if sample.due >= ended_at],
+            stored=self.innocents.stored(began, over),
+            ended_at=ended_at,
+            cores=cores,
+            quiet=quiet,
+            peak_bytes=peaks,
+            backlog=backlog,
+        )
+
+    async def _calm(self) -> None:
+        """Wait until the abuser's jobs are done, but not for ever."""
+        await self.stack.release_engine()
+
+        async def drained() -> bool:
+            await self.stack.release_engine()
+            await asyncio.sleep(1.0)
+            return await self.stack.unfinished_jobs() < 10
+
+        try:
+            await eventually(drained, timeout_s=DRAIN_S)
+        except AssertionError:
+            print("jobs of the abuser are left after a minute", flush=True)
+
+
+def _since(samples: Sequence[Sample], began: float) -> list[Sample]:
+    return [sample for sample in samples if sample.due >= began]
+
+
+async def _abused(abuser: str, url: str) -> Mapping[str, int]:
+    """Run the generator to its end; how its requests ended."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.hostile.generator", abuser, url, str(ABUSE_S)),
+        env=clean_environment(),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, abuser
+    return json.loads(output)
+
+
+async def test_innocents_notice_no_abuser(tmp_path: Path) -> None:
+    async with hostile_stack(tmp_path) as stack:
+        innocents, rows = Innocents(stack.url), list[Row]()
+        async with innocents.at_work():
+            scene = Scene(stack, innocents)
+            quiet = await scene.quiet()
+            for abuser in ABUSERS:
+                rows.append(await scene.beside(abuser, quiet))
+                print(rows[-1], flush=True)
+    report(rows, quiet, memory_limits())
+    limits = memory_limits()
+    assert {each.abuser: each.faults for each in rows if each.errors} == {}
+    assert [each.abuser for each in rows for name, peak in each.peak_mb.items() if peak * 1e6 >= limits[name]] == []
