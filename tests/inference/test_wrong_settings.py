@@ -18,6 +18,10 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
         "to listen on 10.0.0.1, beyond this machine, needs a MEMLOOP_ENGINE_API_KEY",
     ),
     "port": ({"MEMLOOP_PORT": "70000"}, "MEMLOOP_PORT: Input should be less than or equal to 65535"),
+    "metrics_port": (
+        {"MEMLOOP_METRICS_PORT": "7802"},
+        "Value error, MEMLOOP_METRICS_PORT must differ from MEMLOOP_PORT",
+    ),
     "log_level": ({"MEMLOOP_LOG_LEVEL": "loud"}, "MEMLOOP_LOG_LEVEL: Input should be"),
     "max_body_bytes": ({"MEMLOOP_MAX_BODY_BYTES": "0"}, "MEMLOOP_MAX_BODY_BYTES: Input should be greater than 0"),
     "body_timeout_s": ({"MEMLOOP_BODY_TIMEOUT_S": "0"}, "MEMLOOP_BODY_TIMEOUT_S: Input should be greater than 0"),

@@ -8,6 +8,7 @@ from memloop_service.health import Check
 from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
+from memloop_service.metrics_port import metrics_served
 from memloop_service.request_times import RequestTimes
 from memloop_service.run import refuse_open_listen, run
 from memloop_service.settings import ServiceSettings
@@ -24,6 +25,7 @@ __all__ = [
     "create_app",
     "ended",
     "error_response",
+    "metrics_served",
     "new_registry",
     "refuse_open_listen",
     "run",

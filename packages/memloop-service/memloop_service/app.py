@@ -17,7 +17,7 @@ from memloop_service.edge import Edge
 from memloop_service.errors import handle
 from memloop_service.health import Check, Warn, health_routes
 from memloop_service.incoming import BodyLimits
-from memloop_service.metrics import introduce, metrics_route, new_registry, watch_dependencies, watch_loop
+from memloop_service.metrics import introduce, metrics_app, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
 from memloop_service.tracing import flush_spans, is_tracing, traced
 
@@ -75,8 +75,12 @@ def create_app(
     )
     if is_tracing():
         app.add_middleware(traced)
-    for router in (*routers, health_routes(checks, drain, warnings), metrics_route(registry)):  # searched in this order
+    for router in (*routers, health_routes(checks, drain, warnings)):  # searched in this order
         app.include_router(router)
+    if settings.metrics_port is None:
+        app.include_router(metrics_route(registry))
+    else:
+        app.state.metrics = metrics_app(registry)
     app.openapi_url = "/openapi.json"
     app.setup()  # the document and its pages: after the frequent routes
     return app

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -51,6 +51,13 @@ def metrics_route(registry: CollectorRegistry) -> APIRouter:
 
     _ = metrics
     return router
+
+
+def metrics_app(registry: CollectorRegistry) -> FastAPI:
+    """Build the app of a port that serves ``/metrics`` and nothing else."""
+    app = FastAPI(title="metrics", openapi_url=None)
+    app.include_router(metrics_route(registry))
+    return app
 
 
 def introduce(part: str, registry: CollectorRegistry) -> None:

@@ -1,14 +1,16 @@
 """Starts and stops a process."""
 
+import asyncio
 import gc
 import ipaddress
-import socket
 
 import uvicorn
 from fastapi import FastAPI
 
 from memloop_service.drain import DrainingServer
+from memloop_service.listening import listener
 from memloop_service.logs import configure_logging
+from memloop_service.metrics_port import metrics_served
 from memloop_service.settings import ServiceSettings
 
 _KEEP_ALIVE_S = 75
@@ -35,28 +37,17 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
         timeout_graceful_shutdown=round(settings.stop_grace_s),
     )
     server = DrainingServer(config, app.state.drain, drain_s=drain_s, grace_s=settings.stop_grace_s)
-    server.run(sockets=[listener(settings)])
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_serve(server, app, settings))
     if not server.started:
         raise SystemExit(_NOT_STARTED)
 
 
-def listener(settings: ServiceSettings) -> socket.socket:
-    """Return the bound socket. Clients must read sent data within ``write_timeout_s``.
-
-    The kernel enforces that (on Linux) for every response, without a timer of ours: it closes a connection whose peer
-    has read nothing for that long, and the request ends as if the client had disconnected. Exits when it cannot bind.
-    """
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves Nagle on
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(settings.write_timeout_s * 1000))
-    try:
-        bound.bind((settings.host, settings.port))
-    except OSError as error:
-        bound.close()
-        raise SystemExit(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
-    return bound
+async def _serve(server: DrainingServer, app: FastAPI, settings: ServiceSettings) -> None:
+    """Serve the app; its metrics from the start of the process to the end of its drain."""
+    own = listener(settings, settings.port)
+    async with metrics_served(app, settings):
+        await server.serve(sockets=[own])
 
 
 def _spare_the_collector() -> None:

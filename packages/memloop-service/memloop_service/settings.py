@@ -1,9 +1,13 @@
 """The settings of every process. Each process adds its own fields in a subclass."""
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _empty_is_none(value: object) -> object:
+    return None if value == "" else value
 
 
 class ServiceSettings(BaseSettings):
@@ -13,6 +17,8 @@ class ServiceSettings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(default=7800, ge=0, le=65_535)
+    metrics_port: Annotated[int | None, BeforeValidator(_empty_is_none)] = Field(default=None, ge=1, le=65_535)
+    """Serves ``/metrics`` on this port alone; unset: on ``port``, beside everything else."""
     max_body_bytes: int = Field(default=32 * 1024 * 1024, gt=0)
     body_timeout_s: float = Field(default=30.0, gt=0)
     body_bytes_per_s: int = Field(default=64 * 1024, ge=1)
@@ -26,3 +32,9 @@ class ServiceSettings(BaseSettings):
     stop_grace_s: float = Field(default=30.0, ge=1)
     """The time for requests in flight after the drain."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @model_validator(mode="after")
+    def _ports(self) -> Self:
+        if self.metrics_port == self.port:
+            raise ValueError("MEMLOOP_METRICS_PORT must differ from MEMLOOP_PORT")
+        return self

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import uvicorn
+from fastapi import FastAPI
 
 from inference import plan_command
 from inference.conformance import command as conformance
@@ -34,7 +35,7 @@ from inference.settings import LauncherSettings, SettingsRefused, read_settings
 from inference.stuck import EngineStuck
 from memloop.clients import EngineClient
 from memloop.wire.errors import DependencyError
-from memloop_service import configure_logging, create_app, new_registry
+from memloop_service import configure_logging, create_app, metrics_served, new_registry
 
 _LAST_LINES = 30
 _SIGKILLED = 128 + signal.SIGKILL
@@ -49,6 +50,7 @@ class Launch:
     settings: LauncherSettings
     lifecycle: Lifecycle
     command: Command
+    app: FastAPI
     server: uvicorn.Server
     client: EngineClient
 
@@ -90,7 +92,7 @@ def compose() -> Launch:
     config = uvicorn.Config(
         app, host=settings.host, port=settings.port, log_config=None, access_log=False, server_header=False
     )
-    return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), _Server(config), client)
+    return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client)
 
 
 class _Server(uvicorn.Server):
@@ -113,7 +115,7 @@ async def serve(launch: Launch) -> int:
         environment=launch.command.environment_within(os.environ),
         grace_s=launch.settings.serve_stop_timeout_s,
     )
-    http = asyncio.create_task(launch.server.serve())
+    http = asyncio.create_task(_serve(launch))
     life = asyncio.create_task(
         launch.lifecycle.run(
             engine,
@@ -137,6 +139,11 @@ async def serve(launch: Launch) -> int:
         await asyncio.gather(http, life, return_exceptions=True)
         stop.cancel()
         await launch.client.close()
+
+
+async def _serve(launch: Launch) -> None:
+    async with metrics_served(launch.app, launch.settings):
+        await launch.server.serve()
 
 
 async def _drain(launch: Launch, hurry: asyncio.Event) -> None:
@@ -175,9 +182,10 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 def _taken_port(launch: Launch) -> int | None:
-    """Return the first of the two ports that is already in use."""
-    wanted = ((launch.settings.host, launch.settings.port), (launch.settings.engine_host, launch.settings.engine_port))
-    for host, port in wanted:
+    """Return the first port of launcher and engine that is already in use."""
+    settings = launch.settings
+    own = [(settings.host, port) for port in (settings.port, settings.metrics_port) if port is not None]
+    for host, port in (*own, (settings.engine_host, settings.engine_port)):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
