@@ -158,8 +158,10 @@ def test_the_registry_knows_the_models_of_the_field() -> None:
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_every_row_can_be_planned_on_a_gpu(name: str, engine: EngineName, checkpoint: Path) -> None:
     (checkpoint / "config.json").write_text("{}")
-    settings = LauncherSettings(model=name, model_path=checkpoint, engine=engine)
-    assert plan_engine(settings, read_registry(), GPU).served_name == name
+    cards = read_registry()
+    own = cards[name].prompts and "default"
+    settings = LauncherSettings(model=name, model_path=checkpoint, engine=engine, profile=own)
+    assert plan_engine(settings, cards, GPU).served_name == name
 
 
 def test_a_typing_error_in_a_row_is_refused(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from typing import cast
 from pydantic import JsonValue
 
 from inference.engines import EnginePlan, sglang, vllm_parsers
+from inference.prompts import profile_of
 from inference.settings import LauncherSettings
 from memloop.chunking import TokenizerSplitter
-from memloop.profiles import Profile, ProfileError, check_fit, load_profile
+from memloop.profiles import Profile, ProfileError, check_fit
 from memloop_service import refuse_open_listen
 
 
@@ -109,7 +110,7 @@ def _about_parsers(plan: EnginePlan) -> list[str]:
 def _about_window(plan: EnginePlan) -> list[str]:
     """The profile's window fits the engine's, and the engine's fits the model's positions."""
     try:
-        profile = load_profile(plan.profile)
+        profile = profile_of(plan)
     except ProfileError as error:
         return [f"MEMLOOP_PROFILE: {error}"]
     needed = profile.budget.window_tokens

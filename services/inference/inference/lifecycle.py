@@ -12,13 +12,14 @@ import aiohttp
 from inference.checkpoint import read_record
 from inference.engines import EnginePlan
 from inference.metrics import EngineLoad, LauncherMetrics, engine_load
+from inference.prompts import files_of
 from inference.readiness import Lives, NotReady, wait_until_served
 from inference.stuck import StuckWatch
 from inference.tokenizer import read_tokenizer
 from inference.warmup import warm_up
 from memloop.chunking import TokenizerSplitter
 from memloop.clients import EngineClient
-from memloop.profiles import ProfileError, check_fit, load_profile, profile_files
+from memloop.profiles import ProfileError, check_fit, profile_from_files
 from memloop.wire.errors import NotFound, Unavailable
 
 Phase: TypeAlias = Literal["starting", "warming up", "ready", "stopping"]
@@ -35,8 +36,8 @@ class Lifecycle:
 
     def __init__(self, plan: EnginePlan, client: EngineClient, metrics: LauncherMetrics) -> None:
         self.plan = plan
-        self.profile = load_profile(plan.profile)
-        self.profile_files = profile_files(plan.profile)
+        self.profile_files = files_of(plan)
+        self.profile = profile_from_files(self.profile_files)
         self.checkpoint = read_record(Path(plan.model)) if plan.local else None
         self.phase: Phase = "starting"
         self.window_tokens = plan.max_model_len

@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -26,8 +26,10 @@ from inference.engines import BUILDERS, Command
 from inference.lifecycle import Lifecycle
 from inference.machine import Machine
 from inference.metrics import LauncherMetrics
-from inference.plan import plan_engine
+from inference.plan import card_of, plan_engine
 from inference.process import ChildProcess
+from inference.profile_import import command as profile_command
+from inference.prompts import prompt_warnings
 from inference.readiness import NotReady
 from inference.registry import MODELS_FILE, RegistryError, read_registry
 from inference.routes import model_routes
@@ -40,6 +42,7 @@ from memloop_service import configure_logging, create_app, metrics_served, new_r
 _LAST_LINES = 30
 _SIGKILLED = 128 + signal.SIGKILL
 _KILLED = " (killed by SIGKILL, probably out of memory)"
+log = logging.getLogger(__name__)
 engine_log = logging.getLogger("engine")
 
 
@@ -53,6 +56,7 @@ class Launch:
     app: FastAPI
     server: uvicorn.Server
     client: EngineClient
+    warnings: Sequence[str] = ()
 
 
 def main() -> int:
@@ -61,10 +65,13 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("serve", help="start the engine and watch it (the default)")
     plan_command.add_arguments(commands.add_parser("plan", help="print command, memory and warnings; start nothing"))
+    profile_command.add_arguments(commands.add_parser("profile", help="import a published checkpoint's own prompts"))
     conformance.add_arguments(commands.add_parser("conformance", help="check what an engine supports; print a table"))
     arguments = parser.parse_args()
     if arguments.command == "conformance":
         return conformance.run(arguments)
+    if arguments.command == "profile":
+        return profile_command.run(arguments)
     try:
         if arguments.command == "plan":
             return plan_command.run(arguments)
@@ -72,13 +79,16 @@ def main() -> int:
     except (SettingsRefused, RegistryError) as refusal:
         return _refuse(str(refusal))
     configure_logging("inference", launch.settings.log_level)
+    for warning in launch.warnings:
+        log.warning("%s", warning)
     return asyncio.run(serve(launch))
 
 
 def compose() -> Launch:
     """Read the settings and build everything from them. Raises SettingsRefused or RegistryError."""
     settings = read_settings(os.environ)
-    plan = plan_engine(settings, read_registry(settings.models_file or MODELS_FILE), Machine.look())
+    cards = read_registry(settings.models_file or MODELS_FILE)
+    plan = plan_engine(settings, cards, Machine.look())
     registry = new_registry()
     client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key)
     lifecycle = Lifecycle(plan, client, LauncherMetrics(registry))
@@ -92,7 +102,8 @@ def compose() -> Launch:
     config = uvicorn.Config(
         app, host=settings.host, port=settings.port, log_config=None, access_log=False, server_header=False
     )
-    return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client)
+    warnings = prompt_warnings(card_of(settings, cards), lifecycle.profile)
+    return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client, warnings)
 
 
 class _Server(uvicorn.Server):

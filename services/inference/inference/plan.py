@@ -7,6 +7,7 @@ from inference.adapters import adapter_rank, adapters_of
 from inference.contradictions import contradictions
 from inference.engines import EnginePlan, PromptLookup
 from inference.machine import ENGINES, EngineName, Machine
+from inference.prompts import choose_prompts
 from inference.registry import ModelCard
 from inference.settings import LauncherSettings, SettingsRefused
 
@@ -20,8 +21,9 @@ _INSTALL = {
 
 def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], machine: Machine) -> EnginePlan:
     """Return the plan of the engine to start. Raises SettingsRefused."""
-    card = _card(settings, cards)
+    card = card_of(settings, cards)
     model, local = _source(settings, card)
+    prompts = choose_prompts(settings, card, model=model, local=local)
     plan = EnginePlan(
         engine=_engine(settings, machine),
         python=settings.serve_python,
@@ -31,7 +33,8 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         host=settings.engine_host,
         port=settings.engine_port,
         cores=machine.cores,
-        profile=settings.profile or card.profile,
+        profile=prompts.profile,
+        prompts=prompts.files,
         api_key=settings.engine_api_key.get_secret_value() if settings.engine_api_key else None,
         max_model_len=settings.serve_max_model_len or card.max_model_len,
         max_num_seqs=settings.serve_max_num_seqs or card.max_num_seqs,
@@ -63,7 +66,8 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
     return plan
 
 
-def _card(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> ModelCard:
+def card_of(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> ModelCard:
+    """The model's row, or one for a folder or hub id without a row. Raises SettingsRefused."""
     if settings.model in cards:
         return cards[settings.model]
     looks_like_source = "/" in settings.model or Path(settings.model).is_dir()

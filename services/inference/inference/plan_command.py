@@ -10,9 +10,10 @@ from inference.estimate import GIB, RUNTIME_BYTES, Estimate, Hardware, estimate,
 from inference.gpus import GPU_GIB
 from inference.machine import ENGINES, Machine
 from inference.plan import plan_engine
+from inference.prompts import OWN_PROMPTS, PromptsMissing, profile_of, prompt_warnings
 from inference.registry import MODELS_FILE, ModelCard, ModelShape, read_registry
 from inference.settings import LauncherSettings, read_settings
-from memloop.profiles import Profile, load_profile
+from memloop.profiles import Profile
 
 _ANYTHING = frozenset(ENGINES)
 _BUSY_SEQUENCES = 32
@@ -43,16 +44,26 @@ def plan_text(settings: LauncherSettings, cards: Mapping[str, ModelCard], *, gpu
     homeless = card is not None and card.source is None and settings.model_path is None
     if card is not None and homeless:
         cards = {**cards, settings.model: card.model_copy(update={"source": f"FOLDER/OF/{settings.model}"})}
-    plan = plan_engine(settings, cards, _machine(settings, gpu_gib))
+    plan, missing = _plan(settings, cards, _machine(settings, gpu_gib))
     shape = (shape_of(Path(plan.model)) if plan.local else None) or (card.shape if card else None)
     hardware = Hardware(round(gpu_gib * GIB), plan.tensor_parallel_size * plan.data_parallel_size) if gpu_gib else None
-    profile = load_profile(plan.profile)
+    profile = profile_of(plan)
     memory = estimate(plan, shape, hardware, call_tokens=profile.budget.window_tokens) if shape else None
-    warnings = [*_about_shape(plan, shape), *_about_memory(plan, memory), *_about_speed(plan)]
+    warnings = [*missing, *_about_shape(plan, shape), *_about_memory(plan, memory), *_about_speed(plan)]
+    warnings += prompt_warnings(card, profile) if card and not missing else []
     if homeless:
         warnings.append("the location of its weights is unknown: set MEMLOOP_MODEL_PATH to their folder")
     rows = [*_what(settings, plan, profile), *_memory(plan, memory, hardware)]
     return "\n".join([*rows, *(f"warning   {warning}" for warning in warnings)])
+
+
+def _plan(settings: LauncherSettings, cards: Mapping[str, ModelCard], machine: Machine) -> tuple[EnginePlan, list[str]]:
+    """Return the plan, with Memloop's own prompts and a warning where a start would be refused for want of others."""
+    try:
+        return plan_engine(settings, cards, machine), []
+    except PromptsMissing as missing:
+        own = settings.model_copy(update={"profile": OWN_PROMPTS})
+        return plan_engine(own, cards, machine), [f"a start would be refused: {missing}"]
 
 
 def _machine(settings: LauncherSettings, gpu_gib: float | None) -> Machine:

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from inference.profile_import import Kind
+
 _PACKAGE = Path(__file__).parent
 MODELS_FILE = _PACKAGE / "models.toml"
 
@@ -25,11 +27,15 @@ class ModelShape(BaseModel):
 
 
 class ModelCard(BaseModel):
-    """Serving settings of one model. ``source`` is a hub id or, after loading, an absolute folder."""
+    """Serving settings of one model. ``source`` is a hub id or, after loading, an absolute folder.
+
+    ``prompts`` names a published model's own prompts, which come from the user's copy and replace ``profile``.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     source: str | None = None
     profile: str = "default"
+    prompts: Kind | None = None
     max_model_len: int | None = Field(default=None, gt=0)
     max_num_seqs: int | None = Field(default=None, gt=0)
     dtype: str = "auto"

@@ -1,12 +1,13 @@
 """Prompt profiles: the templates, tool schemas, budgets and decoding values that a checkpoint was made for."""
 
 from memloop.profiles.fit import check_fit
-from memloop.profiles.loader import load_profile, profile_files, profile_from_files
+from memloop.profiles.loader import load_profile, profile_files, profile_from_files, whole_profile
 from memloop.profiles.profile import (
     PLAIN_TURNS,
     REWRITES,
     Budget,
     Markup,
+    Origin,
     Parser,
     Profile,
     ProfileError,
@@ -21,6 +22,7 @@ __all__ = [
     "REWRITES",
     "Budget",
     "Markup",
+    "Origin",
     "Parser",
     "Profile",
     "ProfileError",
@@ -32,4 +34,5 @@ __all__ = [
     "profile_files",
     "profile_from_files",
     "well_formed",
+    "whole_profile",
 ]

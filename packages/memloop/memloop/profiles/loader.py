@@ -2,7 +2,8 @@
 
 A template is rendered byte for byte as its file holds it, line ends and a last newline included.
 
-A manifest may say ``extends = "default"``: what it leaves out, templates included, comes from there.
+A manifest may say ``extends = "default"``: what it leaves out, templates included, comes from there. A manifest with an
+``[origin]`` names the published sources of its texts, and their SHA-256; a text with another hash is refused.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from memloop.ports import Sampling, ToolChoice
 from memloop.profiles.archive import KINDS, is_archive, read_archive
 from memloop.profiles.profile import (
     Budget,
+    Origin,
     Parser,
     Profile,
     ProfileError,
@@ -95,6 +97,22 @@ class _TurnsFile(BaseModel):
         return self
 
 
+class _OriginFile(BaseModel):
+    """Hashes are SHA-256 in hex: of the source files by path, of the profile's texts by file name."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: str
+    sources: dict[str, str]
+    texts: dict[str, str]
+
+    def check(self, files: Files) -> Origin:
+        """Where the texts come from. Raises ProfileError when one is no longer as it was imported."""
+        for name, digest in self.texts.items():
+            if hashlib.sha256(_file(files, name).encode()).hexdigest() != digest:
+                raise ProfileError(f"{name} is not the text that was imported from {', '.join(self.sources)}")
+        return Origin(self.kind, self.sources)
+
+
 class _Manifest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: str
@@ -111,6 +129,7 @@ class _Manifest(BaseModel):
     prompts: dict[PromptName, _PromptFile]
     without: set[PromptName] = Field(default_factory=set[PromptName])
     """Inherited prompts that the checkpoint cannot follow."""
+    origin: _OriginFile | None = None
 
     @property
     def followed(self) -> dict[PromptName, _PromptFile]:
@@ -143,14 +162,23 @@ def profile_files(name_or_path: str | Path) -> dict[str, str]:
     own = read_archive(Path(name_or_path)) if archived else _read_folder(_folder(name_or_path))
     if _MANIFEST not in own:
         raise ProfileError(f"{name_or_path} holds no {_MANIFEST}")
+    return whole_profile(own, of_folder=not archived)
+
+
+def whole_profile(own: Files, *, of_folder: bool = False) -> dict[str, str]:
+    """A profile's own files and those that it inherits; only one of a folder may extend another folder.
+
+    What extends a published checkpoint's profile is not published: it inherits the texts and not their origin.
+    """
     manifest = _toml(own[_MANIFEST])
     parent = manifest.get("extends")
     if parent is None:
-        return own
-    if archived and not _is_built_in(str(parent)):
+        return dict(own)
+    if not (of_folder or _is_built_in(str(parent))):
         raise ProfileError(f"{_MANIFEST}: an archive extends a built-in profile, not {parent!r}")
     inherited = profile_files(str(parent))
-    merged = _merge(_toml(inherited[_MANIFEST]), manifest)
+    below = {key: value for key, value in _toml(inherited[_MANIFEST]).items() if key != "origin"}
+    merged = _merge(below, manifest)
     merged.pop("extends")
     return {**inherited, **own, _MANIFEST: json.dumps(merged)}
 
@@ -176,6 +204,7 @@ def profile_from_files(files: Files) -> Profile:
         turns=TurnLines(**manifest.turns.model_dump()),
         turns_per_decision=manifest.turns_per_decision,
         content_hash=_hash(files),
+        origin=manifest.origin.check(files) if manifest.origin else None,
     )
 
 

@@ -6,6 +6,7 @@ open one, or end a turn. Source: docs/decisions, "Untrusted text in prompts".
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -131,12 +132,20 @@ class TurnLines:
 PLAIN_TURNS = TurnLines()
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The published texts that a profile holds: the kind of their source, and SHA-256 by its files."""
+
+    kind: str
+    sources: Mapping[str, str]
+
+
 @dataclass(frozen=True)
 class Profile:
     """A versioned set of prompts. ``content_hash`` changes with any byte of its files.
 
     ``turns_per_decision`` is the most turns that the memory writer was trained to decide on at once, None without a
-    limit.
+    limit. ``origin`` is None for texts of our own or of a user's.
     """
 
     name: str
@@ -151,6 +160,7 @@ class Profile:
     subanswer: SubAnswer = "whole"
     turns: TurnLines = PLAIN_TURNS
     turns_per_decision: int | None = None
+    origin: Origin | None = None
 
     def render(self, prompt: PromptName, **values: str) -> tuple[ChatMessage, ...]:
         """The messages of a prompt with its slots filled. Raises ValueError on a missing or unknown slot."""

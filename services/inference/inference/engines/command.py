@@ -57,8 +57,8 @@ class EnginePlan:
     """One engine serving one model, with every contradiction resolved.
 
     ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1),
-    ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes, ``cores`` are the machine's. None
-    leaves a choice to the engine.
+    ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes, ``cores`` are the machine's,
+    ``prompts`` the files of a profile that was imported at the start. None leaves a choice to the engine.
     """
 
     engine: EngineName
@@ -68,6 +68,7 @@ class EnginePlan:
     host: str
     port: int
     profile: str
+    prompts: Mapping[str, str] | None = field(default=None, repr=False)
     cores: int = 1
     local: bool = True
     api_key: str | None = field(default=None, repr=False)

@@ -1,0 +1,142 @@
+"""MemReader's prompts, from the model card (``README.md``) in the checkpoint's snapshot.
+
+The card shows a request: tool definitions, and messages with a system text and a user text. They stand in fenced
+blocks, as Python or as JSON; a system or user text may also be a plain block under a line that names it.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from inference.profile_import.imported import Imported, as_json_file
+from inference.profile_import.literals import HOLE, Literals, Value, parse_python
+from inference.profile_import.markdown import Block, fenced_blocks
+from inference.profile_import.slots import checked_template
+from inference.profile_import.sources import ImportRefused, SourceFile
+from memloop.wire.chat import Json
+
+CARD: Final = "README.md"
+_TOOLS: Final = frozenset({"search_memory", "add_memory", "buffer_memory", "ignore_memory"})
+_PLAIN: Final = frozenset({"", "text", "txt", "plaintext"})
+_PYTHON: Final = frozenset({"python", "py", "python3"})
+_TURN: Final = re.compile(r"^\[[\w.-]+\]: ", re.MULTILINE)
+_BLANK_LINE: Final = re.compile(r"\n\r?\n\Z")
+_HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
+_SYSTEM_LABEL: Final = re.compile(r"\bsystem (prompt|message|text)\b", re.IGNORECASE)
+_USER_LABEL: Final = re.compile(r"\buser (prompt|message|text)\b", re.IGNORECASE)
+
+
+def import_card(sources: Sequence[SourceFile]) -> Imported:
+    """The memory writer's prompt as the card shows it. Raises ImportRefused."""
+    (card,) = sources
+    found = _Found(card.name)
+    for block in fenced_blocks(card.text):
+        found.look_at(block)
+    texts = {
+        "memory_system.txt": found.only("system text", found.systems),
+        "memory_user.txt": found.only("user text with a conversation of [role]: lines", found.users),
+        "tools.json": found.only(f"list of the tools {', '.join(sorted(_TOOLS))}", found.tools),
+    }
+    checked_template(texts["memory_user.txt"], "conversation", card.name)
+    prompt = {"template": "memory_user.txt", "system": "memory_system.txt", "tools": "tools.json"}
+    return Imported("memreader-card", (card,), texts, settings={}, prompts={"memory": prompt})
+
+
+@dataclass
+class _Found:
+    """The card's texts so far. Examples repeat them: what counts is that all agree."""
+
+    card: str
+    systems: list[str] = field(default_factory=list[str])
+    users: list[str] = field(default_factory=list[str])
+    tools: list[str] = field(default_factory=list[str])
+    blocks: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self._literals = Literals(self.card)
+
+    def look_at(self, block: Block) -> None:
+        """Take in what a block shows."""
+        self.blocks.append(block.language or "plain")
+        for values in self._lists(block):
+            self._take(values)
+        if block.language in _PLAIN and _SYSTEM_LABEL.search(block.label):
+            self.systems.append(block.text)
+        elif block.language in _PLAIN and _USER_LABEL.search(block.label):
+            self.users += _templates([block.text])
+
+    def only(self, what: str, candidates: Iterable[str]) -> str:
+        """The one text that all candidates are. Raises ImportRefused."""
+        different = list(dict.fromkeys(candidates))
+        if any(HOLE in text for text in different):
+            raise ImportRefused(f"{self.card}: looked for a {what}, and found one that an expression completes")
+        if len(different) == 1:
+            return different[0]
+        blocks = f"{len(self.blocks)} blocks ({', '.join(dict.fromkeys(self.blocks)) or 'none'})"
+        count = f"{len(different)} that differ" if different else "none"
+        raise ImportRefused(f"{self.card}: looked for one {what}, and found {count} in {blocks}")
+
+    def _lists(self, block: Block) -> Iterator[list[Value]]:
+        where = f"{self.card}, block at line {block.line}"
+        if block.language in _PYTHON:
+            try:
+                tree = parse_python(block.text, where)
+            except ImportRefused:
+                return
+            yield from self._literals.lists(tree)
+        elif block.language == "json":
+            yield from _json_lists(block.text, where)
+
+    def _take(self, values: list[Value]) -> None:
+        items = [value for value in values if isinstance(value, dict)]
+        if not items or len(items) != len(values):
+            return
+        if sorted(_tool_name(item) for item in items) == sorted(_TOOLS):
+            self.tools.append(as_json_file(cast(list[Json], items)))
+        said = [(item.get("role"), content) for item in items if isinstance(content := item.get("content"), str)]
+        self.systems += [text for role, text in said[:1] if role == "system" and text != HOLE]
+        self.users += _templates(text for role, text in said if role == "user")
+
+
+def _tool_name(item: dict[str, Value]) -> str:
+    function = item.get("function")
+    return str(function.get("name")) if item.get("type") == "function" and isinstance(function, dict) else ""
+
+
+def _templates(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        template = _template(text)
+        if template is not None:
+            yield template
+
+
+def _template(text: str) -> str | None:
+    """The user text with ``{conversation}`` where it shows one, below a blank line; None when it shows none."""
+    if text.count(HOLE) == 1 and text.strip() != HOLE:
+        return text.replace(HOLE, "{conversation}")
+    first = _TURN.search(text)
+    if HOLE in text or first is None:
+        return None
+    instruction, turns = text[: first.start()], text[first.start() :].rstrip()
+    plain = all(_TURN.match(line) for line in turns.splitlines())
+    if not (plain and instruction.strip() and _BLANK_LINE.search(instruction)):
+        return None
+    return f"{instruction}{{conversation}}{text[len(instruction) + len(turns) :]}"
+
+
+def _json_lists(text: str, where: str) -> Iterator[list[Value]]:
+    try:
+        waiting: list[Value] = [cast(Value, json.loads(text))]
+    except ValueError:
+        return
+    if _HALF_CHARACTER.search(json.dumps(waiting, ensure_ascii=False)):
+        raise ImportRefused(f"{where}: looked for texts, and found one with a lone surrogate")
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            yield value
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()

@@ -1,0 +1,77 @@
+"""A published checkpoint's own prompts, on their way from a source into a profile."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, get_args
+
+from inference.profile_import.sources import SourceFile
+from memloop.wire.chat import Json
+
+Kind: TypeAlias = Literal["memreader-card", "memagent", "memreread"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The texts of a profile by file name, and the manifest's entries that stand beside them.
+
+    ``settings`` are the manifest's own values, ``prompts`` those of each prompt, ``budget`` those of the window.
+    """
+
+    kind: Kind
+    sources: tuple[SourceFile, ...]
+    texts: Mapping[str, str]
+    settings: Mapping[str, str]
+    prompts: Mapping[str, Mapping[str, str | int]]
+    budget: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def files(self) -> dict[str, str]:
+        """The profile's files by name."""
+        return {"manifest.toml": self._manifest(), **self.texts}
+
+    @property
+    def version(self) -> str:
+        """Twelve digits of the hash of all sources."""
+        return _sha256("".join(source.sha256 for source in self.sources))[:12]
+
+    def _manifest(self) -> str:
+        named = {"name": self.kind, "version": self.version, "extends": "default", **self.settings}
+        tables: dict[str, Mapping[str, str | int]] = {"": named}
+        if self.budget:
+            tables["budget"] = self.budget
+        tables |= {f"prompts.{prompt}": values for prompt, values in self.prompts.items()}
+        tables["origin"] = {"kind": self.kind}
+        tables["origin.sources"] = {source.name: source.sha256 for source in self.sources}
+        tables["origin.texts"] = {name: _sha256(text) for name, text in self.texts.items()}
+        return _COMMENT + "\n".join(_table(name, values) for name, values in tables.items())
+
+
+_COMMENT: Final = """\
+# Imported from the files under [origin.sources], which have these SHA-256. The texts are theirs, byte for byte: a text
+# that no longer has its hash under [origin.texts] is refused.
+"""
+
+
+def as_json_file(tools: list[Json]) -> str:
+    """Tool definitions as a file: their order and wording kept."""
+    return json.dumps(tools, ensure_ascii=False, indent=2)
+
+
+def _table(name: str, values: Mapping[str, str | int]) -> str:
+    lines = [f"{_key(key)} = {_quoted(value) if isinstance(value, str) else value}" for key, value in values.items()]
+    return "\n".join(([f"[{name}]"] if name else []) + lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if name.isidentifier() else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,71 @@
+"""Imports a published checkpoint's prompts, and writes them as a profile."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from inference.profile_import.card import CARD, import_card
+from inference.profile_import.imported import Imported, Kind
+from inference.profile_import.reading import MEMAGENT_FILES, MEMREREAD_FILES, import_memagent, import_memreread
+from inference.profile_import.sources import ImportRefused, SourceFile, read_source
+from memloop.profiles import ProfileError, load_profile, profile_from_files, whole_profile
+
+
+@dataclass(frozen=True, slots=True)
+class _Importer:
+    """The files that hold a checkpoint's prompts, and the function that reads them."""
+
+    files: tuple[str, ...]
+    read: Callable[[Sequence[SourceFile]], Imported]
+
+
+_IMPORTERS: Final[Mapping[Kind, _Importer]] = {
+    "memreader-card": _Importer((CARD,), import_card),
+    "memagent": _Importer(MEMAGENT_FILES, import_memagent),
+    "memreread": _Importer(MEMREREAD_FILES, import_memreread),
+}
+
+
+def source_names(kind: Kind) -> tuple[str, ...]:
+    """The files that an import reads, relative to the snapshot or checkout."""
+    return _IMPORTERS[kind].files
+
+
+def import_prompts(kind: Kind, snapshot: Path) -> Imported:
+    """The prompts of a snapshot or checkout. Raises ImportRefused when the source has another shape."""
+    importer = _IMPORTERS[kind]
+    if not snapshot.is_dir():
+        raise ImportRefused(f"{snapshot}: looked for a folder with {' and '.join(importer.files)}, and found none")
+    sources = [read_source(snapshot, name) for name in importer.files]
+    try:
+        imported = importer.read(sources)
+        profile_from_files(whole_profile(imported.files()))
+    except RecursionError as error:
+        raise ImportRefused(f"{snapshot}: looked for texts, and found nesting without end") from error
+    except ProfileError as error:
+        raise ImportRefused(f"{snapshot}: the imported texts make no profile: {error}") from error
+    return imported
+
+
+def write_profile(imported: Imported, folder: Path) -> None:
+    """Write the profile to a folder that is new or empty, whole or not at all. Raises ImportRefused."""
+    try:
+        if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+            raise ImportRefused(f"{folder}: looked for a new or an empty folder, and found something there")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise ImportRefused(f"{folder}: cannot be written: {error.strerror}") from error
+    try:
+        for name, text in imported.files().items():
+            (draft / name).write_bytes(text.encode())
+        draft.chmod(0o755)
+        load_profile(draft)
+        draft.rename(folder)
+    except OSError as error:
+        raise ImportRefused(f"{folder}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -1,0 +1,173 @@
+"""Evaluates the literals of Python sources from their syntax tree. No line of a source is ever run."""
+
+import ast
+import string
+from collections.abc import Iterator
+from typing import Final, TypeAlias, cast
+
+from inference.profile_import.sources import MOST_BYTES, ImportRefused
+
+HOLE: Final = "\ud800"
+"""Stands in a text for an expression whose value the source does not write out. No UTF-8 text holds it."""
+Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
+_BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError)
+_STRIPS: Final = ("strip", "lstrip", "rstrip")
+
+
+def parse_python(source: bytes | str, where: str) -> ast.Module:
+    """The syntax tree of a source. Raises ImportRefused."""
+    try:
+        return ast.parse(source)
+    except _BROKEN as error:
+        raise ImportRefused(f"{where}: looked for Python, and found a source that cannot be parsed: {error}") from error
+
+
+class Literals:
+    """Follows assignments in source order, so that a name has the value it was given last.
+
+    Raises ImportRefused for half characters, and for values without bound: names may make ``MOST_BYTES`` in
+    all, so that a source cannot blow itself up by ``a = a + a``.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._names: dict[str, Value] = {}
+        self._left = MOST_BYTES
+
+    def lists(self, tree: ast.Module) -> Iterator[list[Value]]:
+        """Every list that is written out, in source order; assigns names on the way."""
+        for statement in _in_order(tree):
+            found = [self.value(part) for part in _expressions(statement) if isinstance(part, ast.List)]
+            yield from (value for value in found if isinstance(value, list))
+            self._assign(statement)
+
+    def texts(self, tree: ast.Module) -> dict[str, str]:
+        """The module's own names that hold texts."""
+        for statement in tree.body:
+            self._assign(statement)
+        return {name: value for name, value in self._names.items() if isinstance(value, str)}
+
+    def value(self, node: ast.expr) -> Value:
+        """The expression's value; ``HOLE`` in the place of everything that only a run would show."""
+        match node:
+            case ast.Constant(value=str() | int() | float() | None as constant):
+                return self._checked(constant)
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                return [self.value(item) for item in items]
+            case ast.Dict(keys=keys, values=values):
+                return self._dict(keys, values)
+            case ast.Name(id=name):
+                return self._named(name)
+            case _:
+                return self._made(node)
+
+    def _made(self, node: ast.expr) -> Value:
+        match node:
+            case ast.JoinedStr(values=parts):
+                return self._joined("", [self._part(part) for part in parts])
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._sum(self.value(left), self.value(right))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+                return -number
+            case ast.Call():
+                return self._call(node)
+            case _:
+                return HOLE
+
+    def _assign(self, statement: ast.stmt) -> None:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+            ):
+                self._names[name] = self.value(value)
+            case ast.AugAssign(target=ast.Name(id=name)):
+                self._names[name] = HOLE
+            case _:
+                pass
+
+    def _checked(self, constant: str | int | float | None) -> Value:
+        if isinstance(constant, str) and any("\ud800" <= char <= "\udfff" for char in constant):
+            raise ImportRefused(f"{self._where}: looked for texts, and found one with a lone surrogate")
+        return constant
+
+    def _named(self, name: str) -> Value:
+        value = self._names.get(name, HOLE)
+        self._charge(value)
+        return value
+
+    def _dict(self, keys: list[ast.expr | None], values: list[ast.expr]) -> Value:
+        names = [self.value(key) if key is not None else HOLE for key in keys]
+        if not all(isinstance(name, str) and HOLE not in name for name in names):
+            return HOLE
+        return {cast(str, name): self.value(value) for name, value in zip(names, values, strict=True)}
+
+    def _part(self, part: ast.expr) -> Value:
+        if not isinstance(part, ast.FormattedValue):
+            return self.value(part)
+        return HOLE if part.format_spec or part.conversion != -1 else self.value(part.value)
+
+    def _sum(self, left: Value, right: Value) -> Value:
+        if isinstance(left, str) and isinstance(right, str):
+            return left + right
+        if isinstance(left, list) and isinstance(right, list):
+            return left + right
+        return HOLE
+
+    def _call(self, call: ast.Call) -> Value:
+        match call:
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=pairs) if all(pair.arg for pair in pairs):
+                return {str(pair.arg): self.value(pair.value) for pair in pairs}
+            case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=[], keywords=[]) if attr in _STRIPS:
+                text = self.value(owner)
+                return cast(str, getattr(text, attr)()) if isinstance(text, str) else HOLE
+            case ast.Call(func=ast.Attribute(value=owner, attr="join"), args=[items], keywords=[]):
+                glue, parts = self.value(owner), self.value(items)
+                return self._joined(glue, parts) if isinstance(glue, str) and isinstance(parts, list) else HOLE
+            case ast.Call(func=ast.Attribute(value=owner, attr="format")):
+                text = self.value(owner)
+                return _opened(text) if isinstance(text, str) else HOLE
+            case _:
+                return HOLE
+
+    def _joined(self, glue: str, parts: list[Value]) -> str:
+        texts = [part if isinstance(part, str) else HOLE for part in parts]
+        self._spend(sum(map(len, texts)) + len(glue) * len(texts))
+        return glue.join(texts)
+
+    def _charge(self, value: Value) -> None:
+        self._spend(1 + (len(value) if isinstance(value, str) else 0))
+        children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        for child in children:
+            self._charge(child)
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise ImportRefused(
+                f"{self._where}: looked for texts, and found names that make more than {MOST_BYTES} bytes"
+            )
+
+
+def _opened(text: str) -> str:
+    """A format string with its fields as holes."""
+    try:
+        pieces = [(literal, field) for literal, field, _, _ in string.Formatter().parse(text)]
+    except ValueError:
+        return HOLE
+    return "".join(literal + (HOLE if field is not None else "") for literal, field in pieces)
+
+
+def _in_order(tree: ast.Module) -> list[ast.stmt]:
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    return sorted(statements, key=lambda statement: (statement.lineno, statement.col_offset))
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions of a statement itself, without those of the statements in its body."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            continue
+        if isinstance(child, ast.expr):
+            yield child
+        yield from _expressions(child)

@@ -1,0 +1,96 @@
+"""The prompts of MemAgent and MemReread, from a checkout of their code: module constants in ``str.format`` syntax."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from inference.profile_import.imported import Imported
+from inference.profile_import.literals import HOLE, Literals, parse_python
+from inference.profile_import.slots import our_template
+from inference.profile_import.sources import ImportRefused, SourceFile
+
+MEMAGENT_FILES: Final = ("taskutils/memory_eval/utils/recurrent_boxed.py",)
+MEMREREAD_FILES: Final = ("recursive/prompts.py", "recursive/tools.py")
+_SECTION: Final = {"prompt": "problem", "memory": "memory", "chunk": "section"}
+_JUDGED: Final = {"question": "question", "memory": "memory", "decomposed_history": "query_history"}
+_MERGED: Final = {"question": "question", "memory": "memory", "subquestion": "subquestion", "answer": "subanswer"}
+_HISTORY_OF: Final = "get_progress_or_answer_messages"
+_HISTORY_LINE: Final = f"<query>{HOLE}</query> <result>{HOLE}</result>"
+_JUDGE_TOKENS: Final = 8192
+_WINDOW_TOKENS: Final = 16_384
+"""Room for a verdict of ``_JUDGE_TOKENS`` beside question, memory and history."""
+
+
+def import_memagent(sources: Sequence[SourceFile]) -> Imported:
+    """MemAgent's reading and answering prompts. Raises ImportRefused."""
+    (module,) = sources
+    constants = _Constants(module)
+    texts = {
+        "read.txt": constants.template("TEMPLATE", _SECTION),
+        "answer.txt": constants.template("TEMPLATE_FINAL", {"prompt": "problem", "memory": "memory"}),
+    }
+    settings = {"empty_memory": constants.text("NO_MEMORY")}
+    return Imported("memagent", (module,), texts, settings, _prompts(texts))
+
+
+def import_memreread(sources: Sequence[SourceFile]) -> Imported:
+    """MemReread's four prompts, and its words for an empty memory and history. Raises ImportRefused."""
+    prompts, tools = sources
+    constants = _Constants(prompts)
+    texts = {
+        "read.txt": constants.template("MEMAGENT_READING_TEMPLATE", _SECTION),
+        "answer.txt": constants.template("ANSWERING_TEMPLATE", {"question": "problem", "memory": "memory"}),
+        "judge.txt": constants.template("DECOMPOSING_OR_ANSWERING_TEMPLATE", _JUDGED),
+        "integrate.txt": constants.template("INTEGRATING_TEMPLATE", _MERGED),
+    }
+    settings = {"empty_memory": constants.text("NO_MEMORY"), "no_history": _no_history(tools)}
+    entries = _prompts(texts)
+    entries["judge"]["max_tokens"] = _JUDGE_TOKENS
+    return Imported("memreread", (prompts, tools), texts, settings, entries, budget={"window_tokens": _WINDOW_TOKENS})
+
+
+class _Constants:
+    """A module's texts by name."""
+
+    def __init__(self, module: SourceFile) -> None:
+        self._name = module.name
+        self._texts = Literals(module.name).texts(parse_python(module.raw, module.name))
+
+    def text(self, name: str) -> str:
+        """The constant. Raises ImportRefused."""
+        text = self._texts.get(name)
+        if text is None or HOLE in text:
+            found = ", ".join(sorted(self._texts)) or "none"
+            raise ImportRefused(f"{self._name}: looked for the text {name}, and found {found}")
+        return text
+
+    def template(self, name: str, slots: Mapping[str, str]) -> str:
+        """The constant with our slots. Raises ImportRefused."""
+        return our_template(self.text(name), slots, f"{self._name}: {name}")
+
+
+def _prompts(texts: Mapping[str, str]) -> dict[str, dict[str, str | int]]:
+    return {name.removesuffix(".txt"): {"template": name} for name in texts}
+
+
+def _no_history(module: SourceFile) -> str:
+    """The judge's history without a query; also checks the line of a query with its result, which our loop writes."""
+    where = f"{module.name}: {_HISTORY_OF}"
+    tree = parse_python(module.raw, module.name)
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _HISTORY_OF]
+    if len(found) != 1:
+        raise ImportRefused(f"{where}: looked for one function of this name, and found {len(found)}")
+    literals = Literals(module.name)
+    nodes = list(ast.walk(found[0]))
+    lines = [literals.value(node) for node in nodes if isinstance(node, ast.JoinedStr)]
+    if lines != [_HISTORY_LINE]:
+        raise ImportRefused(f"{where}: looked for lines <query>…</query> <result>…</result>, and found others")
+    words = [
+        node.value.value
+        for node in nodes
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "history_str"
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    ]
+    if len(words) != 1:
+        raise ImportRefused(f"{where}: looked for one text for an empty history, and found {len(words)}")
+    return words[0]

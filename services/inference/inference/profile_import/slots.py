@@ -1,0 +1,60 @@
+"""Maps the slots of a published template to the loops' own."""
+
+import re
+import string
+from collections.abc import Mapping
+
+from inference.profile_import.sources import ImportRefused
+
+
+def our_template(text: str, slots: Mapping[str, str], where: str) -> str:
+    """A ``str.format`` template with our slots in the places of its own, all other bytes as ``format`` sends them.
+
+    ``slots`` maps each of its slots to ours. Raises ImportRefused when it has others, lacks one, or cannot be shown so.
+    """
+    mapped: list[str] = []
+    seen: set[str] = set()
+    for literal, field, spec, conversion in _pieces(text, where):
+        mapped.append(literal)
+        if field is None:
+            continue
+        if field not in slots or spec or conversion:
+            raise ImportRefused(f"{where}: looked for the slots {_shown(slots)}, and found {_field(field, spec)}")
+        mapped.append(f"{{{slots[field]}}}")
+        seen.add(field)
+    if seen != set(slots):
+        raise ImportRefused(f"{where}: looked for the slots {_shown(slots)}, and found only {_shown(seen)}")
+    template = "".join(mapped)
+    _check_rendering(text, template, slots, where)
+    return template
+
+
+def checked_template(template: str, slot: str, where: str) -> str:
+    """A template that shows ``{slot}`` once. Raises ImportRefused."""
+    if template.count(f"{{{slot}}}") != 1:
+        raise ImportRefused(f"{where}: looked for one place of {{{slot}}}, and found {template.count(slot)}")
+    return template
+
+
+def _pieces(text: str, where: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    try:
+        return list(string.Formatter().parse(text))
+    except ValueError as error:
+        raise ImportRefused(f"{where}: looked for a format string, and found one that is broken: {error}") from error
+
+
+def _check_rendering(text: str, template: str, slots: Mapping[str, str], where: str) -> None:
+    """Whether both fill to the same text: a brace that the source escapes must not read as a slot of ours."""
+    sent = text.format_map({theirs: f"({number})" for number, theirs in enumerate(slots)})
+    marks = {f"{{{ours}}}": f"({number})" for number, ours in enumerate(slots.values())}
+    filled = re.sub("|".join(map(re.escape, marks)), lambda mark: marks[mark[0]], template)
+    if filled != sent:
+        raise ImportRefused(f"{where}: looked for a text without slots of ours, and found one of {_shown(marks)}")
+
+
+def _shown(names: Mapping[str, str] | set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _field(field: str, spec: str | None) -> str:
+    return f"{{{field}{':' + spec if spec else ''}}}"

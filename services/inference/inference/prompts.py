@@ -1,0 +1,75 @@
+"""Chooses a model's prompt profile: the setting's, the row's, or the published one from the user's own snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from huggingface_hub import try_to_load_from_cache
+
+from inference.engines import EnginePlan
+from inference.profile_import import ImportRefused, Kind, import_prompts, source_names
+from inference.registry import ModelCard
+from inference.settings import LauncherSettings, SettingsRefused
+from memloop.profiles import Profile, profile_files, profile_from_files, whole_profile
+
+OWN_PROMPTS: Final = "default"
+
+
+class PromptsMissing(SettingsRefused):
+    """A published model's own prompts are not at hand; the message names the ways out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPrompts:
+    """A profile's name or place, and its own files where they were imported from the snapshot at the start."""
+
+    profile: str
+    files: Mapping[str, str] | None = None
+
+
+def choose_prompts(settings: LauncherSettings, card: ModelCard, *, model: str, local: bool) -> ChosenPrompts:
+    """The setting's profile first. Raises PromptsMissing for a published model."""
+    if settings.profile or card.prompts is None:
+        return ChosenPrompts(settings.profile or card.profile)
+    try:
+        imported = import_prompts(card.prompts, _snapshot(settings, card.prompts, model, local=local))
+    except ImportRefused as refusal:
+        raise PromptsMissing(_way_out(settings.model, card.prompts, refusal)) from refusal
+    return ChosenPrompts(f"{card.prompts} of {model}", imported.files())
+
+
+def files_of(plan: EnginePlan) -> dict[str, str]:
+    """All files of the plan's profile by name. Raises ProfileError."""
+    return profile_files(plan.profile) if plan.prompts is None else whole_profile(plan.prompts)
+
+
+def profile_of(plan: EnginePlan) -> Profile:
+    """The plan's profile. Raises ProfileError."""
+    return profile_from_files(files_of(plan))
+
+
+def prompt_warnings(card: ModelCard, profile: Profile) -> list[str]:
+    """Returns a warning for a published model that gets prompts other than its own."""
+    if card.prompts is None or (profile.origin is not None and profile.origin.kind == card.prompts):
+        return []
+    return [f"the model was trained on prompts of its own, and the profile {profile.ref} holds others"]
+
+
+def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool) -> Path:
+    """The folder with the sources: the checkpoint's own, or the hub cache's snapshot of it."""
+    if local:
+        return Path(model)
+    name = source_names(kind)[0]
+    found = try_to_load_from_cache(model, name, revision=settings.serve_revision)
+    if not isinstance(found, str):
+        raise ImportRefused(f"{model}: looked for {name} in the hub cache, and found none")
+    return Path(found.removesuffix(name))
+
+
+def _way_out(model: str, kind: Kind, refusal: ImportRefused) -> str:
+    return (
+        f"{model} was trained on prompts of its own, and they are not part of Memloop ({refusal}). Import them:"
+        f" memloop-inference profile import {kind} --from SNAPSHOT_OR_CHECKOUT --to FOLDER; set MEMLOOP_PROFILE=FOLDER;"
+        f" or serve the model with Memloop's prompts: MEMLOOP_PROFILE={OWN_PROMPTS}"
+    )

@@ -1,0 +1,258 @@
+"""Made-up sources of prompts, in the shapes of the published ones: a model card and two checkouts of code.
+
+Each is complete: its Python, when run, sends what its project would send.
+"""
+
+from pathlib import Path
+from typing import Final
+
+TICKS: Final = "```"
+CARD: Final = f"""\
+---
+license: apache-2.0
+base_model:
+  - Example/Base-4B
+---
+
+# Note keeper
+
+The card of a made-up memory writer.
+
+## Define the tools
+
+{TICKS}python
+NOTE = {{
+    "type": "object",
+    "properties": {{
+        "key": {{"type": "string", "description": "A heading of a few words"}},
+        "memory_type": {{"type": "string", "enum": ["LongTermMemory", "UserMemory"]}},
+        "value": {{"type": "string"}},
+        "tags": {{"type": "array", "items": {{"type": "string"}}}},
+    }},
+    "required": ["key", "memory_type", "value", "tags"],
+}}
+REASON = dict(type="object", properties={{"reason": {{"type": "string"}}}}, required=["reason"])
+tools = [
+    {{
+        "type": "function",
+        "function": {{
+            "name": "ignore_memory",
+            "description": ("Drops the turn: "
+                            "smalltalk – “hello” – and what is known."),
+            "parameters": REASON,
+        }},
+    }},
+    {{
+        "type": "function",
+        "function": {{
+            "name": "add_memory",
+            "description": "Keeps notes.",
+            "parameters": {{
+                "type": "object",
+                "properties": {{
+                    "memory_list": {{"type": "array", "minItems": 1, "items": NOTE}},
+                    "summary": {{"type": "string"}},
+                }},
+                "required": ["memory_list", "summary"],
+                "additionalProperties": False,
+            }},
+        }},
+    }},
+    {{
+        "type": "function",
+        "function": {{
+            "name": "search_memory",
+            "description": "Looks notes up.",
+            "parameters": {{"type": "object", "properties": {{"query": {{"type": "string"}}}}, "required": ["query"]}},
+        }},
+    }},
+    {{
+        "type": "function",
+        "function": {{
+            "name": "buffer_memory",
+            "description": "Waits for the rest.",
+            "parameters": REASON,
+        }},
+    }},
+]
+{TICKS}
+
+## Ask for a decision
+
+{TICKS}python
+SYSTEM_PROMPT = (
+    "You keep notes.\\n"
+    "One action a turn: {{ignore, add, search, buffer}}.\\n\\n"
+    "Guidelines:\\n- Keep names.  \\n"
+)
+conversation = "[user]: My name is Ada.\\n[assistant]: Noted."
+messages = [
+    {{"role": "system", "content": SYSTEM_PROMPT}},
+    {{"role": "user", "content": f"Decide about this conversation now:\\n\\n{{conversation}}\\n"}},
+]
+{TICKS}
+
+## Serve
+
+{TICKS}bash
+vllm serve Example/Note-4B --enable-auto-tool-choice
+{TICKS}
+"""
+
+READ: Final = """You see a task, some notes and a page. Rewrite the notes.  \n
+<problem> \n{prompt}
+</problem>
+
+<memory>
+{memory}
+</memory>
+
+<section>
+{chunk}
+</section>
+
+Updated memory:
+"""
+ANSWER: Final = """From the notes alone, give the answer in \\\\boxed{{}}.
+
+<problem> \n{prompt}
+</problem>
+
+<memory>
+{memory}
+</memory>
+
+Your answer:
+"""
+MEMAGENT: Final = '''\
+import os
+
+import aiohttp
+
+from utils import extract_solution
+
+TEMPLATE = """READ"""
+
+TEMPLATE_FINAL = """ANSWER"""
+
+NO_MEMORY = "Nothing noted yet"
+SIZE = int(os.environ["RECURRENT_CHUNK_SIZE"])
+URL = f"http://{os.environ['SERVE_HOST']}:{os.environ['SERVE_PORT']}/v1/chat/completions"
+
+
+async def ask(session, model, text, temperature, top_p):
+    body = dict(model=model, messages=[{"role": "user", "content": text}], temperature=temperature, top_p=top_p,
+                max_tokens=int(os.environ["RECURRENT_MAX_NEW"]))
+    async with session.post(URL, json=body) as response:
+        return (await response.json())["choices"][0]["message"]["content"]
+
+
+async def async_query_llm(item, model, tokenizer, temperature=0.7, top_p=0.95, stop=None):
+    ids = tokenizer.encode(item["context"].strip())
+    memory = NO_MEMORY
+    async with aiohttp.ClientSession() as session:
+        for start in range(0, len(ids), SIZE):
+            chunk = tokenizer.decode(ids[start : start + SIZE])
+            text = TEMPLATE.format(prompt=item["input"], chunk=chunk, memory=memory)
+            memory, _ = extract_solution(await ask(session, model, text, temperature, top_p))
+        text = TEMPLATE_FINAL.format(prompt=item["input"], memory=memory)
+        return await ask(session, model, text, temperature, top_p)
+'''.replace("READ", READ).replace("ANSWER", ANSWER)
+MEMAGENT_UTILS: Final = """\
+def extract_solution(text):
+    return (text.split("</think>")[-1].strip() if "</think>" in text else text), text
+"""
+
+JUDGE: Final = """Is anything missing?
+Ask one <query>...</query>, never about <confirmed>...</confirmed>.
+
+<question>
+{question}
+</question>
+
+<memory>
+{memory}
+</memory>
+
+<query_history>
+{decomposed_history}
+</query_history>
+
+"""
+MERGE: Final = """Merge.
+
+<question>
+{question}
+</question>
+
+<memory>
+{memory}
+</memory>
+
+<reference>
+<subquestion>
+{subquestion}
+</subquestion>
+<subanswer>
+{answer}
+</subanswer>
+</reference>
+
+Updated memory:
+"""
+PROMPTS: Final = f'''\
+MEMAGENT_READING_TEMPLATE = """{READ}"""
+DECOMPOSING_OR_ANSWERING_TEMPLATE = """{JUDGE}"""
+ANSWERING_TEMPLATE = """{ANSWER.replace("{prompt}", "{question}")}"""
+INTEGRATING_TEMPLATE = """{MERGE}"""
+NO_MEMORY = "Nothing noted yet"
+NO_REFERENCE_MEMORY = "Nothing to compare"
+'''
+TOOLS: Final = """\
+from recursive.prompts import *
+
+
+def message(text):
+    return [dict(role = "user", content = text)]
+
+def get_reading_messages(question, reference_memory, memory, chunk):
+    return message(MEMAGENT_READING_TEMPLATE.format(prompt = question, memory = memory, chunk = chunk))
+
+def get_progress_or_answer_messages(decomposed_stack, question, memory, history):
+    if not history:
+        history_str = "NOTHING ASKED"
+    else:
+        history_str = "\\n".join([f"<query>{x['question']}</query> <result>{x['answer']}</result>" for x in history])
+    return message(DECOMPOSING_OR_ANSWERING_TEMPLATE.format(
+        question = question, memory = memory, decomposed_history = history_str))
+
+def get_answering_messages(question, memory):
+    return message(ANSWERING_TEMPLATE.format(question = question, memory = memory))
+
+def get_integrating_messages(question, memory, submemory, subquestion, answer):
+    return message(INTEGRATING_TEMPLATE.format(
+        question = question, memory = memory, submemory = submemory, subquestion = subquestion, answer = answer))
+"""
+
+
+def write_card(snapshot: Path, card: str = CARD) -> Path:
+    """The snapshot, with a model card."""
+    return _write(snapshot, {"README.md": card})
+
+
+def write_memagent(checkout: Path, module: str = MEMAGENT) -> Path:
+    """A checkout like MemAgent's."""
+    folder = "taskutils/memory_eval/utils"
+    return _write(checkout, {f"{folder}/recurrent_boxed.py": module, f"{folder}/__init__.py": MEMAGENT_UTILS})
+
+
+def write_memreread(checkout: Path, prompts: str = PROMPTS, tools: str = TOOLS) -> Path:
+    """A checkout like MemReread's."""
+    return _write(checkout, {"recursive/prompts.py": prompts, "recursive/tools.py": tools})
+
+
+def _write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    return folder

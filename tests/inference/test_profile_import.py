@@ -1,0 +1,311 @@
+"""Published prompts come out of a user's own copy, byte for byte, or not at all."""
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from inference.profile_import import ImportRefused, Kind, import_prompts, write_profile
+from memloop.profiles import Markup, Profile, ProfileError, load_profile
+from memloop.wire.chat import Json
+from tests.fakes.processes import PATIENCE_S, clean_environment
+from tests.fakes.published_sources import (
+    CARD,
+    MEMAGENT,
+    PROMPTS,
+    TICKS,
+    TOOLS,
+    write_card,
+    write_memagent,
+    write_memreread,
+)
+
+Message = list[dict[str, str]]
+
+
+def imported(kind: Kind, source: Path) -> Profile:
+    target = source.parent / "profile"
+    write_profile(import_prompts(kind, source), target)
+    return load_profile(target)
+
+
+def sent(profile: Profile, prompt: str, **values: str) -> Message:
+    return [{"role": each.role, "content": each.text()} for each in profile.render(prompt, **values)]  # type: ignore[arg-type]
+
+
+def run_by_python(source: str) -> dict[str, object]:
+    """What the made-up source is once it ran."""
+    names: dict[str, object] = {}
+    exec(compile(source, "made-up", "exec"), names)
+    return names
+
+
+def run_card(card: str) -> dict[str, object]:
+    """What the card's own Python makes."""
+    page = card.replace("\r\n", "\n")  # as Python itself reads a source
+    return run_by_python("\n".join(block.split(TICKS)[0] for block in page.split(f"{TICKS}python\n")[1:]))
+
+
+def test_a_card_is_imported_byte_for_byte(tmp_path: Path) -> None:
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot"))
+    made = run_card(CARD)
+    assert sent(profile, "memory", conversation=cast(str, made["conversation"])) == made["messages"]
+
+
+def test_a_cards_tools_keep_their_order_and_wording(tmp_path: Path) -> None:
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot"))
+    tools = run_card(CARD)["tools"]
+    assert list(profile.prompts["memory"].tools) == tools
+    assert repr(list(profile.prompts["memory"].tools)) == repr(tools)  # the order of every key
+
+
+def test_a_card_with_dos_line_ends_sends_what_python_sends(tmp_path: Path) -> None:
+    card = CARD.replace("\n", "\r\n")
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot", card))
+    made = run_card(card)
+    assert sent(profile, "memory", conversation=cast(str, made["conversation"])) == made["messages"]
+
+
+def test_a_card_may_show_its_request_as_json_and_its_system_text_as_it_is(tmp_path: Path) -> None:
+    tools = CARD.split(f"{TICKS}python\n")[1].split(TICKS)[0]
+    system = "Keep notes.\r\n\r\n  One action a turn.  \r\n"
+    request = '{"messages": [{"role": "user", "content": "Decide:\\r\\n\\r\\n[user]: Hi\\n[assistant]: Hello\\n\\n"}]}'
+    card = (
+        f"# Card\r\n\r\n{TICKS}py\n{tools}{TICKS}\r\n\r\n## System prompt\r\n\r\n~~~\r\n{system}\r\n~~~\r\n"
+        f"\r\n{TICKS}json\r\n{request}\r\n{TICKS}\r\n"
+    )
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot", card))
+    assert sent(profile, "memory", conversation="[user]: X") == [
+        {"role": "system", "content": system},
+        {"role": "user", "content": "Decide:\r\n\r\n[user]: X\n\n"},
+    ]
+
+
+def test_memagent_is_imported_byte_for_byte(tmp_path: Path) -> None:
+    profile = imported("memagent", write_memagent(tmp_path / "checkout"))
+    constants = run_by_python(MEMAGENT[MEMAGENT.index("TEMPLATE =") : MEMAGENT.index("SIZE =")])
+    read, final = cast(str, constants["TEMPLATE"]), cast(str, constants["TEMPLATE_FINAL"])
+    assert sent(profile, "read", problem="P", memory="M", section="S")[0]["content"] == read.format(
+        prompt="P", memory="M", chunk="S"
+    )
+    assert sent(profile, "answer", problem="P", memory="M")[0]["content"] == final.format(prompt="P", memory="M")
+    assert profile.empty_memory == constants["NO_MEMORY"]
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["unix", "dos"])
+def test_memreread_is_imported_byte_for_byte(tmp_path: Path, ends: str) -> None:
+    checkout = write_memreread(tmp_path / "checkout", PROMPTS.replace("\n", ends), TOOLS.replace("\n", ends))
+    profile = imported("memreread", checkout)
+    made = run_by_python(PROMPTS + TOOLS.partition("\n")[2])
+
+    def theirs(function: str, *values: object) -> Message:
+        return cast(Callable[..., Message], made[function])(*values)
+
+    history = Markup("<query>Who?</query> <result>Ann</result>")
+    assert sent(profile, "read", problem="P", memory="M", section="S") == theirs(
+        "get_reading_messages", "P", "", "M", "S"
+    )
+    assert sent(profile, "answer", problem="P", memory="M") == theirs("get_answering_messages", "P", "M")
+    assert sent(profile, "judge", question="Q", memory="M", query_history=history) == theirs(
+        "get_progress_or_answer_messages", [], "Q", "M", [{"question": "Who?", "answer": "Ann"}]
+    )
+    assert sent(profile, "judge", question="Q", memory="M", query_history=profile.no_history) == theirs(
+        "get_progress_or_answer_messages", [], "Q", "M", []
+    )
+    assert sent(profile, "integrate", question="Q", memory="M", subquestion="S", subanswer="A") == theirs(
+        "get_integrating_messages", "Q", "M", "", "S", "A"
+    )
+    assert profile.prompts["judge"].sampling.max_tokens == 8192
+
+
+def test_a_profile_names_its_sources_and_refuses_a_text_that_was_edited(tmp_path: Path) -> None:
+    source = write_memagent(tmp_path / "checkout")
+    profile = imported("memagent", source)
+    name = "taskutils/memory_eval/utils/recurrent_boxed.py"
+    assert profile.origin is not None
+    assert profile.origin.sources == {name: hashlib.sha256((source / name).read_bytes()).hexdigest()}
+    read = tmp_path / "profile" / "read.txt"
+    read.write_bytes(read.read_bytes().removesuffix(b"\n"))
+    with pytest.raises(ProfileError, match=r"read\.txt is not the text that was imported from taskutils"):
+        load_profile(tmp_path / "profile")
+
+
+def test_a_profile_that_extends_an_imported_one_is_not_the_published_one(tmp_path: Path) -> None:
+    imported("memagent", write_memagent(tmp_path / "checkout"))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "read.txt").write_text("{problem} {memory} {section}")
+    (tmp_path / "mine" / "manifest.toml").write_text(f'extends = "{tmp_path / "profile"}"\nname = "mine"\n')
+    profile = load_profile(tmp_path / "mine")
+    assert (profile.name, profile.origin, profile.empty_memory) == ("mine", None, "Nothing noted yet")
+
+
+def refusal(kind: Kind, source: Path) -> str:
+    with pytest.raises(ImportRefused) as refused:
+        import_prompts(kind, source)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("{chunk}", "{passage}", "TEMPLATE: looked for the slots chunk, memory, prompt, and found {passage}"),
+        ("{chunk}", "the page", "TEMPLATE: looked for the slots chunk, memory, prompt, and found only memory, prompt"),
+        ("{chunk}", "{chunk:>9}", "and found {chunk:>9}"),
+        ("{chunk}", "{chunk.__class__}", "and found {chunk.__class__}"),
+        ("{chunk}", "{chunk", "looked for a format string, and found one that is broken"),
+        ("{chunk}", "{chunk} {{section}}", "looked for a text without slots of ours"),
+        (
+            "TEMPLATE_FINAL =",
+            "FINAL_TEMPLATE =",
+            "looked for the text TEMPLATE_FINAL, and found FINAL_TEMPLATE, NO_MEM",
+        ),
+        ('NO_MEMORY = "Nothing noted yet"', "NO_MEMORY = load()", "looked for the text NO_MEMORY"),
+        ("import os", "import os(", "looked for Python, and found a source that cannot be parsed"),
+    ],
+)
+def test_a_changed_module_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    assert old in MEMAGENT
+    told = refusal("memagent", write_memagent(tmp_path / "checkout", MEMAGENT.replace(old, new)))
+    assert "taskutils/memory_eval/utils/recurrent_boxed.py" in told
+    assert reason in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("<query>{x['question']}", "<q>{x['question']}", "looked for lines <query>…</query> <result>…</result>"),
+        ("def get_progress", "def progress", "looked for one function of this name, and found 0"),
+        ('history_str = "NOTHING ASKED"', "history_str = NOTHING", "one text for an empty history, and found 0"),
+    ],
+)
+def test_a_changed_history_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    assert old in TOOLS
+    told = refusal("memreread", write_memreread(tmp_path / "checkout", tools=TOOLS.replace(old, new)))
+    assert told.startswith("recursive/tools.py")
+    assert reason in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"ignore_memory"', '"forget_memory"', "looked for one list of the tools add_memory, buffer_memory"),
+        ('{"role": "system", "content": SYSTEM_PROMPT},', "", "looked for one system text, and found none in 3 blocks"),
+        ('"You keep notes.\\n"', "prompt_of(model)", "looked for one system text, and found none"),
+        ('"You keep notes.\\n"', 'f"Today is {today()}.\\n"', "and found one that an expression completes"),
+        ("[user]: My", "User: My", "looked for one user text with a conversation of [role]: lines, and found none"),
+        ("[assistant]: Noted.", "Noted.", "looked for one user text with a conversation"),
+        (f"{TICKS}python", f"{TICKS}ruby", "found none in 3 blocks (ruby, bash)"),
+        ("Guidelines:", "Guidelines: \\ud800", "found one with a lone surrogate"),
+        (
+            "## Serve",
+            f'{TICKS}py\nm = [{{"role": "system", "content": "Other."}}]\n{TICKS}\n',
+            "and found 2 that differ",
+        ),
+        (
+            "## Serve",
+            f"{TICKS}py\na = 'x' * 9\na = 'abcdefgh'\n" + "a = a + a\n" * 40 + f"{TICKS}\n",
+            "more than 1048576",
+        ),
+    ],
+)
+def test_a_changed_card_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    assert old in CARD
+    told = refusal("memreader-card", write_card(tmp_path / "snapshot", CARD.replace(old, new)))
+    assert told.startswith("README.md")
+    assert reason in told
+
+
+def test_a_source_is_never_run(tmp_path: Path) -> None:
+    trap = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
+    imported("memagent", write_memagent(tmp_path / "checkout", trap + MEMAGENT))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_is_not_a_small_file_of_the_snapshot_is_refused(tmp_path: Path) -> None:
+    snapshot, outside = tmp_path / "snapshot", write_card(tmp_path / "outside") / "README.md"
+    assert "looked for a folder with README.md, and found none" in refusal("memreader-card", snapshot)
+    snapshot.mkdir()
+    card = snapshot / "README.md"
+    assert f"{card}: looked for this file, and found none" in refusal("memreader-card", snapshot)
+    card.symlink_to(outside)
+    assert "found a link that leads out of it" in refusal("memreader-card", snapshot)
+    card.unlink()
+    card.mkdir()
+    assert "found a folder or a device" in refusal("memreader-card", snapshot)
+    card.rmdir()
+    card.write_bytes(CARD.encode() + b"\xff")
+    assert f"looked for UTF-8 text, and found invalid start byte at byte {len(CARD.encode())}" in refusal(
+        "memreader-card", snapshot
+    )
+    card.write_bytes(CARD.encode() + b" " * (1 << 20))
+    assert "looked for at most 1048576 bytes, and found more" in refusal("memreader-card", snapshot)
+
+
+def test_the_links_of_a_hub_cache_are_followed(tmp_path: Path) -> None:
+    cache = tmp_path / "models--example--note"
+    write_card(cache / "blobs")
+    (cache / "snapshots" / "abc").mkdir(parents=True)
+    (cache / "snapshots" / "abc" / "README.md").symlink_to("../../blobs/README.md")
+    assert import_prompts("memreader-card", cache / "snapshots" / "abc").kind == "memreader-card"
+
+
+def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
+    deep = "a = []\n" + "a = [a]\n" * 5000
+    card = CARD.replace("## Serve", f"{TICKS}python\n{deep}{TICKS}\n")
+    assert "nesting without end" in refusal("memreader-card", write_card(tmp_path / "snapshot", card))
+
+
+def test_nothing_is_written_over_and_nothing_half(tmp_path: Path) -> None:
+    source = write_memagent(tmp_path / "checkout")
+    found = import_prompts("memagent", source)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for target in (tmp_path / "taken", tmp_path / "link", tmp_path / "taken" / "mine.txt"):
+        with pytest.raises(ImportRefused, match="looked for a new or an empty folder"):
+            write_profile(found, target)
+    with pytest.raises(ImportRefused, match="cannot be written"):
+        write_profile(found, tmp_path / "taken" / "mine.txt" / "profile")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkout", "link", "taken"]
+
+
+def command(*arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "inference.main", "profile", "import", *arguments],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_command_prints_what_it_took_and_refuses_with_status_2(tmp_path: Path) -> None:
+    source = write_memreread(tmp_path / "checkout")
+    status, out, _ = command("memreread", "--from", str(source), "--to", str(tmp_path / "new" / "profile"))
+    assert status == 0
+    assert "judge.txt" in out
+    assert load_profile(tmp_path / "new" / "profile").ref in out
+    status, out, err = command("memagent", "--from", str(source), "--to", str(tmp_path / "other"))
+    assert (status, out) == (2, "")
+    assert err.startswith(
+        f"not imported: {source}/taskutils/memory_eval/utils/recurrent_boxed.py: looked for this file"
+    )
+
+
+def test_a_manifest_with_odd_texts_is_still_toml(tmp_path: Path) -> None:
+    odd = r'NO_MEMORY = "a \"quote\", \\ a slash, \x7f, \x01, 😀,\nand a line"'
+    module = MEMAGENT.replace('NO_MEMORY = "Nothing noted yet"', odd)
+    profile = imported("memagent", write_memagent(tmp_path / "checkout", module))
+    assert profile.empty_memory == 'a "quote", \\ a slash, \x7f, \x01, 😀,\nand a line'
+
+
+def test_tools_keep_an_order_that_sorting_would_change(tmp_path: Path) -> None:
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot"))
+    names = [cast(Json, tool["function"])["name"] for tool in profile.prompts["memory"].tools]
+    assert names == ["ignore_memory", "add_memory", "search_memory", "buffer_memory"]

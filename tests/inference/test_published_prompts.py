@@ -1,0 +1,132 @@
+"""A published model is served with its own prompts, or with others on purpose."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from inference.engines import EnginePlan
+from inference.machine import Machine
+from inference.plan import card_of, plan_engine
+from inference.plan_command import plan_text
+from inference.profile_import import import_prompts, write_profile
+from inference.prompts import PromptsMissing, files_of, profile_of, prompt_warnings
+from inference.registry import read_registry
+from inference.settings import LauncherSettings
+from tests.fakes.published_sources import write_card, write_memagent
+from tests.inference.launcher_process import Start
+
+GPU = Machine(has_gpu=True, installed=frozenset({"vllm"}))
+CARDS = read_registry()
+WRITER = "MemReader-4B-thinking"
+READER = "RL-MemoryAgent-7B"
+
+
+def settings_of(model: str, **values: object) -> LauncherSettings:
+    return LauncherSettings.model_validate({"model": model, **values})
+
+
+def plan(settings: LauncherSettings) -> EnginePlan:
+    return plan_engine(settings, CARDS, GPU)
+
+
+def warnings(settings: LauncherSettings) -> list[str]:
+    return prompt_warnings(card_of(settings, CARDS), profile_of(plan(settings)))
+
+
+@pytest.fixture
+def snapshot(checkpoint: Path) -> Path:
+    """A snapshot of the memory writer, with its card."""
+    (checkpoint / "config.json").write_text("{}")
+    return write_card(checkpoint)
+
+
+def test_the_published_rows_want_their_own_prompts() -> None:
+    wanted = {name: card.prompts for name, card in CARDS.items() if card.prompts}
+    assert wanted == {
+        WRITER: "memreader-card",
+        READER: "memagent",
+        "RL-MemoryAgent-14B": "memagent",
+        "MemReread-4B": "memreread",
+    }
+
+
+def test_a_snapshot_with_its_card_is_served_with_the_cards_prompts(snapshot: Path) -> None:
+    settings = settings_of(WRITER, model_path=snapshot)
+    profile = profile_of(plan(settings))
+    assert profile.origin is not None
+    assert (profile.origin.kind, list(profile.origin.sources)) == ("memreader-card", ["README.md"])
+    assert files_of(plan(settings))["read.txt"]  # the prompts that the card does not have are inherited
+    assert warnings(settings) == []
+
+
+@pytest.mark.parametrize("name", [WRITER, READER, "MemReread-4B"])
+def test_a_snapshot_without_prompts_is_refused_with_the_ways_out(name: str, checkpoint: Path) -> None:
+    with pytest.raises(PromptsMissing) as refused:
+        plan(settings_of(name, model_path=checkpoint))
+    told = str(refused.value)
+    assert f"profile import {CARDS[name].prompts} --from SNAPSHOT_OR_CHECKOUT --to FOLDER" in told
+    assert "MEMLOOP_PROFILE=default" in told
+    assert "looked for this file, and found none" in told
+
+
+def test_a_hub_id_that_is_not_in_the_cache_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(PromptsMissing, match=r"looked for README\.md in the hub cache, and found none"):
+        plan(settings_of(WRITER))
+
+
+def test_a_hub_id_in_the_cache_is_served_with_its_cards_prompts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    cached = tmp_path / "models--IAAR-Shanghai--MemReader-4B-thinking"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("abc")
+    write_card(cached / "blobs")
+    (cached / "snapshots" / "abc").mkdir(parents=True)
+    (cached / "snapshots" / "abc" / "README.md").symlink_to("../../blobs/README.md")
+    profile = profile_of(plan(settings_of(WRITER)))
+    assert profile.origin is not None
+
+
+def test_the_default_prompts_need_the_setting_and_are_warned_of(checkpoint: Path) -> None:
+    (checkpoint / "config.json").write_text("{}")
+    told = warnings(settings_of(WRITER, model_path=checkpoint, profile="default"))
+    assert len(told) == 1
+    assert "trained on prompts of its own, and the profile default@1" in told[0]
+
+
+def test_an_imported_profile_of_another_model_is_warned_of(checkpoint: Path, tmp_path: Path) -> None:
+    (checkpoint / "config.json").write_text("{}")
+    write_profile(import_prompts("memagent", write_memagent(tmp_path / "checkout")), tmp_path / "profile")
+    given = {"model_path": checkpoint, "profile": str(tmp_path / "profile")}
+    assert warnings(settings_of(READER, **given)) == []
+    assert len(warnings(settings_of(WRITER, **given))) == 1
+
+
+def test_a_plan_on_paper_shows_the_model_and_the_refusal(checkpoint: Path) -> None:
+    (checkpoint / "config.json").write_text("{}")
+    text = plan_text(settings_of(READER, model_path=checkpoint), CARDS, gpu_gib=80)
+    assert "profile default@1" in text
+    assert f"warning   a start would be refused: {READER} was trained on prompts of its own" in text
+    asked = plan_text(settings_of(READER, model_path=checkpoint, profile="default"), CARDS, gpu_gib=80)
+    assert "warning   the model was trained on prompts of its own" in asked
+
+
+def test_the_launcher_serves_the_imported_profile(snapshot: Path, start: Start) -> None:
+    launcher = start(MEMLOOP_MODEL=WRITER, MEMLOOP_MODEL_PATH=str(snapshot), MEMLOOP_PROFILE="")
+    launcher.wait_until("/readyz", 200)
+    served = launcher.json("/v1/profile")
+    expected = files_of(plan(settings_of(WRITER, model_path=snapshot)))
+    assert served["files"] == expected
+    assert cast(str, served["ref"]).startswith("memreader-card@")
+
+
+def test_the_launcher_warns_of_default_prompts(snapshot: Path, start: Start) -> None:
+    launcher = start(MEMLOOP_MODEL=WRITER, MEMLOOP_MODEL_PATH=str(snapshot), MEMLOOP_PROFILE="default")
+    launcher.wait_until("/readyz", 200)
+    launcher.process.terminate()
+    status, out, err = launcher.ended()
+    assert status == 0
+    assert "trained on prompts of its own" in out + err
