@@ -63,4 +63,4 @@ async def test_request_is_timed_under_its_route(gateway: Gateway) -> None:
     labels = f'{{code="200",route="{CHAT}"}}'
     assert await gateway.metric(f"gateway_request_seconds_count{labels}") == 1
     assert await gateway.metric(f'gateway_overhead_seconds_count{{route="{CHAT}"}}') == 1
-    assert await gateway.metric('gen_ai_client_token_usage_sum{operation="chat",type="input"}') == 7
+    assert await gateway.metric('gen_ai_client_token_usage_sum{model="fake-model",operation="chat",type="input"}') == 7

@@ -66,7 +66,7 @@ async def test_memories_fit_the_token_budget_and_a_shorter_one_after_a_long_one_
     store.finds = [memory("m1", "Tea."), memory("m2", "word " * 500), memory("m3", "Oslo.")]
     answer = await gateway.chat(memory={**READ, "max_tokens": 200})
     assert answer.json["memory"]["retrieved"] == ["m1", "m3"]
-    assert gateway.backend.served.splitter.count(engine.last.json["messages"][0]["content"]) <= 200
+    assert gateway.backend.models.chat.splitter.count(engine.last.json["messages"][0]["content"]) <= 200
 
 
 async def test_nothing_goes_in_when_nothing_is_found(gateway: Gateway, engine: FakeEngine) -> None:

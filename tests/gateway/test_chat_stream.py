@@ -81,7 +81,7 @@ async def test_engine_lost_in_mid_stream_is_an_error_event_and_the_end(gateway: 
     assert answer.events[-1].startswith(
         b'event: error\ndata: {"error":{"message":"the connection to the engine was lost"'
     )
-    assert await gateway.metric('upstream_errors_total{kind="unavailable"}') == 1
+    assert await gateway.metric('upstream_errors_total{kind="unavailable",model="fake-model"}') == 1
 
 
 async def test_answer_cut_in_mid_stream_is_not_written(gateway: Gateway, engine: FakeEngine) -> None:

@@ -117,7 +117,9 @@ async def test_chat_is_not_held_up_by_a_redis_that_does_not_answer(settings: Gat
 async def test_turn_that_is_queued_twice_is_written_once(gateway: Gateway) -> None:
     chat = ChatRequest.model_validate(question("I moved to Oslo.", memory=WRITE))
     namespace = Namespace(tenant="local", user_id="u1")
-    turn = await begin_turn(gateway.chats, chat, namespace, event_id=event_id(namespace.lane(), "0" * 32))
+    turn = await begin_turn(
+        gateway.chats, gateway.backend.models.chat, chat, namespace, event_id=event_id(namespace.lane(), "0" * 32)
+    )
     assert turn is not None
     first, second = [await turn.answered(gateway.chats, "Noted.") for _ in range(2)]
     assert first == second

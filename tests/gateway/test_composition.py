@@ -55,9 +55,9 @@ async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySett
     async with _launched(Launcher()) as url:
         asking = settings.model_copy(update={"inference_url": url})
         async with open_backend(asking, _metrics()) as backend:
-            assert backend.served.id == "served"
-            assert backend.served.profile.ref == load_profile("tiny").ref
-            assert backend.served.splitter.count("one two three four") == 4
+            assert backend.models.chat.id == "served"
+            assert backend.models.chat.profile.ref == load_profile("tiny").ref
+            assert backend.models.chat.splitter.count("one two three four") == 4
 
 
 async def test_start_waits_for_inference_that_is_still_loading(settings: GatewaySettings) -> None:
@@ -65,7 +65,7 @@ async def test_start_waits_for_inference_that_is_still_loading(settings: Gateway
     async with _launched(launcher) as url:
         asking = settings.model_copy(update={"inference_url": url, "startup_wait_s": 10.0})
         async with open_backend(asking, _metrics()) as backend:
-            assert backend.served.id == "served"
+            assert backend.models.chat.id == "served"
     assert launcher.asked.count("/v1/model") == 2
 
 
@@ -81,8 +81,8 @@ async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
     async with _launched(Launcher()) as url:
         told = settings.model_copy(update={"inference_url": url, "model": "mine", "profile": "default"})
         async with open_backend(told, _metrics()) as backend:
-            assert (backend.served.id, backend.served.profile.name) == ("mine", "default")
-            assert isinstance(backend.served.splitter, TokenizerSplitter)
+            assert (backend.models.chat.id, backend.models.chat.profile.name) == ("mine", "default")
+            assert isinstance(backend.models.chat.splitter, TokenizerSplitter)
 
 
 async def test_a_profile_that_does_not_fit_the_served_window_is_refused(settings: GatewaySettings) -> None:
@@ -95,9 +95,9 @@ async def test_a_profile_that_does_not_fit_the_served_window_is_refused(settings
 
 async def test_without_inference_the_engine_names_the_model_and_the_rest_is_safe(settings: GatewaySettings) -> None:
     async with open_backend(settings, _metrics()) as backend:
-        assert backend.served.id == "fake-model"
-        assert backend.served.profile.name == "default"
-        assert isinstance(backend.served.splitter, EstimatingSplitter)
+        assert backend.models.chat.id == "fake-model"
+        assert backend.models.chat.profile.name == "default"
+        assert isinstance(backend.models.chat.splitter, EstimatingSplitter)
 
 
 async def test_profile_that_is_not_there_is_an_error_at_the_start(settings: GatewaySettings) -> None:

@@ -206,7 +206,7 @@ async def test_chats_go_to_the_fallback_while_the_first_engine_is_down(
             answers = [await gateway.chat(), await gateway.chat(stream=True), await gateway.get("/v1/models")]
             assert [answer.status for answer in answers] == [200] * 3
             assert (await gateway.get("/readyz")).json["dependencies"]["engine"] == "ok"
-            assert await gateway.metric("upstream_fallback_total") == 3
+            assert await gateway.metric(f'upstream_fallback_total{{model="{MODEL}"}}') == 3
             await engine.start()
 
             async def first_again() -> bool:
@@ -238,5 +238,5 @@ async def test_clients_are_told_at_once_while_the_engine_is_gone_and_served_when
 async def kinds(gateway: Gateway) -> dict[str, float]:
     """The failures that were counted, by kind."""
     names = ("connectrefused", "unreachable", "circuitopen", "unavailable", "timeout")
-    counts = {name: await gateway.metric(f'upstream_errors_total{{kind="{name}"}}') for name in names}
+    counts = {name: await gateway.metric(f'upstream_errors_total{{kind="{name}",model="{MODEL}"}}') for name in names}
     return {name: count for name, count in counts.items() if count}

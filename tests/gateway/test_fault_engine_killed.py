@@ -26,7 +26,7 @@ async def test_every_client_gets_its_documented_answer_and_is_served_when_the_en
         gone = [await gateway.chat() for _ in range(3)]
         assert {answer.status for answer in gone} == {503}
         assert gone[-1].error["code"] == "engine_circuit_open"
-        assert await gateway.metric('upstream_circuit_open{engine="0"}') == 1
+        assert await gateway.metric('upstream_circuit_open{engine="0",model="fake-model"}') == 1
         assert (await gateway.get("/livez")).status == 200
         assert (await gateway.get("/readyz")).status == 503
 
@@ -36,5 +36,5 @@ async def test_every_client_gets_its_documented_answer_and_is_served_when_the_en
             return (await gateway.chat()).status == 200
 
         await eventually(served)
-        assert await gateway.metric('upstream_circuit_open{engine="0"}') == 0
+        assert await gateway.metric('upstream_circuit_open{engine="0",model="fake-model"}') == 0
         assert (await gateway.get("/readyz")).json["dependencies"]["engine"] == "ok"

@@ -76,6 +76,6 @@ async def test_readiness_names_each_dependency(gateway: Gateway, store: FakeStor
 async def test_loops_ask_the_model_of_the_settings_else_the_engines_first(
     settings: GatewaySettings, gateway: Gateway
 ) -> None:
-    assert gateway.backend.served.id == MODEL
+    assert gateway.backend.models.chat.id == MODEL
     async with running_gateway(settings.model_copy(update={"model": "mine"})) as other:
-        assert other.backend.served.id == "mine"
+        assert other.backend.models.chat.id == "mine"

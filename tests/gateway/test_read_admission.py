@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from gateway.access.principal import Principal
+from gateway.engine import Models
 from gateway.long_read.admission import admitted_read, opened_read
 from gateway.long_read.reading import Reading
 from memloop.chunking import EstimatingSplitter
@@ -36,8 +37,8 @@ async def counting(redis_url: str) -> AsyncGenerator[tuple[Reading, CountingSpli
     splitter = CountingSplitter()
     async with rig(redis_url, reader) as it:
         backend = it.work.reading.backend
-        served = replace(backend.served, splitter=splitter)
-        yield replace(it.work.reading, backend=replace(backend, served=served)), splitter
+        models = Models([replace(backend.models.reader, splitter=splitter)], {})
+        yield replace(it.work.reading, backend=replace(backend, models=models)), splitter
 
 
 async def test_a_read_is_planned_once(redis_url: str) -> None:

@@ -69,7 +69,7 @@ def job(**changes: Any) -> ReadJob:
         "document": Document(text=DOCUMENT),
         "chunk_tokens": 80,
     }
-    return ReadJob(read_id="lr_1", tenant="local", request=LongReadRequest(**(fields | changes)))
+    return ReadJob(read_id="lr_1", tenant="local", model="m", request=LongReadRequest(**(fields | changes)))
 
 
 async def read(

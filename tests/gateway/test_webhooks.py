@@ -13,7 +13,6 @@ from yarl import URL
 
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.records import ReadRecords
-from gateway.long_read.run import ReadingTools
 from gateway.memory.dead_letters import DeadLetters
 from gateway.queue.handling import LeaseHold
 from gateway.queue.lanes import LaneQueue, Lease, Submission
@@ -229,12 +228,11 @@ async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_tells_it_onc
 ) -> None:
     async with hooked(redis_url) as (it, receiver):
         read_id = await queued(it, webhook={"url": receiver.url})
-        work, reading, engines = it.rig.work, it.rig.work.reading, it.rig.work.backend.engines
+        work, reading = it.rig.work, it.rig.work.reading
         records = ReadRecords(work.redis, reading.queue, queue(work.redis, WEBHOOKS_QUEUE))
-        tools = replace(ReadingTools.of(reading, engines), records=records)
         lease, hold = await leased(reading.queue)
         with suppress(Unavailable):
-            await ReadHandler(work.redis, tools, engines).run(lease, hold)
+            await ReadHandler(work.redis, replace(reading, records=records)).run(lease, hold)
         assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
         assert (await reading.queue.depth()).jobs == 1
         async with it.rig.working():

@@ -145,7 +145,7 @@ async def test_a_killed_background_read_goes_on_at_the_chunk_where_it_died(redis
     request = LongReadRequest(
         model="m", question="Where?", document=Document(text="one two three. " * 40), chunk_tokens=80, background=True
     )
-    job = ReadJob(read_id="lr_killed", tenant="local", request=request)
+    job = ReadJob(read_id="lr_killed", tenant="local", model="m", request=request)
     async with rig(redis_url, reader) as it:
         records = it.work.reading.records
         await records.enqueue(job, new_record(job))

@@ -54,7 +54,9 @@ async def queued(it: Rig, read_id: str) -> ReadJob:
     request = LongReadRequest(
         model="m", question="Who?", document=Document(text=DOCUMENT), chunk_tokens=2800, background=True
     )
-    job = await held(ReadJob(read_id=read_id, tenant="local", request=request), it.work.reading.files.records)
+    job = await held(
+        ReadJob(read_id=read_id, tenant="local", model="m", request=request), it.work.reading.files.records
+    )
     await it.work.reading.records.enqueue(job, new_record(job))
     return job
 

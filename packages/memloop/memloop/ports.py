@@ -28,6 +28,7 @@ class Prompt:
     """One request to a chat model. ``thinking`` switches the chat template's thinking mode.
 
     ``branch`` separates calls that run side by side (``s3/q0/``). It is part of a journal's keys and never sent.
+    ``name`` is the profile's name of the prompt (``read``, ``judge``), for hosts that ask several models; never sent.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -36,6 +37,7 @@ class Prompt:
     tool_choice: ToolChoice = "auto"
     thinking: bool = False
     branch: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

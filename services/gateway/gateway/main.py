@@ -13,7 +13,7 @@ from gateway.access import routes as admin
 from gateway.chat import routes as chat
 from gateway.chat.chat import open_chat
 from gateway.document import describe
-from gateway.engine import Backend, open_backend
+from gateway.engine import Backend, open_backend, refuse_wrong_models
 from gateway.engine import routes as models
 from gateway.files import routes as uploads
 from gateway.files.files import open_files
@@ -60,7 +60,10 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         return await cast(Memory, app.state.memory).store.check()
 
     async def engine_answers() -> object:
-        return await cast(Backend, app.state.backend).engines.check()
+        return await cast(Backend, app.state.backend).models.check()
+
+    async def lost_engines() -> str | None:
+        return await cast(Backend, app.state.backend).models.warning()
 
     async def refused_writes() -> str | None:
         return await cast(Memory, app.state.memory).failures.warning()
@@ -81,7 +84,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
             traces.router,
         ),
         readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
-        warnings={"memory_writes": refused_writes},
+        warnings={"memory_writes": refused_writes, "models": lost_engines},
         registry=registry,
         max_body_bytes=min(settings.max_json_bytes, settings.max_body_bytes),
         larger_bodies=dict.fromkeys(LARGER, settings.max_body_bytes)
@@ -109,7 +112,7 @@ async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> A
         open_backend(settings, metrics) as backend,
         open_memory(settings, redis, traces=open_traces(settings, redis, metrics), metrics=metrics) as memory,
     ):
-        access = open_access(settings, redis, splitter=backend.served.splitter, metrics=metrics)
+        access = open_access(settings, redis, splitter=backend.models.chat.splitter, metrics=metrics)
         files, webhooks = open_files(settings, redis), open_webhooks(settings, redis)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host:
@@ -132,6 +135,7 @@ def main() -> None:
     """Serve until a signal. Exits with a message on wrong settings or an unprotected public address."""
     settings = GatewaySettings()
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
+    refuse_wrong_models(settings)
     start_tracing("gateway")
     run(build_app(settings), settings, drain_s=settings.drain_s)
 

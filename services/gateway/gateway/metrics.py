@@ -46,11 +46,11 @@ class Metrics:
         self.token_usage = Histogram(
             "gen_ai_client_token_usage",
             "Tokens of one engine call, as reported by the engine.",
-            ("type", "operation"),
+            ("type", "operation", "model"),
             buckets=tuple(float(4**power) for power in range(1, 11)),
             registry=registry,
         )
-        self._token_usage_of = lru_cache(maxsize=64)(self.token_usage.labels)
+        self._token_usage_of = lru_cache(maxsize=256)(self.token_usage.labels)
         self._overhead_of = lru_cache(maxsize=64)(self.overhead_seconds.labels)
         self.memory_search_seconds = Histogram(
             "memory_search_seconds",
@@ -153,13 +153,14 @@ class Metrics:
         self.upstream_fallback = Counter(
             "upstream_fallback",
             "Requests passed to the next engine because one could not take them.",
+            ("model",),
             registry=registry,
         )
         self.rate_limit_skipped = Counter(
             "rate_limit_skipped", "Requests admitted without a rate limit because Redis failed.", registry=registry
         )
         self.upstream_errors = Counter(
-            "upstream_errors", "Failed engine requests, by kind of error.", ("kind",), registry=registry
+            "upstream_errors", "Failed engine requests, by kind of error.", ("kind", "model"), registry=registry
         )
         self.streams_broken = Counter(
             "gateway_streams_broken",
@@ -175,8 +176,8 @@ class Metrics:
         )
         self._circuit_open = Gauge(
             "upstream_circuit_open",
-            "1 while an engine's circuit is open; engines are numbered in their configured order.",
-            ("engine",),
+            "1 while an engine's circuit is open; a model's engines are numbered in their configured order.",
+            ("model", "engine"),
             registry=registry,
         )
         self._active = Gauge("gateway_active_requests", "Requests in progress.", ("lane",), registry=registry)
@@ -194,9 +195,9 @@ class Metrics:
         )
         self._begin_at_zero()
 
-    def watch_circuit(self, engine: int, is_open: Callable[[], bool]) -> None:
-        """Report at each scrape whether the engine's circuit is open."""
-        self._circuit_open.labels(engine).set_function(is_open)
+    def watch_circuit(self, model: str, engine: int, is_open: Callable[[], bool]) -> None:
+        """Report at each scrape whether the circuit of a model's engine is open."""
+        self._circuit_open.labels(model, engine).set_function(is_open)
 
     def watch_admission(self, admission: Admission) -> None:
         """Report at each scrape the requests and body bytes in progress."""
@@ -243,13 +244,13 @@ class Metrics:
             for value in values:
                 series.labels(value)
 
-    def count_error(self, error: MemloopError) -> None:
-        """Count a failed engine call by its kind."""
-        self.upstream_errors.labels(type(error).__name__.lower()).inc()
+    def count_error(self, error: MemloopError, *, model: str) -> None:
+        """Count a failed engine call of the model by its kind."""
+        self.upstream_errors.labels(type(error).__name__.lower(), model).inc()
 
-    def count_tokens(self, kind: Literal["input", "output"], operation: str, tokens: int) -> None:
-        """Count the tokens of one engine call."""
-        self._token_usage_of(kind, operation).observe(tokens)
+    def count_tokens(self, kind: Literal["input", "output"], operation: str, model: str, tokens: int) -> None:
+        """Count the tokens of one engine call of the model."""
+        self._token_usage_of(kind, operation, model).observe(tokens)
 
     def count_overhead(self, route: str, seconds: float) -> None:
         """Record the time of one request spent outside the engine."""

@@ -55,6 +55,8 @@ class GatewaySettings(ServiceSettings):
     engine_dialect: DialectName = "auto"
     """The request fields that the engines accept. ``auto`` detects the engine and adapts to the fields it rejects."""
 
+    models: Path | None = None
+    """A file of several models; the settings of one engine and one model then have no effect."""
     inference_url: str | None = None
     profile: str | None = None
     tokenizer: Path | None = None

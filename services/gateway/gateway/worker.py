@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from gateway.engine import Backend, WatchedModel, open_backend
+from gateway.engine import Backend, open_backend, refuse_wrong_models
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
@@ -25,7 +25,6 @@ from gateway.files.records import FileRecords
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
-from gateway.long_read.run import ReadingTools
 from gateway.memory.memory import Memory, open_memory
 from gateway.memory.turn_batches import BufferLimits, flush_for_ever
 from gateway.memory.write import MemoryHandler, WriterTools
@@ -108,11 +107,14 @@ def build_app(settings: WorkerSettings) -> FastAPI:
     async def refused_writes() -> str | None:
         return await opened.get().memory.failures.warning()
 
+    async def lost_engines() -> str | None:
+        return await opened.get().backend.models.warning()
+
     return create_app(
         "memloop-worker",
         settings=settings,
         readiness=_checks(opened),
-        warnings={"memory_writes": refused_writes},
+        warnings={"memory_writes": refused_writes, "models": lost_engines},
         registry=registry,
         lifespan=lifespan,
     )
@@ -127,7 +129,7 @@ def _checks(opened: _Opened) -> Mapping[str, Check]:
         await opened.get().memory.store.check()
 
     async def engine() -> None:
-        await opened.get().backend.engines.check()
+        await opened.get().backend.models.check()
 
     return {"redis": redis, "store": store, "engine": engine}
 
@@ -159,9 +161,9 @@ async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> No
 def _runners(work: Work, settings: WorkerSettings) -> Iterator[Runner]:
     consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
-    reading, engines = work.reading, work.backend.engines
+    reading = work.reading
     writes = MemoryHandler(_writer_tools(work, limits), dead_letter_keep_s=settings.dead_letter_keep_s)
-    reads = ReadHandler(work.redis, ReadingTools.of(reading, engines), engines)
+    reads = ReadHandler(work.redis, reading)
     yield Runner(work.memory.queue.lanes, writes, _options(settings, settings.worker_concurrency), consumer=consumer)
     yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)
     yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
@@ -206,17 +208,17 @@ def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
 
 
 def _writer_tools(work: Work, limits: BufferLimits) -> WriterTools:
-    served = work.backend.served
+    writer = work.backend.models.writer
     return WriterTools(
         redis=work.redis,
         store=work.memory.store,
-        model=WatchedModel(work.backend.engines, work.metrics, model_id=served.id, operation="memory_write"),
-        profile=served.profile,
-        splitter=served.splitter,
+        model=writer.watched(work.metrics, operation="memory_write"),
+        profile=writer.profile,
+        splitter=writer.splitter,
         metrics=work.metrics,
         limits=limits,
         traces=work.memory.traces,
-        served=Served(served.id, served.profile.ref),
+        served=Served(writer.id, writer.profile.ref),
     )
 
 
@@ -267,6 +269,7 @@ def _end_process_on_fault(work: "asyncio.Task[None]") -> None:
 def main() -> None:
     """Run until a signal."""
     settings = WorkerSettings()
+    refuse_wrong_models(settings)
     start_tracing("memloop-worker")
     run(build_app(settings), settings)
 

@@ -183,6 +183,7 @@ class Profile:
             tools=spec.tools,
             tool_choice=spec.tool_choice,
             thinking=spec.thinking,
+            name=prompt,
         )
 
     def with_memory_tokens(self, memory_tokens: int) -> "Profile":

@@ -78,7 +78,7 @@ def _asks(name: str) -> JsonDict:
 
 
 class LongReadRequest(Wire):
-    """``POST /v1/long-read``. Token numbers left out come from the served model's profile.
+    """``POST /v1/long-read``. Without ``model`` the reader reads; token numbers left out come from its profile.
 
     ``questions`` share one reading of the document and are answered each.
     """
@@ -87,7 +87,7 @@ class LongReadRequest(Wire):
         json_schema_extra={"oneOf": [_asks("question"), _asks("questions")], **_CALLED_IN_BACKGROUND}
     )
 
-    model: str
+    model: str | None = None
     question: str | None = Field(default=None, min_length=1)
     questions: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
         default=None, min_length=1, max_length=MAX_QUESTIONS

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from gateway.access import Allowance
 from gateway.chat.chat import Chat
 from gateway.chat.oversized import Oversize, Part, oversize
-from gateway.engine import WatchedModel
+from gateway.engine import LoopModel
 from gateway.http import objects_in
 from gateway.long_read.plan import ReadingPlan, cut, plan_read
 from gateway.metrics import Metrics
@@ -61,63 +61,59 @@ class _Cut:
     chunks: Chunks
 
 
-async def oversize_of(chat: Chat, asked: ChatRequest, fields: Json) -> Oversize | None:
+async def oversize_of(chat: Chat, model: LoopModel, asked: ChatRequest, fields: Json) -> Oversize | None:
     """Return the parts to read before the chat can be answered; None if it fits or ``long_context`` is off.
 
     Raises InvalidRequest (400, ``context_length_exceeded``), and the engine's errors.
     """
     if (asked.memory or NO_OPTIONS).long_context == "off":
         return None
-    window = await _window(chat, asked.model)
-    served = chat.backend.served
+    window = await _window(model)
+    reader = chat.backend.models.reading_for(model)
     return await asyncio.to_thread(
-        oversize, asked, fields, profile=served.profile, splitter=served.splitter, window=window
+        oversize, asked, fields, profile=reader.profile, splitters=(model.splitter, reader.splitter), window=window
     )
 
 
 async def read_context(
-    chat: Chat, asked: ChatRequest, fields: Json, over: Oversize, allowance: Allowance
+    chat: Chat, model: LoopModel, asked: ChatRequest, fields: Json, over: Oversize, allowance: Allowance
 ) -> ReadContext:
-    """Read the parts one by one and replace each with its memory.
+    """Read the parts one by one, by the reader, and replace each with its memory.
 
     Raises Unprocessable (422) when the parts need too many calls, Timeout (504) at the deadline, Overloaded (503), and
     the engine's errors.
     """
     began = time.monotonic()
-    cuts = [await asyncio.to_thread(_cut, chat, asked.model, over.question, part) for part in over.parts]
+    reader, metrics = chat.backend.models.reading_for(model), chat.backend.metrics
+    cuts = [await asyncio.to_thread(_cut, chat, reader, over.question, part) for part in over.parts]
     _refuse_too_much(sum(len(piece.chunks) for piece in cuts), chat.long_context_max_calls)
-    engines, metrics = chat.backend.engines, chat.backend.metrics
-    watched = WatchedModel(engines.of_model(asked.model), metrics, model_id=asked.model, operation="long_read")
-    model = Budgeted(watched, deadline_s=chat.long_context_deadline_s - (time.monotonic() - began))
+    watched = reader.watched(metrics, operation="long_read")
+    budgeted = Budgeted(watched, deadline_s=chat.long_context_deadline_s - (time.monotonic() - began))
     try:
         with chat.admission.room("batch", body_bytes=0), span("long_context", {"memloop.parts": len(cuts)}):
-            memories = [await _read(piece, over.question, model, metrics) for piece in cuts]
+            memories = [await _read(piece, over.question, budgeted, metrics) for piece in cuts]
     except BudgetSpent:
         raise Timeout(
             "Reading the long parts of the chat exceeded the deadline.", code="long_context_deadline"
         ) from None
     finally:
-        allowance.spend_more(model.usage.total_tokens)
-    return _replaced(asked, fields, over, cuts, memories, model.usage)
+        allowance.spend_more(budgeted.usage.total_tokens)
+    return _replaced(asked, fields, over, cuts, memories, budgeted.usage)
 
 
-async def _window(chat: Chat, model: str) -> int:
-    """Return the window that the engine lists (vLLM and SGLang do), else the profile's."""
-    listed = objects_in((await chat.backend.engines.get_json("models")).get("data"))
-    sizes = [entry.get("max_model_len") for entry in listed if entry.get("id") == model]
-    return next((size for size in sizes if isinstance(size, int)), chat.backend.served.profile.budget.window_tokens)
+async def _window(model: LoopModel) -> int:
+    """Return the window that is known, else that which the engine lists (vLLM and SGLang do), else the profile's."""
+    if model.window_tokens is not None:
+        return model.window_tokens
+    listed = objects_in((await model.engines.get_json("models")).get("data"))
+    sizes = [entry.get("max_model_len") for entry in listed if entry.get("id") == model.engine_model]
+    return next((size for size in sizes if isinstance(size, int)), model.profile.budget.window_tokens)
 
 
-def _cut(chat: Chat, model: str, question: str, part: Part) -> _Cut:
-    asked = LongReadRequest(model=model, question=question, document=Document(text=part.text))
-    served = chat.backend.served
-    plan = plan_read(
-        asked,
-        profile=served.profile,
-        splitter=served.splitter,
-        max_chars=chat.max_document_chars,
-    )
-    return _Cut(part, plan, cut(part.text, plan, served.splitter))
+def _cut(chat: Chat, reader: LoopModel, question: str, part: Part) -> _Cut:
+    asked = LongReadRequest(question=question, document=Document(text=part.text))
+    plan = plan_read(asked, profile=reader.profile, splitter=reader.splitter, max_chars=chat.max_document_chars)
+    return _Cut(part, plan, cut(part.text, plan, reader.splitter))
 
 
 def _refuse_too_much(calls: int, most: int) -> None:

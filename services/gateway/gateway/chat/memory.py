@@ -21,6 +21,7 @@ from gateway.chat.chat import Chat
 from gateway.chat.long_context import ReadContext
 from gateway.chat.recall import Recall, recall
 from gateway.chat.turns import last_user_index, newest_turn
+from gateway.engine import LoopModel
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import DependencyError, TooLarge
 from memloop.wire.memory import Namespace, Usage
@@ -77,6 +78,7 @@ class ChatTurn:
 
 async def begin_turn(
     chat: Chat,
+    model: LoopModel,
     asked: ChatRequest,
     namespace: Namespace | None,
     *,
@@ -95,7 +97,7 @@ async def begin_turn(
     place = last_user_index(asked.messages)
     query = asked.messages[place].text() if place is not None else ""
     recalled, failed = await asyncio.gather(
-        _recalled(chat, namespace, context.question if context is not None else query, options),
+        _recalled(chat, model, namespace, context.question if context is not None else query, options),
         _failed(chat, namespace, options),
     )
     return ChatTurn(
@@ -111,14 +113,16 @@ async def begin_turn(
     )
 
 
-async def _recalled(chat: Chat, namespace: Namespace | None, query: str, options: MemoryOptions) -> Recall:
+async def _recalled(
+    chat: Chat, model: LoopModel, namespace: Namespace | None, query: str, options: MemoryOptions
+) -> Recall:
     if options.mode == "off":
         return Recall()
     if namespace is None:
         return Recall(error=_NOBODY)
     if options.mode == "write":
         return Recall()
-    return await recall(chat, namespace, query, options)
+    return await recall(chat, model, namespace, query, options)
 
 
 async def _failed(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> str | None:

@@ -45,11 +45,16 @@ class Oversize:
     parts: tuple[Part, ...]
 
 
-def oversize(chat: ChatRequest, fields: Json, *, profile: Profile, splitter: Splitter, window: int) -> Oversize | None:
+def oversize(
+    chat: ChatRequest, fields: Json, *, profile: Profile, splitters: tuple[Splitter, Splitter], window: int
+) -> Oversize | None:
     """Return the parts to read, or None when the prompt fits. CPU work: run it in a thread.
+
+    ``splitters`` are those of the chat's model and of the reader, whose ``profile`` is given.
 
     Raises InvalidRequest (400, ``context_length_exceeded``) when the prompt would still not fit.
     """
+    splitter, of_reader = splitters
     texts = [message.text() for message in chat.messages]
     sizes = [splitter.count(text) for text in texts]
     excess = _asked(sizes, chat, fields, splitter) + _reserved(fields, chat.memory, window) - window
@@ -57,7 +62,7 @@ def oversize(chat: ChatRequest, fields: Json, *, profile: Profile, splitter: Spl
         return None
     last = last_user_index(chat.messages)
     most = profile.budget.question_tokens
-    asked = question_in(texts[last], splitter, most_tokens=most) if last is not None else ("", "", "")
+    asked = question_in(texts[last], of_reader, most_tokens=most) if last is not None else ("", "", "")
     question = " ".join(side.strip() for side in (asked[0], asked[2]) if side.strip()) or ANY_QUESTION
     found = _parts(chat, texts, sizes, last, asked, splitter)
     cost = profile.prompts["read"].sampling.max_tokens + _TOKENS_AROUND_MEMORY

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from gateway.chat.chat import Chat
+from gateway.engine import LoopModel
 from memloop.loops.rendering import memory_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
@@ -33,7 +34,7 @@ class Recall:
     error: str | None = None
 
 
-async def recall(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions) -> Recall:
+async def recall(chat: Chat, model: LoopModel, namespace: Namespace, query: str, options: MemoryOptions) -> Recall:
     """Return the best memories for the query that fit ``options.max_tokens``."""
     if not query.strip():
         return Recall()
@@ -44,10 +45,9 @@ async def recall(chat: Chat, namespace: Namespace, query: str, options: MemoryOp
         return Recall(error="The memory store did not respond; this reply was made without memories.")
     except MemloopError as error:
         return Recall(error=f"The memory store rejected the search: {error.message}")
-    served = chat.backend.served
     if sum(len(memory.text) for memory in found) <= _INLINE_CHARS:
-        return pack(found, served.profile, served.splitter, max_tokens=options.max_tokens)
-    return await asyncio.to_thread(pack, found, served.profile, served.splitter, max_tokens=options.max_tokens)
+        return pack(found, model.profile, model.splitter, max_tokens=options.max_tokens)
+    return await asyncio.to_thread(pack, found, model.profile, model.splitter, max_tokens=options.max_tokens)
 
 
 async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions) -> tuple[Recalled, ...]:

@@ -15,7 +15,7 @@ from gateway.chat.namespaces import namespace_of
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory
-from gateway.engine import EngineCall, Meter, Relay, relay
+from gateway.engine import EngineCall, LoopModel, Meter, Relay, relay
 from gateway.http import (
     Attempt,
     ClientGone,
@@ -65,28 +65,31 @@ async def create_chat_completion(
     with meter.ours():
         body = await read_json(request)
         asked = validated(ChatRequest, body.fields)
-        meter.model = asked.model
+        model = chat.backend.models.named(asked.model)
+        meter.goes_to(model)
         namespace = namespace_of(principal, asked, request.headers)
         asked, left_out = permitted(asked, namespace, principal)
+    call = EngineCall(request, chat.backend, model, meter)
 
     async def answer(attempt: Attempt) -> Response:
         async def prepared(over: Oversize | None) -> Prepared:
-            context = await read_context(chat, asked, body.fields, over, allowance) if over is not None else None
+            context = await read_context(chat, model, asked, body.fields, over, allowance) if over is not None else None
             with meter.ours():
                 event_id = attempt.event_id(namespace) if namespace is not None else ""
-                turn = await begin_turn(chat, asked, namespace, event_id=event_id, context=context, left_out=left_out)
-                return turn, engine_body(body, turn, context)
+                turn = await begin_turn(
+                    chat, model, asked, namespace, event_id=event_id, context=context, left_out=left_out
+                )
+                return turn, engine_body(body, model, turn, context)
 
         with meter.ours():
             await allowance.admit(body.fields["messages"])
-            over = await oversize_of(chat, asked, body.fields)
+            over = await oversize_of(chat, model, asked, body.fields)
         if over is None:
-            return await at_the_engine(request, chat, meter, await prepared(over))
+            return await at_the_engine(call, chat, meter, await prepared(over))
         work = partial(prepared, over)
         if asked.stream:
-            call = EngineCall(request, chat.backend, meter)
             return call.event_stream(partial(send_after, work, call, chat, meter))
-        return await at_the_engine(request, chat, meter, await _watched(work, request, chat))
+        return await at_the_engine(call, chat, meter, await _watched(work, request, chat))
 
     if asked.stream:
         refuse_key_of_stream(request)
@@ -128,7 +131,7 @@ def _relayed(chat: Chat, turn: ChatTurn | None, meter: Meter) -> Relay:
     return stream
 
 
-async def at_the_engine(request: Request, chat: Chat, meter: Meter, prepared: Prepared) -> Response:
+async def at_the_engine(call: EngineCall, chat: Chat, meter: Meter, prepared: Prepared) -> Response:
     """Return the engine's answer, with the memory field added."""
     turn, outgoing = prepared
 
@@ -136,17 +139,19 @@ async def at_the_engine(request: Request, chat: Chat, meter: Meter, prepared: Pr
         return await remembered(chat, raw, turn, meter)
 
     stream = _relayed(chat, turn, meter)
-    return await EngineCall(request, chat.backend, meter).answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
+    return await call.answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
 
 
-def engine_body(body: JsonBody, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:
-    """Return the client's own bytes when memory changes nothing, else its fields without ``memory``.
+def engine_body(body: JsonBody, model: LoopModel, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:
+    """Return the client's own bytes when nothing changes, else its fields without ``memory``.
 
     Raises InvalidRequest for fields that are nested too deeply.
     """
     fields: Json = body.fields if context is None else {**body.fields, "messages": context.messages}
     if turn is not None and turn.recalled.message is not None and turn.place is not None:
         fields = with_recalled(fields, turn.recalled.message, before=turn.place)
+    if not model.keeps_its_name:
+        fields = {**fields, "model": model.engine_model}
     if fields is body.fields and "memory" not in fields:
         return body.raw
     return json_text({name: value for name, value in fields.items() if name != "memory"})

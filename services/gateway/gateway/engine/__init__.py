@@ -1,19 +1,21 @@
-"""The inference engines behind the gateway: selection, circuit breakers, pass-through routes and errors."""
+"""The inference engines behind the gateway: models by id and role, circuit breakers, pass-through routes and errors."""
 
 from gateway.engine.backend import Backend, open_backend
-from gateway.engine.engines import Engines
 from gateway.engine.meter import Meter
+from gateway.engine.models import Models
+from gateway.engine.models_file import refuse_wrong_models
 from gateway.engine.passthrough import EngineCall, Relay, relay, send_broken
-from gateway.engine.spans import WatchedModel
+from gateway.engine.served import LoopModel
 
 __all__ = [
     "Backend",
     "EngineCall",
-    "Engines",
+    "LoopModel",
     "Meter",
+    "Models",
     "Relay",
-    "WatchedModel",
     "open_backend",
+    "refuse_wrong_models",
     "relay",
     "send_broken",
 ]

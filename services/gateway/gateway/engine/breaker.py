@@ -57,9 +57,8 @@ class Breaker:
         self._opened_at: float | None = None
         self._probing = False
 
-    @property
     def is_open(self) -> bool:
-        """Whether requests to the engine are suspended."""
+        """Return whether requests to the engine are suspended."""
         return self._opened_at is not None
 
     async def admit(self, probe: Callable[[], Awaitable[None]]) -> None:

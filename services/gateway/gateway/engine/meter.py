@@ -7,6 +7,7 @@ from typing import Final
 from opentelemetry.trace import INVALID_SPAN, Span
 
 from gateway.access import Allowance
+from gateway.engine.served import LoopModel
 from gateway.engine.spans import note_usage
 from gateway.http import object_in
 from gateway.metrics import Metrics
@@ -40,13 +41,16 @@ class Meter:
         self._metrics = metrics
         self._route = route
         self.operation: Final = operation
-        self.model: object = None
-        """The model that the client requested."""
+        self._model = ""
         self.call: Span = INVALID_SPAN
         """The trace span of the engine's call."""
         self._started = time.perf_counter()
         self._ours = _Stopwatch()
         self._saw_byte = False
+
+    def goes_to(self, model: LoopModel) -> None:
+        """Set the model that serves the request, once the request has been read."""
+        self._model = model.label
 
     def ours(self) -> AbstractContextManager[None]:
         """Count the block's time as the gateway's own. Blocks must not nest."""
@@ -73,9 +77,9 @@ class Meter:
         given = object_in(usage)
         asked, replied = _count(given, _INPUT), _count(given, _OUTPUT)
         if asked is not None:
-            self._metrics.count_tokens("input", self.operation, asked)
+            self._metrics.count_tokens("input", self.operation, self._model, asked)
         if replied is not None:
-            self._metrics.count_tokens("output", self.operation, replied)
+            self._metrics.count_tokens("output", self.operation, self._model, replied)
         if self.call.is_recording():
             note_usage(self.call, input_tokens=asked, output_tokens=replied)
 
@@ -85,7 +89,7 @@ class Meter:
 
     def lost(self, error: MemloopError) -> None:
         """Record that the engine failed in mid-stream."""
-        self._metrics.count_error(error)
+        self._metrics.count_error(error, model=self._model)
         self.broken()
 
     def finish(self) -> None:

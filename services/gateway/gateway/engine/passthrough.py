@@ -10,6 +10,7 @@ from fastapi import Request, Response
 from gateway.engine.backend import Backend
 from gateway.engine.errors import is_event_stream, refusal, soon
 from gateway.engine.meter import Meter
+from gateway.engine.served import LoopModel
 from gateway.engine.spans import open_call
 from gateway.http import (
     ClientGone,
@@ -36,9 +37,10 @@ class EngineCall:
     When the client disconnects, the connection to the engine is closed, which aborts the engine's request.
     """
 
-    def __init__(self, request: Request, backend: Backend, meter: Meter) -> None:
+    def __init__(self, request: Request, backend: Backend, model: LoopModel, meter: Meter) -> None:
         self._request = request
         self._backend = backend
+        self._model = model
         self._meter = meter
 
     async def answer(
@@ -59,7 +61,7 @@ class EngineCall:
             self._backend.metrics.upstream_abort.inc()
             raise
         except DependencyError as error:
-            self._backend.metrics.count_error(error)
+            self._backend.metrics.count_error(error, model=self._model.label)
             raise soon(error) from error.__cause__
 
     async def events(self, path: str, body: bytes, stream: Relay, out: Outlet) -> None:
@@ -71,7 +73,7 @@ class EngineCall:
                     raise await refusal(upstream)
                 await stream(upstream, out)
         except DependencyError as error:
-            self._backend.metrics.count_error(error)
+            self._backend.metrics.count_error(error, model=self._model.label)
             raise soon(error) from error.__cause__
 
     async def _answer(
@@ -96,9 +98,9 @@ class EngineCall:
             return self._json(answer, upstream)
 
     async def _opened(self, opened: ExitStack, body: bytes, path: str) -> RawResponse:
-        call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._meter.model))
+        call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._model.id))
         with current(call):
-            upstream = await self._backend.engines.send(body, path=path)
+            upstream = await self._model.engines.send(body, path=path)
         opened.callback(upstream.close)
         return upstream
 

@@ -9,7 +9,7 @@ from gateway.engine.backend import Backend, BackendDep
 from gateway.engine.errors import soon
 from gateway.engine.meter import Meter
 from gateway.engine.passthrough import EngineCall, relay
-from gateway.http import Outlet, engines_body, objects_in, parsed_object, read_json, streams
+from gateway.http import Outlet, engines_body, json_text, objects_in, parsed_object, read_json, streams
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound, NotSupported
@@ -24,19 +24,19 @@ _CHAT = needs("chat")
 
 @listings.get("/v1/models", dependencies=[needs(None)])
 async def list_models(backend: BackendDep, principal: PrincipalDep) -> Json:
-    """List the models that the engine serves."""
+    """List the models that requests may name."""
     del principal
     return await _models(backend)
 
 
 @listings.get("/v1/models/{model_id:path}", dependencies=[needs(None)])
 async def retrieve_model(model_id: str, backend: BackendDep, principal: PrincipalDep) -> Json:
-    """Return one model that the engine serves."""
+    """Return one of the models that requests may name."""
     del principal
     for model in objects_in((await _models(backend)).get("data")):
         if model.get("id") == model_id:
             return model
-    raise NotFound(f"The engine does not serve model {model_id!r}.", param="model", code="model_not_found")
+    raise NotFound(f"There is no model {model_id!r}.", param="model", code="model_not_found")
 
 
 @router.post(
@@ -74,7 +74,7 @@ router.include_router(listings)
 
 async def _models(backend: Backend) -> Json:
     try:
-        return await backend.engines.get_json("models")
+        return await backend.models.listing()
     except EngineError as error:
         raise soon(error) from error
 
@@ -85,7 +85,8 @@ async def _pass_through(
     meter = Meter(backend.metrics, f"/v1/{operation}", operation, allowance)
     with meter.ours():
         body = await read_json(request)
-        meter.model = body.fields.get("model")
+        model = backend.models.asked(body.fields.get("model"))
+        meter.goes_to(model)
     for field in unserved:
         if body.fields.get(field) is not None:
             raise NotSupported(f"{field} is not supported.", param=field)
@@ -99,4 +100,5 @@ async def _pass_through(
         meter.tokens(parsed_object(raw).get("usage"))
         return raw
 
-    return await EngineCall(request, backend, meter).answer(operation, body.raw, stream=stream, whole=whole)
+    outgoing = body.raw if model.keeps_its_name else json_text({**body.fields, "model": model.engine_model})
+    return await EngineCall(request, backend, model, meter).answer(operation, outgoing, stream=stream, whole=whole)

@@ -1,52 +1,107 @@
-"""Determines the id, prompt profile and tokenizer of the model that the loops call.
+"""Completes a model's specification: its id, prompt profile, tokenizer and window.
 
-Sources, in order: the settings, the inference service, then the engine (the id) and safe defaults (the rest).
+Sources, in order: the specification, the inference service, then the engine (the id) and safe defaults (the rest).
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from gateway.engine.engines import Engines
-from gateway.settings import GatewaySettings
+from gateway.engine.models_file import ModelSpec
+from gateway.engine.spans import WatchedModel
+from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.clients import InferenceClient
 from memloop.ports import Splitter
-from memloop.profiles import Profile, check_fit, load_profile
+from memloop.profiles import Profile, ProfileError, check_fit, load_profile
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 
-DEFAULT_PROFILE = "default"
-_POLL_S = 0.5
+DEFAULT_PROFILE: Final = "default"
+_POLL_S: Final = 0.5
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class LoopModel:
-    """The model that the loops call."""
+    """A model that requests name and loops call: its engines, its prompts and its tokenizer.
+
+    ``engine_model`` is its name at the engine, to which ``engines`` is bound. ``label`` names it in metrics.
+    """
 
     id: str
+    engine_model: str
+    engines: Engines
     profile: Profile
     splitter: Splitter
+    label: str
+    window_tokens: int | None = None
+    owned_by: str = "memloop"
+    created: int = 0
+
+    @property
+    def keeps_its_name(self) -> bool:
+        """Whether the engine serves the model under the id that clients use."""
+        return self.engine_model == self.id
+
+    def of_id(self, model_id: str) -> "LoopModel":
+        """Return the same engines, prompts and tokenizer for another of the engine's models."""
+        engines = self.engines.of_model(model_id)
+        return replace(self, id=model_id, engine_model=model_id, engines=engines, window_tokens=None)
+
+    def watched(self, metrics: Metrics, *, operation: str) -> WatchedModel:
+        """Return the model for a loop, with metrics and a span around each call."""
+        return WatchedModel(self.engines, metrics, model_id=self.id, label=self.label, operation=operation)
+
+    def listing(self) -> Json:
+        """Return the model's entry in ``GET /v1/models``."""
+        window: Json = {} if self.window_tokens is None else {"max_model_len": self.window_tokens}
+        return {"id": self.id, "object": "model", "created": self.created, "owned_by": self.owned_by, **window}
 
 
-async def loop_model(settings: GatewaySettings, engine: Engines, inference: InferenceClient | None) -> LoopModel:
-    """Return the loops' model. Waits up to ``startup_wait_s`` for the services that provide its parts.
+async def loop_model(
+    spec: ModelSpec, engine: Engines, inference: InferenceClient | None, *, deadline: float
+) -> LoopModel:
+    """Complete the specification. Waits until ``deadline`` (monotonic) for the services that provide missing parts.
 
-    Raises DependencyError when none answers in time, ProfileError and OSError on wrong settings.
+    Raises DependencyError when none answers in time, ProfileError when profile and model do not fit.
     """
-    deadline = time.monotonic() + settings.startup_wait_s
-    served = await _wait(inference.model, deadline) if inference else None
-    found = LoopModel(
-        id=settings.model or (served.id if served else await _wait(lambda: _model_id(engine), deadline)),
-        profile=await _wait(lambda: _profile(settings, inference), deadline),
-        splitter=await _wait(lambda: _splitter(settings, inference), deadline),
+    launched = await _wait(inference.model, deadline) if inference else None
+    model_id = spec.id or (launched.id if launched else await _wait(lambda: _model_id(engine), deadline))
+    profile = await _wait(lambda: _profile(spec, inference), deadline)
+    splitter = await _wait(lambda: _splitter(spec, inference), deadline)
+    window_tokens = spec.window_tokens or (launched.max_model_len if launched else None)
+    if isinstance(splitter, TokenizerSplitter):  # an estimate is too rough to reject prompts by
+        _check_fit(spec, profile, splitter, window_tokens)
+    engine_model = spec.engine_model or model_id
+    return LoopModel(
+        id=model_id,
+        engine_model=engine_model,
+        engines=engine.of_model(engine_model),
+        profile=_within(profile, spec.window_tokens),
+        splitter=splitter,
+        label=model_id,
+        window_tokens=window_tokens,
+        owned_by=spec.owned_by,
+        created=spec.created,
     )
-    if isinstance(found.splitter, TokenizerSplitter):  # an estimate is too rough to reject prompts by
-        check_fit(found.profile, found.splitter, window_tokens=served.max_model_len if served else None)
-    return found
+
+
+def _check_fit(spec: ModelSpec, profile: Profile, splitter: TokenizerSplitter, window_tokens: int | None) -> None:
+    try:
+        check_fit(profile, splitter, window_tokens=window_tokens)
+    except ProfileError as error:
+        raise ProfileError(f"{spec.place}: {error}" if spec.place else str(error)) from error
+
+
+def _within(profile: Profile, window_tokens: int | None) -> Profile:
+    """Return the profile for at most the specified window."""
+    if window_tokens is None or window_tokens >= profile.budget.window_tokens:
+        return profile
+    return replace(profile, budget=replace(profile.budget, window_tokens=window_tokens))
 
 
 async def _model_id(engine: Engines) -> str:
@@ -62,18 +117,16 @@ def _first_id(listing: Json) -> str:
     return model_id
 
 
-async def _profile(settings: GatewaySettings, inference: InferenceClient | None) -> Profile:
-    if settings.profile is not None or inference is None:
-        return load_profile(settings.profile or DEFAULT_PROFILE)
-    return await inference.profile()
+async def _profile(spec: ModelSpec, inference: InferenceClient | None) -> Profile:
+    if spec.profile is not None:
+        return spec.profile
+    return load_profile(DEFAULT_PROFILE) if inference is None else await inference.profile()
 
 
-async def _splitter(settings: GatewaySettings, inference: InferenceClient | None) -> Splitter:
-    if settings.tokenizer is not None:
-        return TokenizerSplitter(await asyncio.to_thread(settings.tokenizer.read_bytes))
-    if inference is not None:
-        return TokenizerSplitter(await inference.tokenizer())
-    return EstimatingSplitter()
+async def _splitter(spec: ModelSpec, inference: InferenceClient | None) -> Splitter:
+    if spec.splitter is not None:
+        return spec.splitter
+    return EstimatingSplitter() if inference is None else TokenizerSplitter(await inference.tokenizer())
 
 
 async def _wait(ask: Callable[[], Awaitable[_Answer]], deadline: float) -> _Answer:

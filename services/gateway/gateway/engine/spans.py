@@ -43,10 +43,12 @@ def note_finish(call: Span, reasons: Sequence[str]) -> None:
 class WatchedModel:
     """A ChatModel with metrics and a span around each call. Put it inside a ``Journaled``: replays do not count."""
 
-    def __init__(self, model: ChatModel, metrics: Metrics, *, model_id: str, operation: str) -> None:
+    def __init__(self, model: ChatModel, metrics: Metrics, *, model_id: str, label: str, operation: str) -> None:
+        """``label`` names the model in metrics, ``model_id`` in spans."""
         self._model = model
         self._metrics = metrics
         self._model_id = model_id
+        self._label = label
         self._operation = operation
 
     async def complete(self, prompt: Prompt) -> Completion:
@@ -55,11 +57,11 @@ class WatchedModel:
             try:
                 completion = await self._model.complete(prompt)
             except DependencyError as error:
-                self._metrics.count_error(error)
+                self._metrics.count_error(error, model=self._label)
                 raise
             usage = completion.usage
-            self._metrics.count_tokens("input", self._operation, usage.input_tokens)
-            self._metrics.count_tokens("output", self._operation, usage.output_tokens)
+            self._metrics.count_tokens("input", self._operation, self._label, usage.input_tokens)
+            self._metrics.count_tokens("output", self._operation, self._label, usage.output_tokens)
             note_usage(call, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
             note_finish(call, (completion.finish_reason,))
         return completion

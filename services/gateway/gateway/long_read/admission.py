@@ -1,6 +1,5 @@
 """Admits a long read, for the native route and the MCP tool."""
 
-import asyncio
 import secrets
 from dataclasses import dataclass, replace
 
@@ -8,7 +7,7 @@ from gateway.access import Principal
 from gateway.files.blobs import Blob
 from gateway.long_read.documents import held
 from gateway.long_read.hosts import ForegroundRead
-from gateway.long_read.plan import ReadingPlan, plan_read
+from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import ReadJob
 from gateway.long_read.run import ReadingTools
@@ -17,10 +16,11 @@ from memloop.wire.long_read import LongReadRequest
 
 @dataclass(frozen=True, slots=True)
 class AdmittedRead:
-    """A read that may be run, and the plan it was checked against."""
+    """A read that may be run, the plan it was checked against, and what it is to be run with."""
 
     job: ReadJob
     plan: ReadingPlan
+    tools: ReadingTools
 
     def named(self, read_id: str) -> "AdmittedRead":
         """The same read under another id."""
@@ -28,28 +28,27 @@ class AdmittedRead:
 
 
 async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Principal) -> AdmittedRead:
-    """Check the request and plan the read. Raises Forbidden, as ``plan_read`` does, and as ``text_of`` for a file."""
+    """Check the request and plan the read.
+
+    Raises Forbidden, NotFound for an unknown model, as ``plan_read`` does, and as ``text_of`` for a file.
+    """
     if asked.save_to_memory is not None:
         principal.require("memory:write", param="save_to_memory")
     if asked.webhook is not None:
         reading.webhooks.rules.check_url(asked.webhook.url)
-    plan = await asyncio.to_thread(
-        plan_read,
-        asked,
-        profile=reading.backend.served.profile,
-        splitter=reading.backend.served.splitter,
-        max_chars=reading.max_chars,
-    )
+    model = reading.backend.models.reading(asked.model)
+    tools = ReadingTools.of(reading, model, asked)
+    plan = await tools.plan_of(asked)
     text = await _text_of_file(asked, reading, principal)
-    job = ReadJob(read_id=f"lr_{secrets.token_hex(16)}", tenant=principal.tenant, request=asked, text=text)
-    return AdmittedRead(job, plan)
+    read_id = f"lr_{secrets.token_hex(16)}"
+    job = ReadJob(read_id=read_id, tenant=principal.tenant, model=model.id, request=asked, text=text)
+    return AdmittedRead(job, plan, tools)
 
 
 async def opened_read(admitted: AdmittedRead, reading: Reading) -> ForegroundRead:
     """Enter the read among the tenant's; the caller runs it. Raises Unavailable."""
     job = await held(admitted.job, reading.files.records)
-    tools = ReadingTools.of(reading, reading.backend.engines.of_model(job.request.model))
-    read = ForegroundRead(job, admitted.plan, tools)
+    read = ForegroundRead(job, admitted.plan, admitted.tools)
     await read.open()
     return read
 

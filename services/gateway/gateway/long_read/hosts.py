@@ -4,15 +4,14 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from functools import partial
 
 from redis.asyncio import Redis
 
-from gateway.engine import Engines
 from gateway.long_read.documents import let_go
 from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.progress import Publish
+from gateway.long_read.reading import Reading
 from gateway.long_read.records import TERMINAL, ReadJob, ReadRecords, terminal_event
 from gateway.long_read.run import ReadingTools, cancelled, failed, new_record, run_read
 from gateway.queue import Hold, JobCancelled, JobGone, JobResult, Journal, JournalCheckpoints, Lease, is_outage
@@ -107,21 +106,21 @@ class ForegroundRead:
 class ReadHandler:
     """The worker's side of the queue of background reads."""
 
-    def __init__(self, redis: Redis, tools: ReadingTools, engine: Engines) -> None:
+    def __init__(self, redis: Redis, reading: Reading) -> None:
         self._redis = redis
-        self._tools = tools
-        self._engine = engine
+        self._reading = reading
+        self._metrics = reading.backend.metrics
 
     @property
     def _records(self) -> ReadRecords:
-        return self._tools.records
+        return self._reading.records
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """The read, taken up where its journal ends. A request that can never work ends it as failed at once."""
         del hold
         job = await self._job(lease)
         if lease.starts > 1:
-            self._tools.metrics.longread_resumed.inc()
+            self._metrics.longread_resumed.inc()
         try:
             return await self._ended(job, await self._read(job))
         except MemloopError as error:
@@ -144,14 +143,15 @@ class ReadHandler:
         journal = Journal(self._redis, job.read_id)
         began = await journal.keep("started", repr(time.time()))
         created_at = (await self._stored(job)).created_at
-        plan = await self._tools.plan_of(job.request)
+        tools = ReadingTools.of(self._reading, self._reading.backend.models.named(job.model), job.request)
+        plan = await tools.plan_of(job.request)
 
         async with published_behind(partial(self._records.publish, foreground=False)) as publish:
             return await run_read(
                 job,
                 new_record(job).model_copy(update={"created_at": created_at}),
                 plan=plan,
-                tools=replace(self._tools, model=self._engine.of_model(job.request.model)),
+                tools=tools,
                 checkpoints=JournalCheckpoints(journal, scope="read"),
                 publish=publish,
                 started_at=float(began),
@@ -176,7 +176,7 @@ class ReadHandler:
 
     async def _ended(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> JobResult:
         await self._records.tell(job, record)
-        self._tools.metrics.longread_ended.labels(outcome or record.status).inc()
+        self._metrics.longread_ended.labels(outcome or record.status).inc()
         return JobResult(record.status, record.model_dump_json())
 
 

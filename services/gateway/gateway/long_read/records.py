@@ -35,10 +35,14 @@ _END: _Row = (math.inf, "")
 
 
 class ReadJob(Wire):
-    """The payload of a background read. ``text`` is its document when that is in the storage, not in the request."""
+    """The payload of a background read. ``text`` is its document when that is in the storage, not in the request.
+
+    ``model`` is the one that reads, also where the request names none: every run of the read is its own.
+    """
 
     read_id: str
     tenant: str
+    model: str
     request: LongReadRequest
     text: Blob | None = None
 

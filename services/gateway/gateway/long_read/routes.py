@@ -79,9 +79,9 @@ async def estimate_read(
     asked = await read_ours(request, LongReadRequest)
     await allowance.admit()
     admitted = await admitted_read(asked, reading, principal)
-    served = reading.backend.served
-    chunks = await chunks_of(admitted.job, admitted.plan, splitter=served.splitter, files=reading.files.records)
-    return await asyncio.to_thread(estimate, asked, admitted.plan, chunks, served.splitter)
+    splitter = admitted.tools.splitter
+    chunks = await chunks_of(admitted.job, admitted.plan, splitter=splitter, files=reading.files.records)
+    return await asyncio.to_thread(estimate, asked, admitted.plan, chunks, splitter)
 
 
 @router.get("")

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gateway.engine import WatchedModel
+from gateway.engine import LoopModel
 from gateway.files.records import FileRecords
 from gateway.long_read.documents import chunks_of
+from gateway.long_read.judging import JudgedApart, NamedModel, judged_by
 from gateway.long_read.plan import ReadingPlan, plan_read
 from gateway.long_read.progress import Publish, ReadAccount
 from gateway.long_read.reading import Reading
@@ -27,7 +28,6 @@ from gateway.traces.keeper import Served, TraceKeeper
 from memloop.evidence import Finding, evidence_for
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
-from memloop.loops.journal import Journaled
 from memloop.loops.reader import Reader, answer
 from memloop.loops.reading import read_questions
 from memloop.loops.results import ReadResult
@@ -44,7 +44,10 @@ _CLOSING_ANSWER_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ReadingTools:
-    """What reads work with. ``max_chars`` is the longest document in a body."""
+    """What one model's reads work with. ``max_chars`` is the longest document in a body.
+
+    ``judge`` is the model that judges in its place, if one does; the profile then holds its prompt.
+    """
 
     model: ChatModel
     profile: Profile
@@ -55,21 +58,30 @@ class ReadingTools:
     max_chars: int
     traces: TraceKeeper
     files: FileRecords | None = None
+    judge: NamedModel | None = None
 
     @classmethod
-    def of(cls, reading: Reading, model: ChatModel) -> "ReadingTools":
-        """The slice's parts, with the model that reads."""
+    def of(cls, reading: Reading, reader: LoopModel, request: LongReadRequest) -> "ReadingTools":
+        """The slice's parts, with the model that reads. With ``parity`` it is its own judge, as published."""
+        judge = reader if request.options.parity else reading.backend.models.judge_of(reader)
+        metrics, apart = reading.backend.metrics, judge.id != reader.id
         return cls(
-            model=model,
-            profile=reading.backend.served.profile,
-            splitter=reading.backend.served.splitter,
+            model=reader.watched(metrics, operation="long_read"),
+            judge=NamedModel(judge.id, judge.watched(metrics, operation="long_read")) if apart else None,
+            profile=judged_by(reader.profile, judge.profile) if apart else reader.profile,
+            splitter=reader.splitter,
             records=reading.records,
             memory=reading.memory.queue,
-            metrics=reading.backend.metrics,
+            metrics=metrics,
             max_chars=reading.max_chars,
             traces=reading.memory.traces,
             files=reading.files.records,
         )
+
+    def asked_by(self, job: ReadJob, checkpoints: Checkpoints | None) -> ChatModel:
+        """The model that a read asks; replies that the checkpoints hold of it are not asked for again."""
+        reader = NamedModel(job.model, self.model).journaled(checkpoints)
+        return reader if self.judge is None else JudgedApart(reader, self.judge.journaled(checkpoints))
 
     async def plan_of(self, request: LongReadRequest) -> ReadingPlan:
         """The request's plan. Raises as ``plan_read`` does."""
@@ -85,7 +97,7 @@ def new_record(job: ReadJob) -> LongRead:
         id=job.read_id,
         status="queued",
         created_at=int(time.time()),
-        model=request.model,
+        model=job.model,
         strategy=request.strategy,
         service_tier=request.tier,
         progress=Progress(passes_max=_passes_max(job)),
@@ -116,8 +128,7 @@ async def run_read(
     told = {"memloop.strategy": job.request.strategy, "memloop.chunks": len(chunks)}
     with tools.metrics.longread_active.track_inprogress(), span("long_read", told):
         await account.begin(len(chunks))
-        watched = WatchedModel(tools.model, tools.metrics, model_id=job.request.model, operation="long_read")
-        journaled = watched if checkpoints is None else Journaled(watched, checkpoints)
+        journaled = tools.asked_by(job, checkpoints)
         heard = await tools.traces.listen(job.tenant)
         try:
             model = _budgeted(journaled, job, plan, len(chunks), started_at)
@@ -151,7 +162,7 @@ async def _keep_trace(
         trace_id=job.read_id,
         tenant=job.tenant,
         strategy=job.request.strategy,
-        served=Served(job.request.model, plan.profile.ref),
+        served=Served(job.model, plan.profile.ref),
     )
     with suppress(DependencyError):
         try:

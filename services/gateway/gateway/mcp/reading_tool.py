@@ -23,7 +23,7 @@ class LongRead(Tool):
     question: str = Field(min_length=1)
     text: str | None = Field(default=None, description="The document. Give either text or file_id.")
     file_id: str | None = Field(default=None, description="A file uploaded to /v1/files. Give either file_id or text.")
-    model: str | None = Field(default=None, description="Defaults to the served model.")
+    model: str | None = Field(default=None, description="Defaults to the reader.")
     strategy: Strategy = "memagent"
     max_rereads: Annotated[int, Field(ge=0, le=16)] = 2
     max_llm_calls: Annotated[int | None, Field(ge=1)] = None
@@ -32,7 +32,7 @@ class LongRead(Tool):
 
     async def run(self, call: Call) -> BaseModel:
         """Run the read and return its final state."""
-        asked = self._asked(call.mcp.reading.backend.served.id)
+        asked = self._asked()
         with call.mcp.admission.room("batch", body_bytes=0):
             admitted = await admitted_read(asked, call.mcp.reading, call.principal)
             await call.allowance.admit(*asked.asked, asked.document.text)
@@ -53,7 +53,7 @@ class LongRead(Tool):
         call.allowance.spend(record.usage.total_tokens)
         return record
 
-    def _asked(self, served: str) -> LongReadRequest:
-        given = self.model_dump(exclude={"text", "file_id", "model"}, exclude_none=True)
+    def _asked(self) -> LongReadRequest:
+        given = self.model_dump(exclude={"text", "file_id"}, exclude_none=True)
         document = self.model_dump(include={"text", "file_id"}, exclude_none=True)
-        return validated(LongReadRequest, {"model": self.model or served, "document": document, **given})
+        return validated(LongReadRequest, {"document": document, **given})

@@ -1,0 +1,256 @@
+"""Reads which models there are: from the models file (``MEMLOOP_MODELS``), or one model from the other settings."""
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+from yarl import URL
+
+from gateway.settings import GatewaySettings, secret_of
+from memloop.chunking import TokenizerSplitter
+from memloop.clients import DialectName
+from memloop.profiles import Profile, load_profile
+
+Role: TypeAlias = Literal["writer", "reader", "judge", "chat"]
+_Found = TypeVar("_Found")
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+_NO_CLEAR_TEXT: Final = "keys do not stand in this file; name a variable (api_key_env) or a file (api_key_file)"
+
+
+class ModelsFileError(ValueError):
+    """The models file is wrong; the message names the file, the table, the key and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """How one model is reached and asked.
+
+    ``id`` is None for the launcher's model, else the first that the engine lists. ``engine_model`` is the engine's own
+    name for it. A profile or splitter of None comes from the launcher, else it is the default one. ``place`` says in
+    messages where the specification stands.
+    """
+
+    id: str | None
+    engine_urls: tuple[str, ...]
+    engine_model: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    dialect: DialectName = "auto"
+    inference_url: str | None = None
+    profile: Profile | None = None
+    splitter: TokenizerSplitter | None = None
+    window_tokens: int | None = None
+    owned_by: str = "memloop"
+    created: int = 0
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsConfig:
+    """All models. ``roles`` is empty without a models file: the one model then has every role."""
+
+    specs: tuple[ModelSpec, ...]
+    roles: Mapping[Role, str]
+
+
+def read_models(settings: GatewaySettings) -> ModelsConfig:
+    """Return the models of the file, or the one of the other settings.
+
+    Raises ModelsFileError; ProfileError, ValueError and OSError for the other settings.
+    """
+    return _from_file(settings.models) if settings.models is not None else _from_settings(settings)
+
+
+def refuse_wrong_models(settings: GatewaySettings) -> None:
+    """Exit with a message when the models file is wrong."""
+    try:
+        read_models(settings)
+    except ModelsFileError as error:
+        raise SystemExit(str(error)) from error
+
+
+def _from_settings(settings: GatewaySettings) -> ModelsConfig:
+    spec = ModelSpec(
+        id=settings.model,
+        engine_urls=settings.engines,
+        api_key=secret_of(settings.engine_api_key),
+        dialect=settings.engine_dialect,
+        inference_url=settings.inference_url,
+        profile=load_profile(settings.profile) if settings.profile is not None else None,
+        splitter=TokenizerSplitter(settings.tokenizer.read_bytes()) if settings.tokenizer is not None else None,
+    )
+    return ModelsConfig((spec,), {})
+
+
+def _absolute(url: str) -> str:
+    parts = URL(url)
+    if parts.scheme not in {"http", "https"} or not parts.host:
+        raise ValueError(f"{url!r} is not an absolute http:// or https:// URL")
+    return url
+
+
+_Url: TypeAlias = Annotated[str, AfterValidator(_absolute)]
+_Id: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\w.:/@+-]{1,128}$")]
+
+
+class _ModelTable(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    engine_url: _Url
+    engine_fallback_urls: tuple[_Url, ...] = ()
+    engine_model: str | None = Field(default=None, min_length=1)
+    api_key_env: str | None = Field(default=None, min_length=1)
+    api_key_file: str | None = Field(default=None, min_length=1)
+    dialect: DialectName = "auto"
+    inference_url: _Url | None = None
+    profile: str | None = Field(default=None, min_length=1)
+    tokenizer: str | None = Field(default=None, min_length=1)
+    window_tokens: int | None = Field(default=None, gt=0, strict=True)
+    owned_by: str = "memloop"
+    created: int = Field(default=0, ge=0, strict=True)
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        if self.api_key_env is not None and self.api_key_file is not None:
+            raise ValueError("give api_key_env or api_key_file, not both")
+        return self
+
+
+class _RolesTable(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    writer: str | None = None
+    reader: str | None = None
+    judge: str | None = None
+    chat: str | None = None
+
+    @property
+    def given(self) -> dict[Role, str]:
+        """The roles that name a model."""
+        every: dict[Role, str | None] = {
+            "writer": self.writer,
+            "reader": self.reader,
+            "judge": self.judge,
+            "chat": self.chat,
+        }
+        return {role: model for role, model in every.items() if model is not None}
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    models: dict[_Id, _ModelTable] = Field(min_length=1)
+    roles: _RolesTable = _RolesTable()
+
+
+def _from_file(path: Path) -> ModelsConfig:
+    try:
+        file = _File.model_validate(tomllib.loads(path.read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ModelsFileError(f"{path}: {error}") from error
+    except ValidationError as error:
+        raise ModelsFileError(_explained(path, error.errors())) from error
+    specs = tuple(_spec(path, id_, table) for id_, table in file.models.items())
+    return ModelsConfig(specs, _roles(path, file))
+
+
+def _roles(path: Path, file: _File) -> dict[Role, str]:
+    """Every role's model. The judge may stay open; a lone model has the roles that the file leaves open."""
+    roles, known = file.roles.given, sorted(file.models)
+    for role, model in roles.items():
+        if model not in file.models:
+            raise ModelsFileError(f"{path}: [roles] {role}: there is no model {model!r}, only {', '.join(known)}")
+    needed: tuple[Role, ...] = ("writer", "reader", "chat")
+    missing: list[Role] = [role for role in needed if role not in roles]
+    if missing and len(known) > 1:
+        raise ModelsFileError(f"{path}: [roles] {missing[0]}: name one of the models {', '.join(known)}")
+    for role in missing:
+        roles[role] = known[0]
+    return roles
+
+
+def _spec(path: Path, id_: str, table: _ModelTable) -> ModelSpec:
+    place, folder = f"{path}: {_table('models', id_)}", path.parent
+    return ModelSpec(
+        id=id_,
+        engine_urls=(table.engine_url, *table.engine_fallback_urls),
+        engine_model=table.engine_model,
+        api_key=_key(place, folder, table),
+        dialect=table.dialect,
+        inference_url=table.inference_url,
+        profile=_loaded(f"{place} profile", table.profile, partial(_profile, folder)),
+        splitter=_loaded(f"{place} tokenizer", table.tokenizer, partial(_splitter, folder)),
+        window_tokens=table.window_tokens,
+        owned_by=table.owned_by,
+        created=table.created,
+        place=place,
+    )
+
+
+def _key(place: str, folder: Path, table: _ModelTable) -> str | None:
+    if (name := table.api_key_env) is not None:
+        return _given(f"{place} api_key_env", f"the variable {name}", os.environ.get(name, ""))
+    place = f"{place} api_key_file"
+    key = _loaded(place, table.api_key_file, partial(_text, folder))
+    return None if key is None else _given(place, f"the file {table.api_key_file}", key.strip())
+
+
+def _given(place: str, source: str, key: str) -> str:
+    if not key:
+        raise ModelsFileError(f"{place}: {source} holds no key")
+    return key
+
+
+def _text(folder: Path, name: str) -> str:
+    return (folder / name).read_text("utf-8")
+
+
+def _profile(folder: Path, name: str) -> Profile:
+    """Load the profile beside the models file; a name without a path that is not there is a built-in one's."""
+    beside = folder / name
+    return load_profile(beside if beside.exists() or "/" in name else name)
+
+
+def _splitter(folder: Path, name: str) -> TokenizerSplitter:
+    return TokenizerSplitter((folder / name).read_bytes())
+
+
+def _loaded(place: str, name: str | None, load: Callable[[str], _Found]) -> _Found | None:
+    """Load a file that the table names; whatever is wrong with it, the message begins with the place."""
+    if name is None:
+        return None
+    try:
+        return load(name)
+    except Exception as error:  # tokenizers raises bare exceptions
+        raise ModelsFileError(f"{place}: {error}") from error
+
+
+def _explained(path: Path, faults: Sequence[ErrorDetails]) -> str:
+    return f"{path}: " + "; ".join(_fault(fault) for fault in faults)
+
+
+def _fault(fault: ErrorDetails) -> str:
+    """Name the table, the key and the reason of one of pydantic's errors."""
+    names = [str(part) for part in fault["loc"] if part != "[key]"]
+    depth = 2 if names[0] == "models" else 1
+    tables, key = names[:depth], ".".join(names[depth:])
+    if fault["type"] == "extra_forbidden":
+        reason = _NO_CLEAR_TEXT if key == "api_key" else "unknown key"
+    elif fault["type"] == "missing":
+        reason = "is missing"
+    else:
+        reason = fault["msg"].removeprefix("Value error, ")
+    return f"{_table(*tables)} {key}".strip() + f": {reason}"
+
+
+def _table(*names: str) -> str:
+    """Write a table's name as TOML does: a part that is no bare word is quoted."""
+    parts = [name if _BARE.fullmatch(name) else json.dumps(name) for name in names]
+    return f"[{'.'.join(parts)}]"
