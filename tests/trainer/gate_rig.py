@@ -113,7 +113,7 @@ class ServedModel:
         asked = LongReadRequest.model_validate_json(await request.read())
         self.asked.append(asked)
         read = LongRead(
-            id=f"lr_{len(self.asked)}", status="queued", created_at=0, model=asked.model, strategy="memagent"
+            id=f"lr_{len(self.asked)}", status="queued", created_at=0, model=asked.model or "", strategy="memagent"
         )
         try:
             ended = read.model_copy(update={"status": "completed", "output_text": self.answer(asked)})

@@ -14,7 +14,7 @@ _STOP_S = 1
 
 @asynccontextmanager
 async def metrics_served(app: FastAPI, settings: ServiceSettings) -> AsyncGenerator[None]:
-    """Serve the app's metrics on ``metrics_port``, if set, until the block exits. Raises SystemExit for a taken port."""
+    """Serve the app's metrics on ``metrics_port``, if set, during the block. Raises SystemExit for a taken port."""
     if settings.metrics_port is None:
         yield
         return

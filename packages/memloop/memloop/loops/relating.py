@@ -93,11 +93,11 @@ class _Listed:
         taken: set[str] = set()
         kept: list[Relation] = []
         for relation in relations:
-            if relation.stored is None and relation.memory in self.below:
+            listed = self.below.get(relation.memory, frozenset[int]())
+            if relation.stored is None:
+                kept += [relation] if listed else []
+            elif relation.stored in listed and (item_id := self.stored[relation.stored].id) not in taken:
                 kept.append(relation)
-            elif relation.stored in self.below.get(relation.memory, ()):
-                item_id = self.stored[relation.stored].id
-                kept += [relation] if item_id not in taken else []
                 taken.add(item_id)
         return kept
 
