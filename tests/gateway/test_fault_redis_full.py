@@ -10,7 +10,8 @@ import pytest
 from gateway.memory.jobs import MemoryQueue
 from gateway.memory.turn_batches import flush_for_ever
 from gateway.queue.handling import Hold
-from gateway.queue.lanes import LaneQueue, Lease
+from gateway.queue.jobs import Lease
+from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner
 from gateway.redis import redis_state
 from gateway.settings import GatewaySettings

@@ -9,7 +9,8 @@ from unittest.mock import ANY
 import pytest
 from redis.asyncio import Redis
 
-from gateway.queue.lanes import Depth, LaneQueue, Lease, Submission
+from gateway.queue.jobs import Depth, Lease, Submission
+from gateway.queue.lanes import LaneQueue
 from gateway.queue.tickets import Ticket
 from gateway.redis.key_names import Keys, Partition
 from gateway.redis.lua import entries
@@ -48,7 +49,7 @@ async def submit(queue: LaneQueue, *job_ids: str, lane: str = "t/ben") -> None:
 
 
 async def next_ticket(queue: LaneQueue, consumer: str = "one") -> Ticket:
-    ticket = await queue.take(consumer, block_ms=500)
+    ticket = await queue.take(consumer)
     assert ticket is not None
     return ticket
 
@@ -95,9 +96,7 @@ async def test_jobs_of_a_lane_come_one_after_another_in_their_queue_order(queue:
 async def test_a_held_lane_gives_nothing_to_a_second_worker_and_passes_on_when_it_is_free(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     held = await next_lease(queue, "one")
-    second = await next_ticket(queue, "two")
-    assert await queue.begin(second, lease_ms=LEASE_MS) is None
-    assert await queue.take("two", block_ms=50) is None
+    assert await queue.take("two") is None
     await finish(queue, held)
     assert (await next_lease(queue, "two")).job_id == "b"
 
@@ -122,7 +121,7 @@ async def test_a_job_is_submitted_once(queue: LaneQueue) -> None:
 async def test_a_retried_job_keeps_its_place_and_its_lane_waits_for_it(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     await queue.retry(await next_lease(queue), counter="failures", delay_ms=1000, error="no")
-    assert await queue.begin(await next_ticket(queue), lease_ms=LEASE_MS) is None
+    assert await queue.take("one") is None
     assert 0 < await queue.promote_due() <= 1.0
     await asyncio.sleep(1.01)
     assert await queue.promote_due() == math.inf
@@ -166,10 +165,11 @@ async def test_a_heartbeat_keeps_a_long_job_from_being_stolen(queue: LaneQueue) 
     assert await finish(queue, lease)
 
 
-async def test_a_lock_that_expired_lets_the_next_ticket_in(queue: LaneQueue) -> None:
-    await submit(queue, "a", "b")
+async def test_a_lock_that_expired_lets_the_lane_wait_with_the_next_job(queue: LaneQueue) -> None:
+    await submit(queue, "a")
     await next_lease(queue, "dead")
     await asyncio.sleep(LEASE_MS / 1000 + 0.05)
+    await submit(queue, "b")
     lease = await next_lease(queue, "two")
     assert lease.job_id == "a"
 
@@ -186,7 +186,8 @@ async def test_a_dead_letter_keeps_the_payload_and_frees_the_lane(queue: LaneQue
     await submit(queue, "b")
     await queue.finish(await next_lease(queue), status="failed", record="{}", keep_ms=0, dead="why")
     ((_, letter),) = entries({"dead": await redis.xrange(part(redis).dead)})
-    assert letter == {"job": "a", "lane": "t/ben", "error": "why"}
+    where = {"tenant": "", "index": index(queue), "bytes": "0"}
+    assert letter == {"job": "a", "lane": "t/ben", "error": "why"} | where
     assert await redis.hget(part(redis).job("a"), "payload") == b"p"
     assert await redis.ttl(part(redis).job("a")) == -1
     assert (await next_lease(queue)).job_id == "b"
@@ -236,7 +237,7 @@ async def test_tokens_grow_even_when_redis_lost_its_data(queue: LaneQueue, redis
 async def test_a_lost_group_is_an_outage_that_ensure_group_mends(queue: LaneQueue, redis: Redis) -> None:
     await command(redis, "FLUSHALL")
     with pytest.raises(DependencyError):
-        await queue.take("one", block_ms=10)
+        await queue.take("one")
     with pytest.raises(DependencyError):
         await queue.claim_stale("one", idle_ms=10, count=1)
     await queue.ensure_group()
@@ -265,7 +266,7 @@ async def test_without_redis_every_call_is_an_outage() -> None:
         await queue.ensure_group()
         server.stop()
         with pytest.raises(DependencyError):
-            await queue.take("one", block_ms=10)
+            await queue.take("one")
         with pytest.raises(DependencyError):
             await submit(queue, "a")
 

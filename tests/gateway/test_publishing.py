@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.long_read.hosts import published_behind
-from gateway.queue.lanes import JobGone
+from gateway.queue.jobs import JobGone
 from memloop.wire.long_read import LongRead, ReadEvent, ReadStatus
 
 

@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.queue.handling import Hold, JobResult
-from gateway.queue.lanes import Lease
+from gateway.queue.jobs import Lease
 from gateway.queue.runner import Runner, RunnerOptions
 from gateway.redis.connection import redis_state
 from memloop.wire.errors import MemloopError

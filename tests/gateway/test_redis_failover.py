@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from gateway.queue.handling import Hold, JobResult
-from gateway.queue.lanes import LaneQueue, Lease, Submission
+from gateway.queue.jobs import Lease, Submission
+from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions
 from gateway.redis.key_names import event_id
 from memloop.wire.errors import DependencyError, MemloopError

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gateway.queue.handling import Hold, JobResult
-from gateway.queue.lanes import JobCancelled, JobGone, LaneQueue, Lease, Submission
+from gateway.queue.jobs import JobCancelled, JobGone, Lease, Submission
+from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from memloop.wire.errors import Conflict, EngineError, MemloopError, NotFound, RateLimited, Timeout, Unavailable
 from tests.fakes.redis_server import RedisServer
@@ -207,7 +208,7 @@ async def test_a_job_that_kills_its_workers_is_buried_after_the_cap(queue: LaneQ
     await submit(queue, "killer")
     for round_ in range(3):
         if round_ == 0:
-            ticket = await queue.take("dead", block_ms=100)
+            ticket = await queue.take("dead")
         else:
             await asyncio.sleep(0.02)
             (ticket,) = await queue.claim_stale("dead", idle_ms=10, count=1)

@@ -8,7 +8,8 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.long_read.records import TIERS
-from gateway.queue.lanes import LaneQueue, Submission
+from gateway.queue.jobs import Submission
+from gateway.queue.lanes import LaneQueue
 from gateway.redis.key_names import Keys
 from tests.fakes.job_engine import Body, Reply, add_memory
 from tests.gateway.api_rig import Api, api
@@ -37,7 +38,7 @@ async def _submit(queue: LaneQueue, tier: str, number: int) -> None:
 
 async def _taken(queue: LaneQueue, times: int) -> list[str]:
     """The tiers of the next tickets."""
-    tickets = [await queue.take("worker", block_ms=50) for _ in range(times)]
+    tickets = [await queue.take("worker") for _ in range(times)]
     return [ticket.lane.rpartition("lr_00")[2].rstrip("0123456789") for ticket in tickets if ticket is not None]
 
 
@@ -59,33 +60,31 @@ async def test_lower_tiers_get_a_bounded_share_while_higher_ones_wait(redis_url:
     assert taken[15] == "flex"
 
 
-async def test_of_tickets_that_come_at_once_a_waiting_worker_keeps_one_and_passes_the_others_back(
-    redis_url: str,
-) -> None:
+async def test_of_reads_that_come_at_once_each_waiting_worker_gets_one(redis_url: str) -> None:
+    async def woken(consumer: str) -> str:
+        while (ticket := await queue.take(consumer)) is None:
+            await queue.wait(block_ms=1000)
+        return ticket.job_id
+
     async with tiered(redis_url) as queue, connected(redis_url) as other:
-        stream = queue.keys.partitions[0].stream(queue.name)
-        waiting = asyncio.create_task(queue.take("one", block_ms=4000))
-        await eventually(lambda: _blocked(other))
-        await command(
-            other, "EVAL", "for _, key in ipairs(KEYS) do redis.call('XADD', key, '*', 'lane', key, 'job', 'a') end",
-            "2", stream, f"{stream}:flex",
-        )  # fmt: skip
-        first = await waiting
-        second = await queue.take("two", block_ms=50)
-    assert first is not None
-    assert second is not None
-    assert {first.lane, second.lane} == {stream, f"{stream}:flex"}
+        workers = [asyncio.create_task(woken(consumer)) for consumer in ("one", "two")]
+        await eventually(lambda: _blocked(other, 2))
+        for tier in ("flex", "default"):
+            await _submit(queue, tier, 1)
+        async with asyncio.timeout(50):
+            taken = await asyncio.gather(*workers)
+    assert sorted(taken) == ["lr_00default1", "lr_00flex1"]
 
 
-async def _blocked(redis: Redis) -> bool:
-    return (await command(redis, "INFO", "clients"))["blocked_clients"] == 1
+async def _blocked(redis: Redis, clients: int) -> bool:
+    return (await command(redis, "INFO", "clients"))["blocked_clients"] == clients
 
 
 @pytest.mark.parametrize("tier", TIERS)
 async def test_a_ticket_whose_worker_died_goes_to_another_in_every_tier(redis_url: str, tier: str) -> None:
     async with tiered(redis_url) as queue:
         await _submit(queue, tier, 1)
-        ticket = await queue.take("one", block_ms=50)
+        ticket = await queue.take("one")
         assert await queue.claim_stale("two", idle_ms=0, count=1) == [ticket]
 
 

@@ -15,7 +15,8 @@ from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.records import ReadRecords
 from gateway.memory.dead_letters import DeadLetters
 from gateway.queue.handling import LeaseHold
-from gateway.queue.lanes import LaneQueue, Lease, Submission
+from gateway.queue.jobs import Lease, Submission
+from gateway.queue.lanes import LaneQueue
 from gateway.webhooks.deliveries import delivery_id, delivery_of
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.signing import WebhookSecrets
@@ -60,7 +61,7 @@ async def hooked(
 async def leased(queue: LaneQueue) -> tuple[Lease, LeaseHold]:
     """The queue's next job, begun by a worker that will not end it."""
     await queue.ensure_group()
-    tickets = [await queue.take("lost", block_ms=1, partition=part) for part in queue.keys.partitions]
+    tickets = [await queue.take("lost", partition=part) for part in queue.keys.partitions]
     (ticket,) = [ticket for ticket in tickets if ticket is not None]
     lease = await queue.begin(ticket, lease_ms=500)
     assert lease is not None

@@ -1,8 +1,9 @@
 """Durable jobs in Redis: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
 from gateway.queue.handling import Hold, JobResult
+from gateway.queue.jobs import Depth, Entry, JobCancelled, JobGone, Lease, Submission
 from gateway.queue.journal import Journal, JournalCheckpoints
-from gateway.queue.lanes import KEEP_MS, Depth, Entry, JobCancelled, JobGone, LaneQueue, Lease, Submission
+from gateway.queue.lanes import KEEP_MS, LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from gateway.queue.scripts import LIST_IN
 from gateway.queue.tickets import DEFAULT_TIER

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.queue.lanes import JobCancelled, LaneLost, LaneQueue, Lease
+from gateway.queue.jobs import JobCancelled, LaneLost, Lease
+from gateway.queue.lanes import LaneQueue
 from memloop.wire.errors import MemloopError
 
 

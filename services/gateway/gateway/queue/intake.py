@@ -1,4 +1,4 @@
-"""Takes a queue's tickets while there are free slots, and runs each in its own task."""
+"""Takes a queue's lanes while there are free slots, and runs each in its own task."""
 
 import asyncio
 import logging
@@ -17,6 +17,7 @@ _LOG = logging.getLogger(__name__)
 
 OnTicket: TypeAlias = Callable[[Ticket], Awaitable[None]]
 _Step: TypeAlias = Callable[[], Awaitable[None]]
+_Find: TypeAlias = Callable[[], Awaitable[Ticket | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,37 +84,44 @@ class Intake:
                 self._has_group = True
 
     async def _take(self, partition: Partition) -> None:
-        """Start the partition's next new ticket once a slot is free."""
-        async with self._slots:
-            pass
-        if self._stop.is_set():
-            return
-        block_ms = int(self._options.poll_s * 1000)
-        ticket = await self._queue.take(self._consumer, block_ms=block_ms, partition=partition)
-        if ticket is not None and (self._stop.is_set() or self._slots.locked()):
-            await self._queue.pass_back(ticket)
-        elif ticket is not None:
-            await self._start(ticket)
+        """Start the partition's next lane in a free slot, or wait for one.
+
+        The slot comes first: a lane is taken only when it can begin, in the order that holds at that moment. Of several
+        partitions each gets a slot in turn.
+        """
+        ticket = await self._in_slot(partial(self._queue.take, self._consumer, partition=partition))
+        if ticket is None and not self._stop.is_set():
+            await self._queue.wait(block_ms=int(self._options.poll_s * 1000), partition=partition)
 
     async def _reclaim(self) -> None:
-        """Start one dead worker's ticket; pause when there is none, or no free slot."""
-        idle_ms = int(self._options.idle_s * 1000)
-        full = self._slots.locked()
-        stale = [] if full else await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1)
-        for ticket in stale:
-            await self._start(ticket)
-        if not stale:
+        """Start one dead worker's ticket; pause when there is none."""
+        if await self._in_slot(self._stale) is None:
             await self._pause(self._options.idle_s / 10)
 
+    async def _stale(self) -> Ticket | None:
+        idle_ms = int(self._options.idle_s * 1000)
+        return next(iter(await self._queue.claim_stale(self._consumer, idle_ms=idle_ms, count=1)), None)
+
     async def _promote(self) -> None:
-        """Write tickets for jobs whose delay has elapsed, and wait for the next one."""
+        """Let lanes wait for a worker whose delay has elapsed, and wait for the next one."""
         next_s = await self._queue.promote_due()
         await self._pause(min(next_s, self._options.poll_s))
 
-    async def _start(self, ticket: Ticket) -> None:
-        if ticket in self._running:
-            return
+    async def _in_slot(self, find: _Find) -> Ticket | None:
+        """Look for a ticket once a slot is free, and run it there. Returns None without one."""
         await self._slots.acquire()
+        ticket = None
+        try:
+            ticket = None if self._stop.is_set() else await find()
+        finally:
+            if ticket is None or ticket in self._running:
+                self._slots.release()
+        if ticket is not None and ticket not in self._running:
+            await self._start(ticket)
+        return ticket
+
+    async def _start(self, ticket: Ticket) -> None:
+        """Run the ticket's job in the slot that the caller holds."""
         if self._stop.is_set():
             self._slots.release()
             await self._decline(ticket)

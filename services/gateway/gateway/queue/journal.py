@@ -5,7 +5,7 @@ The journal is deleted with its job: writes for an erased job are refused, so no
 
 from redis.asyncio import Redis
 
-from gateway.queue.lanes import JobGone
+from gateway.queue.jobs import JobGone
 from gateway.redis import Keys, Script, text
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion

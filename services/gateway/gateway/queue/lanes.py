@@ -1,13 +1,13 @@
 """Durable job lanes: the jobs of one lane run one at a time, in queue order, exactly once.
 
-A lane is a Redis list of job ids. A *ticket*, an entry of the stream ``memloop:jobs:{queue}``, signals that a lane has
-work. The holder of the lane's lock runs the job at the list's head. One atomic step ends the job, acknowledges its
-ticket, frees the lock and, if the list has more, writes the next ticket. The list gives the order, and a lost ticket
-loses no job:
+A lane is a Redis list of job ids. A lane with jobs waits for a worker (``gateway.queue.turns`` gives the order), waits
+for its delay, or has a *ticket*: an entry of the stream ``memloop:jobs:{queue}``, written when a worker takes the lane.
+The holder of the lane's lock runs the job at the list's head. One atomic step ends the job, acknowledges its ticket,
+frees the lock and, if the list has more, lets the lane wait again:
 
-* one script writes a job, its event record and its ticket: once it returns, the job is durable;
+* one script writes a job and its event record and lets its lane wait: once it returns, the job is durable;
 * a ticket for a lane that is held or delayed is dropped: the holder's own ticket is still pending, and the delayed lane
-  gets a new ticket when its delay has elapsed;
+  waits for a worker again when its delay has elapsed;
 * a dead worker's ticket stays pending; after its idle time another worker claims it with XAUTOCLAIM. The owner of the
   holder's ticket may take over the lock, with a higher fencing token.
 
@@ -20,98 +20,45 @@ and so in one slot (``gateway.redis.key_names``). Each partition has its own str
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, cast
+from types import MappingProxyType
+from typing import cast
 
 from redis.asyncio import Redis
 
 from gateway.queue import scripts as lane_scripts
-from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets
+from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission
+from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, ready
 from gateway.redis import Keys, Partition, Script, text
 from memloop.wire.correlation import Origin
+from memloop.wire.errors import RateLimited
 from memloop_service.redis_link import redis_errors
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
-Beat: TypeAlias = Literal["held", "lost", "cancel"]
-Counter: TypeAlias = Literal["failures", "outages"]
-Entry: TypeAlias = tuple[Sequence[str], Sequence[str | int]]
-"""The keys and arguments of a new job for a Lua script."""
 _WORTH_A_LOOK = 2
+_OVER_QUOTA = -1
+_TOO_MUCH = "This tenant's queued jobs hold as many bytes as they may: wait until some are done."
+_RETRY_AFTER_S = 10.0
 _LOOKED_AT = 32
-
-
-class JobGone(Exception):
-    """The job was erased while it ran."""
-
-
-class JobCancelled(Exception):
-    """The client cancelled the job."""
-
-
-class LaneLost(Exception):
-    """The lease has expired: another holder has the lane, and this one must write nothing more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to run one job. ``failures`` and ``outages`` count earlier runs, ``starts`` includes this one."""
-
-    ticket: Ticket
-    token: int
-    job_id: str
-    starts: int
-    failures: int
-    outages: int
-    origin: Origin = field(default_factory=Origin)
-
-    @property
-    def mine(self) -> str:
-        """The lock's value while the lease is valid."""
-        return f"{self.token}|{self.ticket.id}"
-
-    @property
-    def crashes(self) -> int:
-        """The number of earlier runs that ended without recording a result."""
-        return self.starts - 1 - self.failures - self.outages
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A new job. ``fields`` fill its hash; ``index`` is the sorted set that lists it by time."""
-
-    job_id: str
-    lane: str
-    created_ms: int
-    index: str
-    fields: Mapping[str, str]
-    events_key: str = ""
-    first_event: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """The backlog of a queue. Times are in milliseconds since the epoch, None if the queue is empty.
-
-    ``waiting_since_ms`` is when the oldest ticket was written that no worker has taken.
-    """
-
-    jobs: int
-    oldest_created_ms: int | None
-    waiting_since_ms: int | None = None
 
 
 class LaneQueue:
     """One queue of lanes. Every method raises Unavailable when Redis is unreachable."""
 
     def __init__(
-        self, redis: Redis, name: str, *, keep_ms: int = KEEP_MS, tiers: Sequence[str] = (DEFAULT_TIER,)
+        self,
+        redis: Redis,
+        name: str,
+        *,
+        keep_ms: int = KEEP_MS,
+        tiers: Sequence[str] = (DEFAULT_TIER,),
+        weights: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._redis = redis
         self.name = name
         self.keep_ms = keep_ms
         self.keys = Keys(redis)
-        self._tickets = {part: Tickets(redis, part.stream(name), tiers) for part in self.keys.partitions}
+        self._tickets = {part: Tickets(redis, part, name, tiers, weights) for part in self.keys.partitions}
         self._submit = Script(redis, lane_scripts.SUBMIT)
         self._begin = Script(redis, lane_scripts.BEGIN)
         self._beat = Script(redis, lane_scripts.BEAT)
@@ -136,40 +83,50 @@ class LaneQueue:
             part.waiting(self.name),
             part.lane(self.name, lane),
             part.lock(self.name, lane),
+            ready(stream),
+            part.turns(self.name),
+            part.since(self.name),
+            part.bell(self.name),
+            part.queued_bytes,
         ]
 
     def _held_keys(self, lease: Lease) -> tuple[Partition, list[str]]:
         part = self.keys.of_id(lease.job_id)
         return part, [*self._lane_keys(part, lease.ticket.lane), part.job(lease.job_id)]
 
-    async def submit(self, job: Submission) -> bool:
-        """Queue the job. Returns True once it is durable, False if a job of that id already exists."""
-        listed = await self._submit.number(*self.entry(job))
+    async def submit(self, job: Submission, *, quota_bytes: int = 0) -> bool:
+        """Queue the job. Returns True once it is durable, False if a job of that id already exists.
+
+        With ``quota_bytes`` the tenant's queued jobs in the job's partition may hold that much, or be one job. Raises
+        RateLimited when they would hold more.
+        """
+        listed = await self._submit.number(*self.entry(job, quota_bytes=quota_bytes))
+        if listed == _OVER_QUOTA:
+            raise RateLimited(_TOO_MUCH, code="queue_quota_exceeded", retry_after_s=_RETRY_AFTER_S)
         await self.look_through(listed, job.index)
         return listed > 0
 
-    def entry(self, job: Submission) -> Entry:
+    def entry(self, job: Submission, *, quota_bytes: int = 0) -> Entry:
         """Return the keys and arguments with which a script queues the job."""
         part = self.keys.of_id(job.job_id)
         keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index]
         events = [job.events_key] if job.first_event else []
         fields = {**job.fields, **Origin.here().model_dump()}
         pairs = [value for pair in fields.items() for value in pair]
-        return keys + events, [job.job_id, job.lane, job.created_ms, job.first_event, *pairs]
+        return keys + events, [job.job_id, job.lane, job.created_ms, job.first_event, job.tenant, quota_bytes, *pairs]
 
     async def ensure_group(self) -> None:
         """Create missing streams and consumer groups."""
         for tickets in self._tickets.values():
             await tickets.ensure_groups()
 
-    async def take(self, consumer: str, *, block_ms: int, partition: Partition | None = None) -> Ticket | None:
-        """Take a new ticket of a partition (default: the first), waiting at most ``block_ms``."""
-        tickets = self._tickets[partition or self.keys.partitions[0]]
-        return await tickets.take(consumer, block_ms=block_ms)
+    async def take(self, consumer: str, *, partition: Partition | None = None) -> Ticket | None:
+        """Take the next lane of a partition (default: the first), or None when none waits."""
+        return await self._tickets[partition or self.keys.partitions[0]].take(consumer)
 
-    async def pass_back(self, ticket: Ticket) -> None:
-        """Return an unstarted ticket to the queue."""
-        await self._tickets[self.keys.of_id(ticket.job_id)].pass_back(ticket)
+    async def wait(self, *, block_ms: int, partition: Partition | None = None) -> None:
+        """Wait at most ``block_ms`` until a lane of the partition waits for a worker."""
+        await self._tickets[partition or self.keys.partitions[0]].wait(block_ms=block_ms)
 
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
         """Claim tickets of one partition whose worker has been silent for ``idle_ms``."""
@@ -187,9 +144,9 @@ class LaneQueue:
             reply = await self._begin.rows([*keys, part.job(head)], [GROUP, ticket.id, ticket.lane, lease_ms, head])
         if reply[0] != "run":
             return None
-        token, starts, failures, outages, request_id, traceparent = reply[1:]
+        token, starts, failures, outages, tenant, request_id, traceparent = reply[1:]
         origin = Origin(request_id=request_id, traceparent=traceparent)
-        return Lease(ticket, int(token), head, int(starts), int(failures), int(outages), origin)
+        return Lease(ticket, int(token), head, int(starts), int(failures), int(outages), tenant, origin)
 
     async def beat(self, lease: Lease, *, consumer: str, lease_ms: int) -> Beat:
         """Renew the lock and reset the ticket's idle time. Returns whether the job still has to be done."""
@@ -216,9 +173,8 @@ class LaneQueue:
         keys = [*held, part.journal(lease.job_id), part.dead]
         ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
         kept_ms = self.keep_ms if keep_ms is None else keep_ms
-        return (
-            await self._finish.number(keys, [*ids, status, record, kept_ms, dead, int(keeps_work or not kept_ms)]) == 1
-        )
+        ending = [status, record, kept_ms, dead, int(keeps_work or not kept_ms), lease.tenant]
+        return await self._finish.number(keys, [*ids, *ending]) == 1
 
     async def retry(self, lease: Lease, *, counter: Counter, delay_ms: int, error: str) -> bool:
         """Free the lane and delay its head by ``delay_ms``. Returns False when the lease was lost."""
@@ -229,15 +185,15 @@ class LaneQueue:
     async def abandon(self, lease: Lease) -> None:
         """Return the job to the queue without counting the run."""
         _, keys = self._held_keys(lease)
-        await self._abandon(keys, [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane])
+        await self._abandon(keys, [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.tenant])
 
     async def promote_due(self) -> float:
-        """Write tickets for lanes whose delay has elapsed. Returns the seconds until the next one (infinity: none)."""
+        """Let lanes wait whose delay has elapsed. Returns the seconds until the next one (infinity: none)."""
         next_s = math.inf
         for part, tickets in self._tickets.items():
             soonest_ms, *lanes = await self._due.rows([_delayed(stream) for stream in tickets.streams], [])
             for lane in lanes:
-                await self._promote.number(self._lane_keys(part, lane), [lane])
+                await self._promote.number(self._lane_keys(part, lane), [lane, await self._tenant(part, lane)])
             next_s = min(next_s, int(soonest_ms) / 1000 if soonest_ms else math.inf)
         return next_s
 
@@ -257,19 +213,20 @@ class LaneQueue:
         """Store the record of work done under :meth:`take_idle_lane`'s token for ``keep_ms``, and free the lane."""
         part = self.keys.of_id(job.job_id)
         pairs = [value for pair in job.fields.items() for value in pair]
-        args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, self.keep_ms, *pairs]
+        args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, self.keep_ms, job.tenant, *pairs]
         listed = await self._record.number([*self._lane_keys(part, job.lane), part.job(job.job_id), job.index], args)
         await self.look_through(listed, job.index)
 
     async def leave_lane(self, lane: str, token: int) -> None:
         """Undo :meth:`take_lane` or :meth:`take_idle_lane`."""
-        await self._leave_lane(self._lane_keys(self.keys.of_name(lane), lane), [f"{token}|erase", lane])
+        part = self.keys.of_name(lane)
+        await self._leave_lane(self._lane_keys(part, lane), [f"{token}|erase", lane, await self._tenant(part, lane)])
 
     async def forget(self, lane: str, job_id: str, *, index: str, also: Sequence[str] = ()) -> str | None:
         """Delete the job and its data; a running worker loses its lease. Returns the last status or None."""
         part = self.keys.of_id(job_id)
         keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), index, part.dead, *also]
-        return cast("str | None", await self._forget(keys, [job_id]))
+        return cast("str | None", await self._forget(keys, [job_id, lane]))
 
     async def requeue(self, lane: str, job_id: str, *, record: str, created_ms: int) -> bool:
         """Requeue a dead letter at the end of its lane with its attempts reset. Returns False if it is not one."""
@@ -284,25 +241,37 @@ class LaneQueue:
         """
         part = self.keys.of_id(job_id)
         keys = [*self._lane_keys(part, lane), part.job(job_id), part.journal(job_id), *then[0]]
-        return cast(str, await self._cancel(keys, [job_id, record, keep_ms, *then[1]]))
+        return cast(str, await self._cancel(keys, [job_id, lane, record, keep_ms, *then[1]]))
 
     async def depth(self) -> Depth:
         """Return the queue's backlog."""
-        found = [await self._depth(part, tickets) for part, tickets in self._tickets.items()]
+        found = [await self._depth(part) for part in self.keys.partitions]
         return Depth(
             jobs=sum(depth.jobs for depth in found),
             oldest_created_ms=_earliest(depth.oldest_created_ms for depth in found),
             waiting_since_ms=_earliest(depth.waiting_since_ms for depth in found),
+            tenants=sum(depth.tenants for depth in found),
         )
 
-    async def _depth(self, part: Partition, tickets: Tickets) -> Depth:
+    async def _depth(self, part: Partition) -> Depth:
         with redis_errors():
             jobs = await self._redis.zcard(part.waiting(self.name))
-            oldest: object = await self._redis.zrangebyscore(  # pyright: ignore[reportUnknownMemberType]
-                part.waiting(self.name), "-inf", "+inf", start=0, num=1, withscores=True
-            )
-        scores = [int(float(cast(float, pair[1]))) for pair in cast(Sequence[Sequence[object]], oldest)]
-        return Depth(jobs, scores[0] if scores else None, await tickets.waiting_since_ms())
+            tenants = await self._redis.zcard(part.turns(self.name))
+        created_ms, since_us = await self._first(part.waiting(self.name)), await self._first(part.since(self.name))
+        return Depth(jobs, created_ms, since_us and since_us // 1000, tenants)
+
+    async def _first(self, key: str) -> int | None:
+        """Return the lowest score of a sorted set."""
+        with redis_errors():
+            found: object = await self._redis.zrange(key, 0, 0, withscores=True)  # pyright: ignore[reportUnknownMemberType]
+        return next((int(float(cast(float, pair[1]))) for pair in cast(Sequence[Sequence[object]], found)), None)
+
+    async def _tenant(self, part: Partition, lane: str) -> str:
+        """Return the tenant of the lane's jobs, empty when it has none."""
+        with redis_errors():
+            head = await self._redis.lindex(part.lane(self.name, lane), 0)  # pyright: ignore
+            tenant = None if head is None else await self._redis.hget(part.job(text(head)), "tenant")  # pyright: ignore
+        return "" if tenant is None else text(tenant)
 
     async def look_through(self, listed: int, index: str) -> None:
         """Remove deleted jobs from the old end of an index, when a script reports that the index is long."""

@@ -26,7 +26,8 @@ from opentelemetry.trace import Span, SpanKind
 
 from gateway.queue.handling import Handler, JobResult, LeaseHold
 from gateway.queue.intake import Intake, IntakeOptions
-from gateway.queue.lanes import Counter, JobCancelled, JobGone, LaneLost, LaneQueue, Lease
+from gateway.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease
+from gateway.queue.lanes import LaneQueue
 from gateway.queue.tickets import Ticket
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import (

@@ -1,7 +1,7 @@
 """The atomic steps of a lane queue as Lua scripts. ``gateway.queue.lanes`` documents their invariants.
 
-KEYS begin with stream, delayed, open, list, lock, followed by a script's own. The caller passes every key, and all keys
-of one call are in one cluster slot. A lock's value is ``{fencing token}|{ticket}``.
+KEYS begin with the ten of a lane (``lane_at`` in ``gateway.queue.turns``), followed by a script's own. The caller
+passes every key, and all keys of one call are in one cluster slot. A lock's value is ``{fencing token}|{ticket}``.
 A token is the previous one plus one, or the time in ms if that is larger: it grows even after Redis lost its data.
 The scripts use commands of Redis 6.2 only.
 
@@ -10,31 +10,33 @@ A full Redis refuses the first command of a script that may need memory, but no 
 drains. A new job begins with a command that needs memory, and is refused.
 """
 
-_HEAD = """
-local stream, delayed, open, list, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local function now_ms()
-  local t = redis.call('TIME')
-  return t[1] * 1000 + math.floor(t[2] / 1000)
-end
+from gateway.queue.turns import LANE
+
+_HEAD = (
+    LANE
+    + """
+local q = lane_at(1)
 local function new_token(fence)
   local token, now = redis.call('INCR', fence), now_ms()
   if token < now then
     token = now
-    redis.call('SET', fence, string.format('%.0f', now))
+    redis.call('SET', fence, whole(now))
   end
-  return string.format('%.0f', token)
+  return whole(token)
 end
 local function drop(group, ticket)
-  redis.call('XACK', stream, group, ticket)
-  redis.call('XDEL', stream, ticket)
+  redis.call('XACK', q.stream, group, ticket)
+  redis.call('XDEL', q.stream, ticket)
 end
-local function pass_on(lane)
-  local head = redis.call('LINDEX', list, 0)
-  if head and not redis.call('ZSCORE', delayed, lane) then
-    redis.call('XADD', stream, '*', 'lane', lane, 'job', head)
-  end
+-- Gives back the bytes that a job holds of its tenant's quota
+local function release(job)
+  local tenant, bytes = unpack(redis.call('HMGET', job, 'tenant', 'bytes'))
+  if not bytes then return end
+  redis.call('HDEL', job, 'bytes')
+  if redis.call('HINCRBY', q.bytes, tenant or '', -bytes) <= 0 then redis.call('HDEL', q.bytes, tenant or '') end
 end
 """
+)
 
 LIST_IN = """
 -- Returns 1, or 2 when the index is long enough to check it for deleted jobs
@@ -48,73 +50,80 @@ end
 _ENTER = (
     LIST_IN
     + """
--- Enters a new job. KEYS[k..]: its queue's stream, delayed, open, list, lock, then job, index, events (may be missing);
--- ARGV[a..]: id, lane, now, first event ('' = none), then the hash's pairs
+-- Enters a new job. KEYS[k..]: the ten of its lane, then job, index, events (may be missing); ARGV[a..]: id, lane, now,
+-- first event ('' = none), tenant, quota of the tenant's bytes (0 = none), then the hash's pairs. Returns -1 over quota
 local function enter(k, a)
-  local job, index, id, now = KEYS[k + 5], KEYS[k + 6], ARGV[a], ARGV[a + 2]
+  local q, job, index, id, now, tenant = lane_at(k), KEYS[k + 10], KEYS[k + 11], ARGV[a], ARGV[a + 2], ARGV[a + 4]
+  local quota, bytes = tonumber(ARGV[a + 5]), 1024
   if redis.call('EXISTS', job) == 1 then return 0 end
-  redis.call('HSET', job, unpack(ARGV, a + 4))
-  redis.call('ZADD', KEYS[k + 2], now, id)
-  if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 7], '0-1', 'event', ARGV[a + 3]) end
-  redis.call('RPUSH', KEYS[k + 3], id)
-  redis.call('XADD', KEYS[k], '*', 'lane', ARGV[a + 1], 'job', id)
+  for i = a + 6, #ARGV do bytes = bytes + #ARGV[i] end
+  local held = tonumber(redis.call('HGET', q.bytes, tenant) or 0)
+  if quota > 0 and held > 0 and held + bytes > quota then return -1 end
+  redis.call('HSET', job, unpack(ARGV, a + 6))
+  redis.call('HSET', job, 'bytes', bytes, 'index', index)
+  redis.call('HINCRBY', q.bytes, tenant, bytes)
+  redis.call('ZADD', q.open, now, id)
+  if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 12], '0-1', 'event', ARGV[a + 3]) end
+  redis.call('RPUSH', q.list, id)
+  pass_on(q, tenant, ARGV[a + 1])
   return list_in(index, id, now)
 end
 """
 )
 
-SUBMIT = _ENTER + "return enter(1, 1)"
+SUBMIT = LANE + _ENTER + "return enter(1, 1)"
 
 BEGIN = (
     _HEAD
     + """
--- KEYS[6] fence, KEYS[7] the job that the ticket names as the lane's head
+-- KEYS[11] fence, KEYS[12] the job that the ticket names as the lane's head
 -- ARGV: group, ticket, lane, lease ms, the id of that job
-local group, ticket, lane, lease, job = ARGV[1], ARGV[2], ARGV[3], ARGV[4], KEYS[7]
-local head = redis.call('LINDEX', list, 0)
+local group, ticket, lane, lease, job = ARGV[1], ARGV[2], ARGV[3], ARGV[4], KEYS[12]
+local head = redis.call('LINDEX', q.list, 0)
 if not head then
-  redis.call('ZREM', delayed, lane)
+  redis.call('ZREM', q.delayed, lane)
   drop(group, ticket)
   return {'empty'}
 end
-local due = redis.call('ZSCORE', delayed, lane)
+local due = redis.call('ZSCORE', q.delayed, lane)
 if due and tonumber(due) > now_ms() then
   drop(group, ticket)
   return {'later'}
 end
-local held = redis.call('GET', lock)
+local held = redis.call('GET', q.lock)
 if held then
   local owner = string.match(held, '|(.*)$')
   if owner ~= ticket then
     drop(group, ticket)
-    if owner == 'erase' then redis.call('ZADD', delayed, now_ms() + 500, lane) end
+    if owner == 'erase' then redis.call('ZADD', q.delayed, now_ms() + 500, lane) end
     return {'held'}
   end
 end
 if head ~= ARGV[5] then return {'head', head} end
 if redis.call('EXISTS', job) == 0 then
-  redis.call('LPOP', list)
-  redis.call('ZREM', open, head)
-  return {'head', redis.call('LINDEX', list, 0) or head}
+  redis.call('LPOP', q.list)
+  redis.call('ZREM', q.open, head)
+  return {'head', redis.call('LINDEX', q.list, 0) or head}
 end
-redis.call('ZREM', delayed, lane)
-local token = new_token(KEYS[6])
-redis.call('SET', lock, token .. '|' .. ticket, 'PX', lease)
+redis.call('ZREM', q.delayed, lane)
+local token = new_token(KEYS[11])
+redis.call('SET', q.lock, token .. '|' .. ticket, 'PX', lease)
 redis.call('HINCRBY', job, 'starts', 1)
 redis.call('HSET', job, 'status', 'in_progress')
-local counts = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'request_id', 'traceparent')
-return {'run', token, counts[1], counts[2] or 0, counts[3] or 0, counts[4] or '', counts[5] or ''}
+local found = redis.call('HMGET', job, 'starts', 'failures', 'outages', 'tenant', 'request_id', 'traceparent')
+withdraw(q, found[4] or '', lane, head)
+return {'run', token, found[1], found[2] or 0, found[3] or 0, found[4] or '', found[5] or '', found[6] or ''}
 """
 )
 
 BEAT = (
     _HEAD
     + """
--- KEYS[6] job; ARGV: group, ticket, mine, lease ms, consumer
-if redis.call('GET', lock) ~= ARGV[3] or redis.call('EXISTS', KEYS[6]) == 0 then return 'lost' end
-redis.call('PEXPIRE', lock, ARGV[4])
-redis.call('XCLAIM', stream, ARGV[1], ARGV[5], 0, ARGV[2], 'JUSTID')
-if redis.call('HEXISTS', KEYS[6], 'cancel') == 1 then return 'cancel' end
+-- KEYS[11] job; ARGV: group, ticket, mine, lease ms, consumer
+if redis.call('GET', q.lock) ~= ARGV[3] or redis.call('EXISTS', KEYS[11]) == 0 then return 'lost' end
+redis.call('PEXPIRE', q.lock, ARGV[4])
+redis.call('XCLAIM', q.stream, ARGV[1], ARGV[5], 0, ARGV[2], 'JUSTID')
+if redis.call('HEXISTS', KEYS[11], 'cancel') == 1 then return 'cancel' end
 return 'held'
 """
 )
@@ -122,32 +131,36 @@ return 'held'
 FINISH = (
     _HEAD
     + """
--- KEYS[6] job, KEYS[7] journal, KEYS[8] dead letters
+-- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters
 -- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely), error ('' = done, else a dead
--- letter), 1 when payload and journal stay as long as the record
-if redis.call('GET', lock) ~= ARGV[3] then return 0 end
-redis.call('DEL', lock)
-if redis.call('EXISTS', KEYS[6]) == 1 then
-  redis.call('HSET', KEYS[6], 'status', ARGV[6], 'record', ARGV[7])
+-- letter), 1 when payload and journal stay as long as the record, tenant
+if redis.call('GET', q.lock) ~= ARGV[3] then return 0 end
+redis.call('DEL', q.lock)
+local keeps_bytes = ARGV[9] ~= '' and ARGV[8] ~= '0' and ARGV[10] == '1'
+if redis.call('EXISTS', KEYS[11]) == 1 then
+  redis.call('HSET', KEYS[11], 'status', ARGV[6], 'record', ARGV[7])
   if ARGV[9] ~= '' then
-    local dead = redis.call('XADD', KEYS[8], '*', 'job', ARGV[5], 'lane', ARGV[4], 'error', ARGV[9])
-    redis.call('HSET', KEYS[6], 'dead', dead)
+    local tenant, index, bytes = unpack(redis.call('HMGET', KEYS[11], 'tenant', 'index', 'bytes'))
+    local dead = redis.call('XADD', KEYS[13], '*', 'job', ARGV[5], 'lane', ARGV[4], 'error', ARGV[9],
+      'tenant', tenant or '', 'index', index or '', 'bytes', keeps_bytes and bytes or 0)
+    redis.call('HSET', KEYS[11], 'dead', dead)
   end
+  if not keeps_bytes then release(KEYS[11]) end
   if ARGV[10] == '0' then
-    redis.call('HDEL', KEYS[6], 'payload')
-    redis.call('DEL', KEYS[7])
+    redis.call('HDEL', KEYS[11], 'payload')
+    redis.call('DEL', KEYS[12])
   end
   if ARGV[8] == '0' then
-    redis.call('PERSIST', KEYS[7])
+    redis.call('PERSIST', KEYS[12])
   else
-    redis.call('PEXPIRE', KEYS[6], ARGV[8])
-    redis.call('PEXPIRE', KEYS[7], ARGV[8])
+    redis.call('PEXPIRE', KEYS[11], ARGV[8])
+    redis.call('PEXPIRE', KEYS[12], ARGV[8])
   end
 end
-redis.call('LREM', list, 1, ARGV[5])
-redis.call('ZREM', open, ARGV[5])
+redis.call('LREM', q.list, 1, ARGV[5])
+redis.call('ZREM', q.open, ARGV[5])
 drop(ARGV[1], ARGV[2])
-pass_on(ARGV[4])
+pass_on(q, ARGV[11], ARGV[4])
 return 1
 """
 )
@@ -155,14 +168,14 @@ return 1
 RETRY = (
     _HEAD
     + """
--- KEYS[6] job; ARGV: group, ticket, mine, lane, counter, delay ms, error
-if redis.call('GET', lock) ~= ARGV[3] then return 0 end
-redis.call('DEL', lock)
-if redis.call('EXISTS', KEYS[6]) == 1 then
-  redis.call('HINCRBY', KEYS[6], ARGV[5], 1)
-  redis.call('HSET', KEYS[6], 'status', 'queued', 'error', ARGV[7])
+-- KEYS[11] job; ARGV: group, ticket, mine, lane, counter, delay ms, error
+if redis.call('GET', q.lock) ~= ARGV[3] then return 0 end
+redis.call('DEL', q.lock)
+if redis.call('EXISTS', KEYS[11]) == 1 then
+  redis.call('HINCRBY', KEYS[11], ARGV[5], 1)
+  redis.call('HSET', KEYS[11], 'status', 'queued', 'error', ARGV[7])
 end
-redis.call('ZADD', delayed, now_ms() + ARGV[6], ARGV[4])
+redis.call('ZADD', q.delayed, now_ms() + ARGV[6], ARGV[4])
 drop(ARGV[1], ARGV[2])
 return 1
 """
@@ -171,29 +184,21 @@ return 1
 ABANDON = (
     _HEAD
     + """
--- KEYS[6] job; ARGV: group, ticket, mine, lane
-local held = redis.call('GET', lock)
+-- KEYS[11] job; ARGV: group, ticket, mine, lane, tenant
+local held = redis.call('GET', q.lock)
 if held and held ~= ARGV[3] and string.match(held, '|(.*)$') == ARGV[2] then return 0 end
 if held == ARGV[3] then
-  redis.call('DEL', lock)
-  if redis.call('EXISTS', KEYS[6]) == 1 then
-    redis.call('HINCRBY', KEYS[6], 'starts', -1)
-    redis.call('HSET', KEYS[6], 'status', 'queued')
+  redis.call('DEL', q.lock)
+  if redis.call('EXISTS', KEYS[11]) == 1 then
+    redis.call('HINCRBY', KEYS[11], 'starts', -1)
+    redis.call('HSET', KEYS[11], 'status', 'queued')
   end
 end
 drop(ARGV[1], ARGV[2])
-pass_on(ARGV[4])
+pass_on(q, ARGV[5], ARGV[4])
 return 1
 """
 )
-
-RETICKET = """
--- KEYS: stream; ARGV: group, ticket, lane, job
-redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
-redis.call('XDEL', KEYS[1], ARGV[2])
-redis.call('XADD', KEYS[1], '*', 'lane', ARGV[3], 'job', ARGV[4])
-return 1
-"""
 
 DUE = """
 -- KEYS: delayed sets of all tiers. Returns the ms until the next lane's delay ends (empty: no lane waits), then the
@@ -215,11 +220,11 @@ return {soonest, unpack(lanes)}
 PROMOTE = (
     _HEAD
     + """
--- ARGV: lane. Writes a ticket for a lane whose delay has ended, unless another worker did
-local due = redis.call('ZSCORE', delayed, ARGV[1])
+-- ARGV: lane, tenant. Lets a lane whose delay has ended wait for a worker, unless another worker did
+local due = redis.call('ZSCORE', q.delayed, ARGV[1])
 if not due or tonumber(due) > now_ms() then return 0 end
-redis.call('ZREM', delayed, ARGV[1])
-pass_on(ARGV[1])
+redis.call('ZREM', q.delayed, ARGV[1])
+pass_on(q, ARGV[2], ARGV[1])
 return 1
 """
 )
@@ -227,11 +232,11 @@ return 1
 TAKE_LANE = (
     _HEAD
     + """
--- KEYS[6] fence; ARGV: lease ms, force (1 or 0)
-if redis.call('EXISTS', lock) == 1 and ARGV[2] == '0' then return '0' end
-redis.call('DEL', lock)
-local token = new_token(KEYS[6])
-redis.call('SET', lock, token .. '|erase', 'PX', ARGV[1])
+-- KEYS[11] fence; ARGV: lease ms, force (1 or 0)
+if redis.call('EXISTS', q.lock) == 1 and ARGV[2] == '0' then return '0' end
+redis.call('DEL', q.lock)
+local token = new_token(KEYS[11])
+redis.call('SET', q.lock, token .. '|erase', 'PX', ARGV[1])
 return token
 """
 )
@@ -239,10 +244,10 @@ return token
 TAKE_IDLE_LANE = (
     _HEAD
     + """
--- KEYS[6] fence; ARGV: lease ms
-if redis.call('EXISTS', lock) == 1 or redis.call('LLEN', list) > 0 then return '0' end
-local token = new_token(KEYS[6])
-redis.call('SET', lock, token .. '|erase', 'PX', ARGV[1])
+-- KEYS[11] fence; ARGV: lease ms
+if redis.call('EXISTS', q.lock) == 1 or redis.call('LLEN', q.list) > 0 then return '0' end
+local token = new_token(KEYS[11])
+redis.call('SET', q.lock, token .. '|erase', 'PX', ARGV[1])
 return token
 """
 )
@@ -251,13 +256,13 @@ RECORD = (
     _HEAD
     + LIST_IN
     + """
--- KEYS[6] job, KEYS[7] index; ARGV: mine, lane, id, created ms, keep ms, then the hash's pairs
-redis.call('HSET', KEYS[6], unpack(ARGV, 6))
-redis.call('PEXPIRE', KEYS[6], ARGV[5])
-local listed = list_in(KEYS[7], ARGV[3], ARGV[4])
-if redis.call('GET', lock) == ARGV[1] then
-  redis.call('DEL', lock)
-  pass_on(ARGV[2])
+-- KEYS[11] job, KEYS[12] index; ARGV: mine, lane, id, created ms, keep ms, tenant, then the hash's pairs
+redis.call('HSET', KEYS[11], unpack(ARGV, 7))
+redis.call('PEXPIRE', KEYS[11], ARGV[5])
+local listed = list_in(KEYS[12], ARGV[3], ARGV[4])
+if redis.call('GET', q.lock) == ARGV[1] then
+  redis.call('DEL', q.lock)
+  pass_on(q, ARGV[6], ARGV[2])
 end
 return listed
 """
@@ -266,10 +271,10 @@ return listed
 LEAVE_LANE = (
     _HEAD
     + """
--- ARGV: mine, lane
-if redis.call('GET', lock) ~= ARGV[1] then return 0 end
-redis.call('DEL', lock)
-pass_on(ARGV[2])
+-- ARGV: mine, lane, tenant
+if redis.call('GET', q.lock) ~= ARGV[1] then return 0 end
+redis.call('DEL', q.lock)
+pass_on(q, ARGV[3], ARGV[2])
 return 1
 """
 )
@@ -277,35 +282,38 @@ return 1
 FORGET = (
     _HEAD
     + """
--- KEYS[6] job, KEYS[7] journal, KEYS[8] index, KEYS[9] dead letters, KEYS[10..] more to delete; ARGV: id
-local state = redis.call('HMGET', KEYS[6], 'status', 'dead')
-redis.call('LREM', list, 0, ARGV[1])
-redis.call('ZREM', open, ARGV[1])
-redis.call('ZREM', KEYS[8], ARGV[1])
-if state[2] then redis.call('XDEL', KEYS[9], state[2]) end
-redis.call('DEL', KEYS[6], KEYS[7], unpack(KEYS, 10))
-return state[1]
+-- KEYS[11] job, KEYS[12] journal, KEYS[13] index, KEYS[14] dead letters, KEYS[15..] more to delete; ARGV: id, lane
+local status, dead, tenant = unpack(redis.call('HMGET', KEYS[11], 'status', 'dead', 'tenant'))
+redis.call('LREM', q.list, 0, ARGV[1])
+redis.call('ZREM', q.open, ARGV[1])
+redis.call('ZREM', KEYS[13], ARGV[1])
+if dead then redis.call('XDEL', KEYS[14], dead) end
+release(KEYS[11])
+redis.call('DEL', KEYS[11], KEYS[12], unpack(KEYS, 15))
+withdraw(q, tenant or '', ARGV[2], ARGV[1])
+pass_on(q, tenant or '', ARGV[2])
+return status
 """
 )
 
 REQUEUE = (
     _HEAD
     + """
--- KEYS[6] job, KEYS[7] journal, KEYS[8] dead letters; ARGV: id, lane, record, created ms
+-- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters; ARGV: id, lane, record, created ms
 -- Keeps decisions and stored results in the journal; deletes replies and invalid outputs.
-local state = redis.call('HMGET', KEYS[6], 'dead', 'payload')
-if not state[1] or not state[2] then return 0 end
-for _, field in ipairs(redis.call('HKEYS', KEYS[7])) do
-  if string.find(field, '^call:') or string.find(field, '^invalid:') then redis.call('HDEL', KEYS[7], field) end
+local dead, payload, tenant = unpack(redis.call('HMGET', KEYS[11], 'dead', 'payload', 'tenant'))
+if not dead or not payload then return 0 end
+for _, field in ipairs(redis.call('HKEYS', KEYS[12])) do
+  if string.find(field, '^call:') or string.find(field, '^invalid:') then redis.call('HDEL', KEYS[12], field) end
 end
-redis.call('XDEL', KEYS[8], state[1])
-redis.call('PERSIST', KEYS[6])
-redis.call('PERSIST', KEYS[7])
-redis.call('HDEL', KEYS[6], 'dead', 'starts', 'failures', 'outages', 'error')
-redis.call('HSET', KEYS[6], 'status', 'queued', 'record', ARGV[3])
-redis.call('ZADD', open, ARGV[4], ARGV[1])
-redis.call('RPUSH', list, ARGV[1])
-if redis.call('EXISTS', lock) == 0 then pass_on(ARGV[2]) end
+redis.call('XDEL', KEYS[13], dead)
+redis.call('PERSIST', KEYS[11])
+redis.call('PERSIST', KEYS[12])
+redis.call('HDEL', KEYS[11], 'dead', 'starts', 'failures', 'outages', 'error')
+redis.call('HSET', KEYS[11], 'status', 'queued', 'record', ARGV[3])
+redis.call('ZADD', q.open, ARGV[4], ARGV[1])
+redis.call('RPUSH', q.list, ARGV[1])
+pass_on(q, tenant or '', ARGV[2])
 return 1
 """
 )
@@ -314,22 +322,25 @@ CANCEL = (
     _HEAD
     + _ENTER
     + """
--- KEYS[6] job, KEYS[7] journal, KEYS[8..] a job to queue when this one never ran (may be missing);
--- ARGV: id, record of a job that never ran, keep ms, then the arguments of the other job
-local status = redis.call('HGET', KEYS[6], 'status')
+-- KEYS[11] job, KEYS[12] journal, KEYS[13..] a job to queue when this one never ran (may be missing);
+-- ARGV: id, lane, record of a job that never ran, keep ms, then the arguments of the other job
+local status, tenant = unpack(redis.call('HMGET', KEYS[11], 'status', 'tenant'))
 if not status then return 'gone' end
 if status ~= 'queued' and status ~= 'in_progress' then return 'done' end
-if status == 'in_progress' or redis.call('EXISTS', lock) == 1 then
-  redis.call('HSET', KEYS[6], 'cancel', 1)
+if status == 'in_progress' or redis.call('EXISTS', q.lock) == 1 then
+  redis.call('HSET', KEYS[11], 'cancel', 1)
   return 'asked'
 end
-redis.call('HSET', KEYS[6], 'status', 'cancelled', 'record', ARGV[2])
-redis.call('HDEL', KEYS[6], 'payload')
-redis.call('PEXPIRE', KEYS[6], ARGV[3])
-redis.call('DEL', KEYS[7])
-redis.call('LREM', list, 0, ARGV[1])
-redis.call('ZREM', open, ARGV[1])
-if KEYS[8] then enter(8, 4) end
+redis.call('HSET', KEYS[11], 'status', 'cancelled', 'record', ARGV[3])
+redis.call('HDEL', KEYS[11], 'payload')
+release(KEYS[11])
+redis.call('PEXPIRE', KEYS[11], ARGV[4])
+redis.call('DEL', KEYS[12])
+redis.call('LREM', q.list, 0, ARGV[1])
+redis.call('ZREM', q.open, ARGV[1])
+withdraw(q, tenant or '', ARGV[2], ARGV[1])
+pass_on(q, tenant or '', ARGV[2])
+if KEYS[13] then enter(13, 5) end
 return 'cancelled'
 """
 )

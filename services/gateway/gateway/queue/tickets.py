@@ -1,7 +1,6 @@
-"""The tickets of a lane queue: one stream, or one per tier.
+"""The tickets of a lane queue: one stream, or one per tier, holds those that a worker has taken.
 
-Tickets of a more urgent tier are taken first. To prevent starvation, every fourth pick tries the second tier first, and
-every sixteenth the third.
+``gateway.queue.turns`` decides which lane is next.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -12,14 +11,13 @@ from typing import cast
 from redis import exceptions
 from redis.asyncio import Redis
 
-from gateway.queue import scripts as lane_scripts
-from gateway.redis import Script, entries, entry_list, text
+from gateway.queue import turns
+from gateway.redis import Partition, Script, entry_list
 from memloop.wire.errors import Unavailable
 from memloop_service.redis_link import redis_errors
 
 GROUP = "workers"
 DEFAULT_TIER = "default"
-_EVERY = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +30,22 @@ class Ticket:
 
 
 class Tickets:
-    """Takes tickets from the streams of ``tiers``, listed from the most urgent.
+    """Takes lanes of one partition and writes their tickets to the streams of ``tiers``, listed from the most urgent.
 
-    A lane's name begins with its tier and a colon, unless it is the default tier.
+    A lane's name begins with its tier and a colon, unless it is the default tier. ``weights`` are the tenants' jobs per
+    turn; a tenant without one has one.
     """
 
-    def __init__(self, redis: Redis, stream: str, tiers: Sequence[str]) -> None:
+    def __init__(
+        self, redis: Redis, part: Partition, queue: str, tiers: Sequence[str], weights: Mapping[str, int]
+    ) -> None:
         self._redis = redis
-        self._stream = stream
+        self._stream = part.stream(queue)
         self._tiers = tuple(tiers)
-        self._taken = 0
-        self._again = Script(redis, lane_scripts.RETICKET)
+        self._bell = part.bell(queue)
+        self._turns = [part.turns(queue), part.picks(queue), part.since(queue), self._bell]
+        self._weights = [word for tenant, weight in weights.items() for word in (tenant, weight)]
+        self._take = Script(redis, turns.TAKE)
 
     @property
     def streams(self) -> Sequence[str]:
@@ -70,14 +73,17 @@ class Tickets:
         with redis_errors():
             return bool(await self._redis.exists(stream) and await self._redis.xinfo_groups(stream))
 
-    async def take(self, consumer: str, *, block_ms: int) -> Ticket | None:
-        """Take a new ticket, waiting at most ``block_ms``."""
-        ticket = await self._waiting(consumer) if len(self._tiers) > 1 else None
-        return ticket or await self._next(consumer, block_ms=block_ms)
+    async def take(self, consumer: str) -> Ticket | None:
+        """Take the lane whose turn it is, if any lane waits."""
+        keys = [*self._turns, *self.streams, *map(ready, self.streams)]
+        with _group_exists():
+            found = await self._take.rows(keys, [GROUP, consumer, *self._weights])
+        return Ticket(*found) if found else None
 
-    async def pass_back(self, ticket: Ticket) -> None:
-        """Return a taken ticket to the queue."""
-        await self._again([self.stream_of(ticket.lane)], [GROUP, ticket.id, ticket.lane, ticket.job_id])
+    async def wait(self, *, block_ms: int) -> None:
+        """Wait at most ``block_ms`` until a lane waits for a worker; another worker may be faster to take it."""
+        with redis_errors():
+            await self._redis.blpop([self._bell], timeout=block_ms / 1000)  # pyright: ignore
 
     async def claim_stale(self, consumer: str, *, idle_ms: int, count: int) -> list[Ticket]:
         """Claim tickets of one tier whose worker has been silent for ``idle_ms``."""
@@ -88,46 +94,10 @@ class Tickets:
                 return found
         return []
 
-    async def waiting_since_ms(self) -> int | None:
-        """Return when the oldest untaken ticket was written, in milliseconds since the epoch."""
-        waiting = [since for stream in self.streams if (since := await self._oldest_untaken_ms(stream)) is not None]
-        return min(waiting, default=None)
 
-    async def _oldest_untaken_ms(self, stream: str) -> int | None:
-        with redis_errors():
-            if not await self._redis.exists(stream):
-                return None
-            groups = cast(Sequence[Mapping[str, object]], await self._redis.xinfo_groups(stream))
-            taken = next((text(group["last-delivered-id"]) for group in groups), "0-0")
-            untaken = await self._redis.xrange(stream, min=f"({taken}", count=1)
-        return next((int(ticket.id.partition("-")[0]) for ticket in _tickets(entry_list(untaken or ()))), None)
-
-    def _in_turn(self) -> Sequence[str]:
-        """Return the streams in the order in which to look for the next ticket."""
-        streams, turn = self.streams, self._taken + 1
-        first = next((tier for tier in range(len(streams) - 1, 0, -1) if turn % _EVERY**tier == 0), 0)
-        return [streams[first], *streams[:first], *streams[first + 1 :]]
-
-    async def _waiting(self, consumer: str) -> Ticket | None:
-        """Take a ticket that is already in a stream, without waiting."""
-        for stream in self._in_turn():
-            for ticket in await self._read(consumer, [stream], block_ms=None):
-                self._taken += 1
-                return ticket
-        return None
-
-    async def _next(self, consumer: str, *, block_ms: int) -> Ticket | None:
-        """Wait for the first ticket; if several arrive together, return all but one to the queue."""
-        tickets = await self._read(consumer, self.streams, block_ms=block_ms)
-        for ticket in tickets[1:]:
-            await self.pass_back(ticket)
-        return tickets[0] if tickets else None
-
-    async def _read(self, consumer: str, streams: Sequence[str], *, block_ms: int | None) -> list[Ticket]:
-        """Read at most one ticket of each stream."""
-        with redis_errors(), _group_exists():
-            reply = await self._redis.xreadgroup(GROUP, consumer, dict.fromkeys(streams, ">"), count=1, block=block_ms)
-        return _tickets(entries(reply))
+def ready(stream: str) -> str:
+    """Name the sorted set of a tier's lanes that wait for a worker, by tenant and time."""
+    return f"{stream}:ready"
 
 
 def _tickets(found: Sequence[tuple[str, dict[str, str]]]) -> list[Ticket]:

@@ -39,6 +39,27 @@ class Partition:
         """Name the stream of tickets."""
         return f"memloop:{{{self.tag}}}:jobs:{queue}"
 
+    def turns(self, queue: str) -> str:
+        """Name the sorted set of tenants with a lane that waits for a worker, in the order of their turns."""
+        return f"memloop:{{{self.tag}}}:turns:{queue}"
+
+    def picks(self, queue: str) -> str:
+        """Name the hash that counts how many lanes were taken of each of these tenants since it began to wait."""
+        return f"memloop:{{{self.tag}}}:picks:{queue}"
+
+    def since(self, queue: str) -> str:
+        """Name the sorted set of the lanes that wait for a worker, by the time since when."""
+        return f"memloop:{{{self.tag}}}:since:{queue}"
+
+    def bell(self, queue: str) -> str:
+        """Name the list that holds one element while a lane waits, so that idle workers wake up."""
+        return f"memloop:{{{self.tag}}}:bell:{queue}"
+
+    @property
+    def queued_bytes(self) -> str:
+        """The hash of the bytes that each tenant's unfinished jobs hold, over all queues."""
+        return f"memloop:{{{self.tag}}}:queued-bytes"
+
     def waiting(self, queue: str) -> str:
         """Name the sorted set of unfinished jobs, by time."""
         return f"memloop:{{{self.tag}}}:open:{queue}"

@@ -1,0 +1,144 @@
+"""The order in which workers take lanes: tenants take turns. Lua that the scripts of ``gateway.queue.scripts`` share.
+
+Deficit round robin (Shreedhar and Varghese, "Efficient fair queueing using deficit round robin", SIGCOMM 1995, section
+III): the tenants with waiting lanes form a ring. The tenant at its head has its turn, gives as many jobs as its weight,
+and goes to the tail; a tenant that begins to wait enters at the tail. Every job costs one, so a tenant carries no
+deficit from turn to turn, and with weights of one this is the round robin of Nagle (RFC 970, 1985). Between two jobs of
+a tenant that waits, each other tenant gives at most its weight, however much it has queued.
+
+Of one tenant, lanes go by tier, and within a tier by the time since when they wait. Lower tiers never starve: every
+fourth pick of a tenant tries the second tier first, and every sixteenth the third.
+
+State, per partition and queue. All of a tenant is deleted when its last waiting lane is taken:
+
+* ``turns``: sorted set of tenants, the head first. ``picks``: hash, how many lanes were taken of each.
+* ``ready``, one per tier: sorted set of ``tenant:since:job lane``, all scores 0, so that a tenant's first lane is one
+  look-up by range. ``since``: sorted set of ``job lane`` by time in µs: a lane waits once, and the oldest is known.
+* ``bell``: a list with one element while a lane waits. Idle workers block on it.
+
+Each step costs O(log n) for n waiting lanes.
+"""
+
+LANE = """
+local function now_us()
+  local t = redis.call('TIME')
+  return t[1] * 1000000 + t[2]
+end
+local function now_ms()
+  return math.floor(now_us() / 1000)
+end
+local function whole(number)
+  return string.format('%.0f', number)
+end
+local function lane_at(k)
+  return {
+    stream = KEYS[k], delayed = KEYS[k + 1], open = KEYS[k + 2], list = KEYS[k + 3], lock = KEYS[k + 4],
+    ready = KEYS[k + 5], turns = KEYS[k + 6], since = KEYS[k + 7], bell = KEYS[k + 8], bytes = KEYS[k + 9]
+  }
+end
+local function ring(bell)
+  if redis.call('LLEN', bell) == 0 then redis.call('RPUSH', bell, 1) end
+end
+local function to_tail(turns, tenant)
+  local last = redis.call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', turns, whole(last + 1), tenant)
+end
+-- Whether a worker has the lane. An erasure has not: it does not pass the lane on if its process dies
+local function is_worked(lock)
+  local held = redis.call('GET', lock)
+  return held and not string.find(held, '|erase$')
+end
+-- Lets a lane wait for a worker, unless it has no job, waits for its delay, or a worker has it
+local function pass_on(q, tenant, lane)
+  local head = redis.call('LINDEX', q.list, 0)
+  if not head or redis.call('ZSCORE', q.delayed, lane) or is_worked(q.lock) then return end
+  local entry, now = head .. ' ' .. lane, whole(now_us())
+  if redis.call('ZADD', q.since, 'NX', now, entry) == 0 then return end
+  redis.call('ZADD', q.ready, 0, tenant .. ':' .. now .. ':' .. entry)
+  if not redis.call('ZSCORE', q.turns, tenant) then to_tail(q.turns, tenant) end
+  ring(q.bell)
+end
+local function withdraw(q, tenant, lane, job)
+  local entry = job .. ' ' .. lane
+  local since = redis.call('ZSCORE', q.since, entry)
+  if not since then return end
+  redis.call('ZREM', q.since, entry)
+  redis.call('ZREM', q.ready, tenant .. ':' .. whole(since) .. ':' .. entry)
+end
+"""
+
+TAKE = (
+    LANE
+    + """
+-- KEYS: turns, picks, since, bell, the streams of all tiers, the ready sets of all tiers
+-- ARGV: group, consumer, then tenants and their weights. Returns ticket, lane, job; or nothing
+local turns, picks, since, bell = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local tiers = (#KEYS - 4) / 2
+local function delivered(stream)
+  local found = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', 1, 'STREAMS', stream, '>')
+  if not found then return nil end
+  local entry, fields = found[1][2][1], {}
+  for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
+  return {entry[1], fields.lane, fields.job}
+end
+local function first_of(tenant, tier)
+  local after = KEYS[4 + tiers + tier]
+  return redis.call('ZRANGEBYLEX', after, '[' .. tenant .. ':', '(' .. tenant .. ';', 'LIMIT', 0, 1)[1]
+end
+local function any_of(tenant)
+  for tier = 1, tiers do
+    local found = first_of(tenant, tier)
+    if found then return found, tier end
+  end
+end
+local function next_of(tenant, pick)
+  for tier = tiers, 2, -1 do
+    if pick % 4 ^ (tier - 1) == 0 then
+      local found = first_of(tenant, tier)
+      if found then return found, tier end
+      break
+    end
+  end
+  return any_of(tenant)
+end
+local function leave(tenant)
+  redis.call('ZREM', turns, tenant)
+  redis.call('HDEL', picks, tenant)
+end
+local function weight_of(tenant)
+  for i = 3, #ARGV, 2 do
+    if ARGV[i] == tenant then return tonumber(ARGV[i + 1]) end
+  end
+  return 1
+end
+local function take(tenant, pick, member, tier)
+  local entry = string.match(string.sub(member, #tenant + 2), '^%d+:(.*)$')
+  local job, lane = string.match(entry, '^(%S*) (.*)$')
+  redis.call('ZREM', KEYS[4 + tiers + tier], member)
+  redis.call('ZREM', since, entry)
+  if not any_of(tenant) then
+    leave(tenant)
+  elseif pick % weight_of(tenant) == 0 then
+    to_tail(turns, tenant)
+  end
+  if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) else ring(bell) end
+  redis.call('XADD', KEYS[4 + tier], '*', 'lane', lane, 'job', job)
+  return delivered(KEYS[4 + tier])
+end
+-- Tickets that an older version wrote for lanes that wait. A full Redis lets a script begin with this command
+for tier = 1, tiers do
+  local old = delivered(KEYS[4 + tier])
+  if old then return old end
+end
+local tenant = redis.call('ZRANGE', turns, 0, 0)[1]
+while tenant do
+  local pick = redis.call('HINCRBY', picks, tenant, 1)
+  local member, tier = next_of(tenant, pick)
+  if member then return take(tenant, pick, member, tier) end
+  leave(tenant)
+  tenant = redis.call('ZRANGE', turns, 0, 0)[1]
+end
+redis.call('DEL', bell)
+return nil
+"""
+)
