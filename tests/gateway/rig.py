@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
-from gateway.redis import RedisRoom
+from gateway.queue import QueueRules
 from gateway.settings import WorkerSettings
 from gateway.worker import Work, open_work, working
 from memloop.wire.memory import MemoryEvent, Namespace, Source
@@ -112,7 +112,7 @@ async def eventually(
 def memory_queue(redis: Redis) -> MemoryQueue:
     """The queue of memory writes by itself."""
     refused = Metrics(new_registry()).memory_writes_not_admitted
-    return MemoryQueue(redis, room=RedisRoom(redis, share=1.0), refused=refused)
+    return MemoryQueue(redis, rules=QueueRules(), refused=refused)
 
 
 def contents(sources: Sequence[Source]) -> list[str]:

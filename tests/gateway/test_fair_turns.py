@@ -16,6 +16,7 @@ from gateway.long_read.records import TIERS
 from gateway.queue.handling import Hold
 from gateway.queue.jobs import Lease, Submission
 from gateway.queue.lanes import LaneQueue
+from gateway.queue.rules import QueueRules
 from tests.gateway.redis_view import command, connected, keys
 from tests.gateway.rig import eventually
 from tests.gateway.test_runner import QUICK, Handler, running
@@ -36,7 +37,7 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 
 async def fresh(redis: Redis, *, weights: Mapping[str, int] | None = None, name: str = "memory") -> LaneQueue:
-    queue = LaneQueue(redis, name, tiers=TIERS, weights=weights or {})
+    queue = LaneQueue(redis, name, tiers=TIERS, rules=QueueRules(weights or {}))
     await queue.ensure_group()
     return queue
 

@@ -26,6 +26,7 @@ from gateway.mcp.surface import Mcp
 from gateway.memory import routes as memories
 from gateway.memory.memory import Memory, open_memory
 from gateway.metrics import Metrics
+from gateway.queue import queue_rules
 from gateway.redis import redis_of
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
@@ -110,10 +111,17 @@ async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> A
     async with (
         redis_of(settings) as redis,
         open_backend(settings, metrics) as backend,
-        open_memory(settings, redis, traces=open_traces(settings, redis, metrics), metrics=metrics) as memory,
+        open_memory(
+            settings,
+            redis,
+            rules=queue_rules(settings, redis, refused=metrics.jobs_not_admitted),
+            traces=open_traces(settings, redis, metrics),
+            metrics=metrics,
+        ) as memory,
     ):
         access = open_access(settings, redis, splitter=backend.models.chat.splitter, metrics=metrics)
-        files, webhooks = open_files(settings, redis), open_webhooks(settings, redis)
+        rules = memory.queue.lanes.rules
+        files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host:
             app.state.access, app.state.backend, app.state.traces = access, backend, memory.traces

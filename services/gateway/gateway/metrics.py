@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gateway.http import Admission, Lane, Limit
-from gateway.queue import Depth
+from gateway.queue import Depth, QueuedBytes
 from gateway.redis import RedisState
 from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError
@@ -79,6 +79,15 @@ class Metrics:
             ("queue",),
             registry=registry,
         )
+        self.job_queue_tenants = Gauge(
+            "job_queue_tenants", "Tenants of a queue with jobs that wait for a worker.", ("queue",), registry=registry
+        )
+        self.job_queued_bytes = Gauge(
+            "job_queued_bytes", "Bytes that the unfinished jobs of all queues hold.", registry=registry
+        )
+        self.job_queued_bytes_largest_tenant = Gauge(
+            "job_queued_bytes_largest_tenant", "Those of the tenant that holds the most.", registry=registry
+        )
         self.job_dead_letters = Gauge(
             "job_dead_letters", "Dead letters of all queues, which wait for an operator.", registry=registry
         )
@@ -100,8 +109,14 @@ class Metrics:
         )
         self.memory_writes_not_admitted = Counter(
             "memory_writes_not_admitted",
-            "Memory writes that were not queued: too large, Redis nearly full or unreachable.",
+            "Memory writes that were not queued: too large, over the tenant's quota, Redis nearly full or unreachable.",
             ("reason",),
+            registry=registry,
+        )
+        self.jobs_not_admitted = Counter(
+            "jobs_not_admitted",
+            "Clients' jobs that were not queued: tenant over its quota of bytes, Redis nearly full or unreachable.",
+            ("queue", "reason"),
             registry=registry,
         )
         self.longread_chunks = Counter(
@@ -211,11 +226,17 @@ class Metrics:
         self.job_queue_depth.labels(queue).set(depth.jobs)
         self.job_queue_oldest_seconds.labels(queue).set(_age_s(depth.oldest_created_ms, now_s))
         self.job_queue_waiting_seconds.labels(queue).set(_age_s(depth.waiting_since_ms, now_s))
+        self.job_queue_tenants.labels(queue).set(depth.tenants)
 
     def show_memory_queue(self, depth: Depth, *, now_s: float) -> None:
         """Set the gauges of the memory writes, under the names that autoscalers and clients use."""
         self.memory_queue_depth.set(depth.jobs)
         self.memory_oldest_job_seconds.set(_age_s(depth.oldest_created_ms, now_s))
+
+    def show_queued_bytes(self, queued: QueuedBytes) -> None:
+        """Set the gauges of the bytes that unfinished jobs hold."""
+        self.job_queued_bytes.set(queued.total)
+        self.job_queued_bytes_largest_tenant.set(queued.largest_tenant)
 
     def show_redis(self, redis: RedisState) -> None:
         """Set the gauges of Redis's memory and durability."""
@@ -227,10 +248,13 @@ class Metrics:
         """Create every series at zero: ``rate`` misses the first event of a series that starts with it."""
         for unknown in (self.job_dead_letters, self.redis_used_bytes, self.redis_limit_bytes, self.redis_durable):
             unknown.set(math.nan)  # until a worker sets them; the API never does
+        for queue in ("memory", "reads", "files"):
+            for reason in ("quota", "unavailable"):
+                self.jobs_not_admitted.labels(queue, reason)
         for series, values in (
             (self.memory_action, get_args(Action)),
             (self.memory_writes_refused, ("400", "401", "403", "404", "413", "422")),
-            (self.memory_writes_not_admitted, ("too_large", "unavailable")),
+            (self.memory_writes_not_admitted, ("too_large", "quota", "unavailable")),
             (self.memory_tool_parse, ("native", "fallback", "failed")),
             (self.longread_chunks, get_args(Strategy)),
             (self.longread_degradations, NO_DEGRADATIONS.counts),

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Final, Self, TypeAlias
@@ -35,7 +35,11 @@ class GatewaySettings(ServiceSettings):
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     redis_timeout_s: float = Field(default=5.0, gt=0)
     redis_full_share: float = Field(default=0.9, gt=0, le=1)
-    """Of Redis' memory; above it no new memory write is taken, so that those that are queued can be done."""
+    """Of Redis' memory; above it no new job is taken, so that those that are queued can be done."""
+    tenant_queue_share: float = Field(default=0.5, gt=0, le=1)
+    """Of that share; above it a tenant's queued jobs hold, and no new one of it is taken."""
+    tenant_weights: str = ""
+    """The jobs that a tenant gives per turn, comma-separated: ``acme=4,beta=2``. Others give one."""
 
     store_url: str = "http://127.0.0.1:7801"
     store_key: SecretStr | None = None
@@ -137,6 +141,11 @@ class GatewaySettings(ServiceSettings):
         return self
 
     @model_validator(mode="after")
+    def _weights(self) -> Self:
+        weights_of(self.tenant_weights)
+        return self
+
+    @model_validator(mode="after")
     def _traces(self) -> Self:
         if self.trace_redactor:
             function_at(self.trace_redactor, setting="MEMLOOP_TRACE_REDACTOR")
@@ -193,6 +202,14 @@ class WorkerSettings(GatewaySettings):
 def secret_of(value: SecretStr | None) -> str | None:
     """Return the secret's plain text, or None when it is unset."""
     return value.get_secret_value() if value is not None else None
+
+
+def weights_of(text: str) -> Mapping[str, int]:
+    """Parse comma-separated tenants and weights: ``acme=4,beta=2``. Raises ValueError."""
+    pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    if not all(tenant and weight.isdecimal() and int(weight) > 0 for tenant, _, weight in pairs):
+        raise ValueError("MEMLOOP_TENANT_WEIGHTS needs tenant=weight, comma-separated, with weights from 1")
+    return {tenant: int(weight) for tenant, _, weight in pairs}
 
 
 def networks_of(text: str) -> tuple[Network, ...]:

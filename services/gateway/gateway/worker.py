@@ -21,7 +21,6 @@ from gateway.engine import Backend, open_backend, refuse_wrong_models
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
-from gateway.files.records import FileRecords
 from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
@@ -29,7 +28,7 @@ from gateway.memory.memory import Memory, open_memory
 from gateway.memory.turn_batches import BufferLimits, flush_for_ever
 from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import LaneQueue, Runner, RunnerOptions
+from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queue_rules, queued_bytes
 from gateway.redis import Keys, redis_of, redis_state
 from gateway.settings import WorkerSettings
 from gateway.traces.keeper import Served, open_traces
@@ -69,9 +68,16 @@ async def open_work(settings: WorkerSettings, metrics: Metrics) -> AsyncGenerato
     async with (
         redis_of(settings) as redis,
         open_backend(settings, metrics) as backend,
-        open_memory(settings, redis, traces=open_traces(settings, redis, metrics), metrics=metrics) as memory,
+        open_memory(
+            settings,
+            redis,
+            rules=queue_rules(settings, redis, refused=metrics.jobs_not_admitted),
+            traces=open_traces(settings, redis, metrics),
+            metrics=metrics,
+        ) as memory,
     ):
-        files, webhooks = open_files(settings, redis), open_webhooks(settings, redis)
+        rules = memory.queue.lanes.rules
+        files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
         yield Work(redis, backend, memory, reading, metrics)
 
@@ -153,7 +159,7 @@ async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> No
             group.create_task(runner.run(stop))
         gauges = group.create_task(_gauges(work))
         idle = group.create_task(flush_for_ever(work.memory, age_s=settings.buffer_flush_age_s))
-        sweep = group.create_task(_sweep_for_ever(work.reading.files.records, settings.sweep_every_s))
+        sweep = group.create_task(_sweep_for_ever(work, settings.sweep_every_s))
         await stop.wait()
         await ended({gauges, idle, sweep})
 
@@ -222,12 +228,15 @@ def _writer_tools(work: Work, limits: BufferLimits) -> WriterTools:
     )
 
 
-async def _sweep_for_ever(files: FileRecords | None, every_s: float) -> None:
-    """Delete expired files and contents without holders, repeatedly."""
-    while files is not None:
+async def _sweep_for_ever(work: Work, every_s: float) -> None:
+    """Delete expired dead letters, expired files and contents without holders, repeatedly."""
+    letters, files = ExpiredLetters(work.redis), work.reading.files.records
+    while True:
         try:
-            await files.delete_expired()
-            await files.blobs.sweep()
+            await letters.sweep()
+            if files is not None:
+                await files.delete_expired()
+                await files.blobs.sweep()
         except DependencyError as error:
             _LOG.warning("sweep: %s", error.message)
         await asyncio.sleep(every_s)
@@ -251,6 +260,7 @@ async def _look(work: Work) -> None:
         if queue is work.memory.queue.lanes:
             metrics.show_memory_queue(depth, now_s=now_s)
     metrics.job_dead_letters.set(await _dead(work.redis))
+    metrics.show_queued_bytes(await queued_bytes(work.redis))
     metrics.show_redis(await redis_state(work.redis))
 
 

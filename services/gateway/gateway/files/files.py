@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.records import FileRecords
 from gateway.files.storage import Storage
-from gateway.queue import LaneQueue
+from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import NotSupported
 
@@ -36,9 +36,9 @@ class Files:
         return await self.stored().text_of(tenant, file_id, wait_s=self.wait_s)
 
 
-def open_files(settings: GatewaySettings, redis: Redis) -> Files:
+def open_files(settings: GatewaySettings, redis: Redis, rules: QueueRules) -> Files:
     """Build the slice from the settings."""
-    queue = LaneQueue(redis, FILES_QUEUE)
+    queue = LaneQueue(redis, FILES_QUEUE, rules=rules)
     return Files(_records(settings, redis, queue), queue, settings.max_file_bytes, settings.file_wait_s)
 
 

@@ -46,14 +46,16 @@ class FileRecords:
         self.blobs = blobs
 
     async def check_room(self, tenant: str) -> None:
-        """Raise TooLarge when the tenant has reached its number of files."""
+        """Raise TooLarge when the tenant has reached its number of files, Unavailable while Redis is nearly full."""
+        with self._queue.rules.counted(self._queue.name):
+            await self._queue.rules.quota_bytes()
         with redis_errors():
             count = await self._redis.zcard(self._index(tenant))
         if count >= self._tenant_files:
             raise TooLarge(f"This tenant may have at most {self._tenant_files} files.", code="file_quota_exceeded")
 
     async def enqueue(self, job: FileJob) -> None:
-        """Store the file's record and queue its extraction."""
+        """Store the file's record and queue its extraction. Raises as ``LaneQueue.admit`` does."""
         file = job.file
         fields = {
             "tenant": job.tenant,
@@ -64,7 +66,7 @@ class FileRecords:
         if file.expires_at is not None:
             with redis_errors():
                 await self._redis.zadd(FILES_EXPIRING, {f"{job.tenant} {file.id}": file.expires_at})
-        await self._queue.submit(
+        await self._queue.admit(
             Submission(
                 job_id=file.id,
                 lane=file.id,

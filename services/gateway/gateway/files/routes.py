@@ -16,7 +16,7 @@ from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.http import refuse_key_of_stream
 from gateway.redis import key_names as keys
-from memloop.wire.errors import Conflict, Unprocessable
+from memloop.wire.errors import Conflict, RateLimited, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
@@ -123,7 +123,11 @@ async def _entered(upload: Upload, files: FileRecords, tenant: str) -> FileObjec
         await files.blobs.drop(upload.content.place)
         raise
     blob = await files.blobs.claim(upload.content, holder=f"file:{file_id}")
-    await files.enqueue(FileJob(tenant=tenant, raw=blob, media_type=upload.media_type, file=file))
+    try:
+        await files.enqueue(FileJob(tenant=tenant, raw=blob, media_type=upload.media_type, file=file))
+    except RateLimited:
+        await files.blobs.release(blob, holder=f"file:{file_id}")
+        raise
     return file
 
 

@@ -36,7 +36,8 @@ def open_reading(
     settings: GatewaySettings, redis: Redis, *, backend: Backend, memory: Memory, files: Files, webhooks: Webhooks
 ) -> Reading:
     """Builds the slice from the settings."""
-    queue = LaneQueue(redis, READS_QUEUE, keep_ms=int(settings.long_read_keep_s * 1000), tiers=TIERS)
+    keep_ms = int(settings.long_read_keep_s * 1000)
+    queue = LaneQueue(redis, READS_QUEUE, keep_ms=keep_ms, tiers=TIERS, rules=files.queue.rules)
     records = ReadRecords(redis, queue, webhooks.queue)
     seats = Seats(process=settings.max_followers, tenant=settings.tenant_followers)
     return Reading(

@@ -85,7 +85,7 @@ class ReadRecords:
         self._open = Script(redis, scripts.OPEN_READ)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
-        """Queue a background read; its ``queued`` event, once it is durable."""
+        """Queue a background read; its ``queued`` event, once it is durable. Raises as ``LaneQueue.admit`` does."""
         event = ReadEvent(type="long_read.queued", sequence_number=0, read=record, at=datetime.now(UTC))
         fields = {
             "tenant": job.tenant,
@@ -105,7 +105,7 @@ class ReadRecords:
             events_key=here.read_events(job.read_id),
             first_event=event.model_dump_json(exclude_none=True),
         )
-        await self._queue.submit(submission)
+        await self._queue.admit(submission)
         return event
 
     async def open(self, tenant: str, record: LongRead) -> None:

@@ -32,7 +32,7 @@ from gateway.long_read.reading import Reading, ReadingDep
 from gateway.long_read.records import TERMINAL, ReadDeleted, ReadJob, ReadPage
 from gateway.long_read.run import new_record
 from memloop.wire.base import Wire
-from memloop.wire.errors import MemloopError
+from memloop.wire.errors import MemloopError, RateLimited
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
@@ -139,7 +139,11 @@ async def _queued(job: ReadJob, reading: Reading) -> Response:
             seat.enter_context(reading.followers.seat(job.tenant))
         job = await held(job, reading.files.records)
         record = new_record(job)
-        await reading.records.enqueue(job, record)
+        try:
+            await reading.records.enqueue(job, record)
+        except RateLimited:
+            await let_go(job, reading.files.records)
+            raise
         if job.request.stream:
             return _followed(reading.followers.follow(job.tenant, job.read_id), reading, seat)
     return _json(record, 202)

@@ -13,11 +13,10 @@ from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
-from gateway.queue import KEEP_MS, LaneQueue, Submission
-from gateway.redis import RedisRoom
+from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
-from memloop.wire.errors import TooLarge, Unavailable
+from memloop.wire.errors import MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 
@@ -59,10 +58,9 @@ def new_event_id(namespace: Namespace) -> str:
 class MemoryQueue:
     """Queues memory writes in lanes and tracks their events."""
 
-    def __init__(self, redis: Redis, *, keep_ms: int = KEEP_MS, room: RedisRoom, refused: Counter) -> None:
-        self._room = room
+    def __init__(self, redis: Redis, *, keep_ms: int = KEEP_MS, rules: QueueRules, refused: Counter) -> None:
         self._refused = refused
-        self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms)
+        self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules)
         self.events = MemoryEvents(redis, self.lanes)
 
     async def enqueue_write(
@@ -80,7 +78,7 @@ class MemoryQueue:
         """Queue a write in the namespace's lane and return its event id once the write is durable.
 
         With ``infer`` MemReader decides what to keep; without it the texts are stored verbatim. Empty ``turns`` decide
-        over the buffered ones. Repeating a call with the same ``event_id`` has no effect. Raises TooLarge, Unavailable.
+        over the buffered ones. Repeating a call with the same ``event_id`` has no effect. Raises as ``enqueue`` does.
         """
         job = MemoryJob(
             event_id=event_id or new_event_id(namespace),
@@ -99,18 +97,15 @@ class MemoryQueue:
     async def enqueue(self, job: MemoryJob) -> None:
         """Queue a write durably. Has no effect when it is already queued.
 
-        Raises TooLarge for a write that the store could never take, and Unavailable.
+        Raises TooLarge for a write that the store could never take, RateLimited over the tenant's quota of queued
+        bytes, and Unavailable.
         """
         submission = self._submission(job, queued_event(job))
-        await self._admit(submission.fields["payload"])
-        await self.lanes.submit(submission)
-
-    async def _admit(self, payload: str) -> None:
         try:
-            _check_size(payload)
-            await self._room.check()
-        except (TooLarge, Unavailable) as error:
-            self._refused.labels("too_large" if isinstance(error, TooLarge) else "unavailable").inc()
+            _check_size(submission.fields["payload"])
+            await self.lanes.admit(submission)
+        except (TooLarge, RateLimited, Unavailable) as error:
+            self._refused.labels(_reason(error)).inc()
             raise
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
@@ -137,6 +132,12 @@ class MemoryQueue:
             index=self.events.index(namespace),
             fields=fields,
         )
+
+
+def _reason(error: MemloopError) -> str:
+    if isinstance(error, TooLarge):
+        return "too_large"
+    return "quota" if isinstance(error, RateLimited) else "unavailable"
 
 
 def _check_size(payload: str) -> None:

@@ -12,7 +12,7 @@ from gateway.http import Idempotency
 from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
-from gateway.redis import RedisRoom
+from gateway.queue import QueueRules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces.keeper import TraceKeeper
 from memloop.clients import StoreClient
@@ -33,7 +33,7 @@ class Memory:
 
 @asynccontextmanager
 async def open_memory(
-    settings: GatewaySettings, redis: Redis, *, traces: TraceKeeper, metrics: Metrics
+    settings: GatewaySettings, redis: Redis, *, rules: QueueRules, traces: TraceKeeper, metrics: Metrics
 ) -> AsyncGenerator[Memory]:
     """Build the slice from the settings; close the store's client on exit."""
     async with StoreClient(settings.store_url, key=secret_of(settings.store_key)) as store:
@@ -42,7 +42,7 @@ async def open_memory(
             queue=MemoryQueue(
                 redis,
                 keep_ms=int(settings.memory_event_keep_s * 1000),
-                room=RedisRoom(redis, share=settings.redis_full_share),
+                rules=rules,
                 refused=metrics.memory_writes_not_admitted,
             ),
             failures=WriteFailures(redis),

@@ -1,9 +1,11 @@
 """Durable jobs in Redis: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
 from gateway.queue.handling import Hold, JobResult
+from gateway.queue.holdings import ExpiredLetters, QueuedBytes, queued_bytes
 from gateway.queue.jobs import Depth, Entry, JobCancelled, JobGone, Lease, Submission
 from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.lanes import KEEP_MS, LaneQueue
+from gateway.queue.rules import QueueRules, queue_rules
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from gateway.queue.scripts import LIST_IN
 from gateway.queue.tickets import DEFAULT_TIER
@@ -14,6 +16,7 @@ __all__ = [
     "LIST_IN",
     "Depth",
     "Entry",
+    "ExpiredLetters",
     "Hold",
     "JobCancelled",
     "JobGone",
@@ -22,8 +25,12 @@ __all__ = [
     "JournalCheckpoints",
     "LaneQueue",
     "Lease",
+    "QueueRules",
+    "QueuedBytes",
     "Runner",
     "RunnerOptions",
     "Submission",
     "is_outage",
+    "queue_rules",
+    "queued_bytes",
 ]

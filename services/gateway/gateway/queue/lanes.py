@@ -19,14 +19,14 @@ and so in one slot (``gateway.redis.key_names``). Each partition has its own str
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from redis.asyncio import Redis
 
 from gateway.queue import scripts as lane_scripts
 from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission
+from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, ready
 from gateway.redis import Keys, Partition, Script, text
 from memloop.wire.correlation import Origin
@@ -52,13 +52,14 @@ class LaneQueue:
         *,
         keep_ms: int = KEEP_MS,
         tiers: Sequence[str] = (DEFAULT_TIER,),
-        weights: Mapping[str, int] = MappingProxyType({}),
+        rules: QueueRules | None = None,
     ) -> None:
         self._redis = redis
         self.name = name
         self.keep_ms = keep_ms
+        self.rules = rules or QueueRules()
         self.keys = Keys(redis)
-        self._tickets = {part: Tickets(redis, part, name, tiers, weights) for part in self.keys.partitions}
+        self._tickets = {part: Tickets(redis, part, name, tiers, self.rules.weights) for part in self.keys.partitions}
         self._submit = Script(redis, lane_scripts.SUBMIT)
         self._begin = Script(redis, lane_scripts.BEGIN)
         self._beat = Script(redis, lane_scripts.BEAT)
@@ -93,6 +94,15 @@ class LaneQueue:
     def _held_keys(self, lease: Lease) -> tuple[Partition, list[str]]:
         part = self.keys.of_id(lease.job_id)
         return part, [*self._lane_keys(part, lease.ticket.lane), part.job(lease.job_id)]
+
+    async def admit(self, job: Submission) -> bool:
+        """Queue a client's job if the rules allow it, as :meth:`submit` does.
+
+        Raises RateLimited when the tenant's queued jobs would hold more than its quota, and Unavailable while Redis is
+        nearly full or unreachable.
+        """
+        with self.rules.counted(self.name):
+            return await self.submit(job, quota_bytes=await self.rules.quota_bytes())
 
     async def submit(self, job: Submission, *, quota_bytes: int = 0) -> bool:
         """Queue the job. Returns True once it is durable, False if a job of that id already exists.

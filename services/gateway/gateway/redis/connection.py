@@ -11,7 +11,7 @@ from memloop_service.redis_link import connect, redis_errors, servers
 
 @dataclass(frozen=True, slots=True)
 class RedisState:
-    """Memory and durability of Redis.
+    """Memory and durability of Redis: of its fullest primary.
 
     ``limit_bytes`` is ``maxmemory``, or the machine's memory if unset. ``durable``: the append-only file works.
     """
@@ -19,6 +19,7 @@ class RedisState:
     used_bytes: int
     limit_bytes: int
     durable: bool
+    primaries: int = 1
 
 
 def redis_of(settings: GatewaySettings) -> Redis:
@@ -32,7 +33,7 @@ async def redis_state(redis: Redis) -> RedisState:
     with redis_errors():
         states = [_state(await server("INFO")) for server in await servers(redis, primaries=True)]
     fullest = max(states, key=lambda state: state.used_bytes / max(1, state.limit_bytes))
-    return replace(fullest, durable=all(state.durable for state in states))
+    return replace(fullest, durable=all(state.durable for state in states), primaries=len(states))
 
 
 def _state(info: Mapping[str, object]) -> RedisState:

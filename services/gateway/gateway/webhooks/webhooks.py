@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from gateway.queue import LaneQueue
+from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings, networks_of, secret_of
 from gateway.webhooks.addresses import AddressRules
 from gateway.webhooks.rules import WebhookRules
@@ -23,14 +23,14 @@ class Webhooks:
     queue: LaneQueue
 
 
-def open_webhooks(settings: GatewaySettings, redis: Redis) -> Webhooks:
+def open_webhooks(settings: GatewaySettings, redis: Redis, rules: QueueRules) -> Webhooks:
     """Build the slice from the settings."""
-    rules = WebhookRules(
+    delivery = WebhookRules(
         secrets=WebhookSecrets.parse(secret_of(settings.webhook_secret) or ""),
         addresses=AddressRules(networks_of(settings.webhook_allow_networks)),
         allow_http=settings.webhook_allow_http,
     )
-    return Webhooks(rules, LaneQueue(redis, WEBHOOKS_QUEUE))
+    return Webhooks(delivery, LaneQueue(redis, WEBHOOKS_QUEUE, rules=rules))
 
 
 async def webhooks_of(request: Request) -> Webhooks:

@@ -1,0 +1,200 @@
+"""One tenant's queued jobs hold a bounded number of bytes, and no job is taken that a nearly full Redis cannot hold."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from gateway.queue.holdings import ExpiredLetters, queued_bytes
+from gateway.queue.jobs import Lease, Submission
+from gateway.queue.lanes import LaneQueue
+from gateway.redis import RedisRoom, redis_state
+from memloop.wire.errors import RateLimited
+from tests.gateway.api_rig import api
+from tests.gateway.file_uploads import objects, sent
+from tests.gateway.long_reads import PATH, asked, queued, reader
+from tests.gateway.redis_view import command, connected
+from tests.gateway.rig import eventually
+
+QUOTA = 20_000
+LEASE_MS = 600_000
+ADD = {"messages": [{"role": "user", "content": "I like tea."}], "user_id": "u1"}
+NO_ROOM = 1e-9
+ONE_JOB = 1e-12
+
+
+@pytest.fixture
+async def redis(redis_url: str) -> AsyncIterator[Redis]:
+    async with connected(redis_url) as client:
+        yield client
+
+
+@pytest.fixture
+async def queue(redis: Redis) -> LaneQueue:
+    queue = LaneQueue(redis, "memory")
+    await queue.ensure_group()
+    return queue
+
+
+def index(queue: LaneQueue) -> str:
+    return queue.keys.partitions[0].events_of("t", "ben")
+
+
+async def submit(queue: LaneQueue, job_id: str, *, tenant: str = "t", size: int = 8000) -> None:
+    fields = {"status": "queued", "tenant": tenant, "payload": "x" * size}
+    assert await queue.submit(Submission(job_id, job_id, 0, index(queue), fields), quota_bytes=QUOTA)
+
+
+async def leased(queue: LaneQueue) -> Lease:
+    ticket = await queue.take("one")
+    assert ticket is not None
+    lease = await queue.begin(ticket, lease_ms=LEASE_MS)
+    assert lease is not None
+    return lease
+
+
+async def full(queue: LaneQueue) -> bool:
+    """Whether the tenant may not queue another job of 8,000 bytes."""
+    try:
+        await submit(queue, "one more")
+    except RateLimited:
+        return True
+    await queue.forget("one more", "one more", index=index(queue))
+    return False
+
+
+async def test_a_tenant_over_its_quota_is_refused_and_others_are_not(queue: LaneQueue, redis: Redis) -> None:
+    for job_id in ("a", "b"):
+        await submit(queue, job_id)
+    with pytest.raises(RateLimited) as refused:
+        await submit(queue, "c")
+    await submit(queue, "d", tenant="other")
+    found = await queued_bytes(redis)
+    assert (refused.value.code, refused.value.retry_after_s) == ("queue_quota_exceeded", 10.0)
+    assert (await queue.depth()).jobs == 3
+    assert 16_000 < found.largest_tenant < QUOTA
+    assert 24_000 < found.total < found.largest_tenant * 2
+
+
+async def test_a_job_larger_than_the_quota_fits_alone(queue: LaneQueue) -> None:
+    await submit(queue, "large", size=2 * QUOTA)
+    assert await full(queue)
+
+
+async def test_small_jobs_count_for_more_than_their_text(queue: LaneQueue) -> None:
+    for number in range(18):
+        await submit(queue, f"job{number}", size=1)
+    with pytest.raises(RateLimited):
+        await submit(queue, "one more", size=1)
+
+
+async def test_a_job_that_ends_gives_its_bytes_back(queue: LaneQueue, redis: Redis) -> None:
+    for job_id in ("done", "forgotten", "cancelled"):
+        await submit(queue, job_id, size=5000)
+    assert await full(queue)
+    await queue.finish(await leased(queue), status="completed", record="{}", keep_ms=60_000)
+    await queue.forget("forgotten", "forgotten", index=index(queue))
+    assert await queue.cancel("cancelled", "cancelled", record="{}", keep_ms=60_000) == "cancelled"
+    assert (await queued_bytes(redis)).total == 0
+    assert await command(redis, "EXISTS", queue.keys.partitions[0].queued_bytes) == 0
+
+
+async def test_a_retried_job_keeps_its_bytes(queue: LaneQueue) -> None:
+    for job_id in ("a", "b"):
+        await submit(queue, job_id)
+    await queue.retry(await leased(queue), counter="failures", delay_ms=60_000, error="no")
+    await queue.abandon(await leased(queue))
+    assert await full(queue)
+
+
+async def test_a_dead_letter_holds_its_bytes_until_it_expires_and_leaves_no_trace(
+    queue: LaneQueue, redis: Redis
+) -> None:
+    letters, here = ExpiredLetters(redis), queue.keys.partitions[0]
+    for job_id, keep_ms in (("short", 1), ("long", 600_000)):
+        await submit(queue, job_id)
+        lease = await leased(queue)
+        await queue.finish(lease, status="failed", record="{}", keep_ms=keep_ms, dead="why", keeps_work=True)
+    await eventually(lambda: _gone(redis, here.job("short")))
+    assert await full(queue)
+    assert [await letters.sweep(), await letters.sweep()] == [1, 0]
+    assert not await full(queue)
+    assert [letter[b"job"] for _, letter in await redis.xrange(here.dead)] == [b"long"]  # pyright: ignore
+    assert await command(redis, "ZRANGE", index(queue), "0", "-1") == [b"long"]
+
+
+async def test_a_dead_letter_that_is_put_back_releases_its_bytes_once(queue: LaneQueue, redis: Redis) -> None:
+    await submit(queue, "a")
+    await queue.finish(
+        await leased(queue), status="failed", record="{}", keep_ms=600_000, dead="why", keeps_work=True
+    )  # fmt: skip
+    before = (await queued_bytes(redis)).total
+    assert await queue.requeue("a", "a", record="{}", created_ms=0)
+    assert (await queued_bytes(redis)).total == before > 0
+    await queue.finish(await leased(queue), status="completed", record="{}", keep_ms=60_000)
+    assert (await queued_bytes(redis)).total == 0
+
+
+async def test_dead_letters_of_an_older_version_go_too(redis: Redis, queue: LaneQueue) -> None:
+    here = queue.keys.partitions[0]
+    await command(redis, "XADD", here.dead, "*", "job", "old", "lane", "old", "error", "why")
+    assert await ExpiredLetters(redis).sweep() == 1
+    assert await redis.xlen(here.dead) == 0
+
+
+async def test_the_quota_is_a_share_of_what_the_queue_may_hold(redis: Redis) -> None:
+    quota = await RedisRoom(redis, share=0.8, tenant_share=0.5).check()
+    state = await redis_state(redis)
+    parts = len(LaneQueue(redis, "memory").keys.partitions) / state.primaries
+    assert quota == pytest.approx(0.4 * state.limit_bytes / parts, abs=2)
+
+
+async def _gone(redis: Redis, key: str) -> bool:
+    return await redis.exists(key) == 0
+
+
+async def test_a_client_over_the_quota_gets_429_until_a_job_is_done(redis_url: str) -> None:
+    async with api(redis_url, reader, tenant_queue_share=ONE_JOB) as it:
+        first = await it.post("/v1/memory/add", ADD)
+        add, read = await it.post("/v1/memory/add", ADD), await it.post(PATH, asked(background=True))
+        counted = [
+            await it.gateway.metric('memory_writes_not_admitted_total{reason="quota"}'),
+            await it.gateway.metric('jobs_not_admitted_total{queue="memory",reason="quota"}'),
+            await it.gateway.metric('jobs_not_admitted_total{queue="reads",reason="quota"}'),
+        ]
+        await it.rig.writes.lanes.forget("local/u1", first.json["event_id"], index="memloop:none")
+        await queued(it)
+    for refused in (add, read):
+        assert (refused.status, refused.error["code"]) == (429, "queue_quota_exceeded")
+        assert int(refused.headers["Retry-After"]) == 10
+    assert counted == [1, 1, 1]
+
+
+async def test_reads_and_files_are_refused_while_redis_is_nearly_full(redis_url: str, tmp_path: Path) -> None:
+    async with api(redis_url, reader, storage_url=tmp_path.as_uri(), redis_full_share=NO_ROOM) as it:
+        answers = {
+            "memory": await it.post("/v1/memory/add", ADD),
+            "reads": await it.post(PATH, asked(background=True)),
+            "files": await sent(it.gateway, b"Some text."),
+        }
+        counted = {
+            queue: await it.gateway.metric(f'jobs_not_admitted_total{{queue="{queue}",reason="unavailable"}}')
+            for queue in answers
+        }
+        foreground = await it.post(PATH, asked())
+    for refused in answers.values():
+        assert (refused.status, refused.error["code"], refused.headers["Retry-After"]) == (503, "unavailable", "5")
+    assert counted == {"memory": 1, "reads": 1, "files": 1}
+    assert foreground.status == 200
+
+
+async def test_a_refused_upload_leaves_no_bytes_in_the_storage(redis_url: str, tmp_path: Path) -> None:
+    async with api(redis_url, reader, storage_url=tmp_path.as_uri(), tenant_queue_share=ONE_JOB) as it:
+        assert (await it.post("/v1/memory/add", ADD)).status == 202
+        refused = await sent(it.gateway, b"Some text.")
+        records = it.rig.work.reading.files.stored()
+        await records.blobs.sweep()
+        left = objects(tmp_path)
+    assert (refused.status, refused.error["code"]) == (429, "queue_quota_exceeded")
+    assert left == []
