@@ -34,6 +34,13 @@ async def test_integer_beyond_64_bits_is_refused(gateway: Gateway, number: int) 
     assert (answer.status, answer.error["code"]) == (422, "number_out_of_range")
 
 
+@pytest.mark.parametrize("before", range(6))
+async def test_integer_beyond_64_bits_is_refused_wherever_it_stands(gateway: Gateway, before: int) -> None:
+    raw = b'{"query": "%b", "user_id": "u1", "filters": {"n": %d}}' % (b"x" * (before + 1), 2**63)
+    answer = await gateway.post("/v1/memory/search", raw)
+    assert (answer.status, answer.error["code"]) == (422, "number_out_of_range")
+
+
 async def test_digits_in_a_text_are_no_number(gateway: Gateway) -> None:
     body = {**TURN, "messages": [{"role": "user", "content": "9" * 40}], "infer": True}
     assert (await gateway.post("/v1/memory/add", body)).status == 202
