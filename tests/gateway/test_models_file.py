@@ -32,7 +32,7 @@ dialect = "azure"
 inference_url = "http://reader:7802"
 profile = "profiles/reading"
 tokenizer = "tokenizer.json"
-window_tokens = 6000
+window_tokens = 16000
 """
 ONE = '[models.m]\nengine_url = "http://e/v1"\n'
 A_ROLE = '[roles]\nwriter = "m"\nreader = "m"\nchat = "n"\n' + ONE
@@ -81,7 +81,7 @@ def test_a_table_names_where_a_model_is_and_how_it_is_asked(folder: Path) -> Non
         inference_url="http://reader:7802",
         profile=reader.profile,
         splitter=reader.splitter,
-        window_tokens=6000,
+        window_tokens=16000,
         place=f"{folder}/models.toml: [models.r-1]",
     )
     assert writer.profile is not None
@@ -147,6 +147,11 @@ def test_without_a_file_the_other_settings_name_one_model() -> None:
         pytest.param(ONE + 'profile = "none"', "[models.m] profile: no prompt profile at none", id="no built-in"),
         pytest.param(ONE + 'profile = "x/tiny"', "[models.m] profile: no prompt profile at ", id="no profile folder"),
         pytest.param(ONE + 'profile = "broken"', "[models.m] profile: manifest.toml: ", id="broken profile"),
+        pytest.param(
+            ONE + 'profile = "default"\ntokenizer = "tokenizer.json"\nwindow_tokens = 4096',
+            "[models.m] profile: the profile default@",
+            id="window too small for the profile",
+        ),
         pytest.param(ONE + 'tokenizer = "t.json"', "[models.m] tokenizer: [Errno 2] No such file", id="no tokenizer"),
         pytest.param(ONE + 'tokenizer = "no-tokenizer.json"', "[models.m] tokenizer: ", id="broken tokenizer"),
         pytest.param(ONE + 'api_key = "k"', "[models.m] api_key: keys do not stand in this file", id="key in the file"),

@@ -17,7 +17,7 @@ from yarl import URL
 from gateway.settings import GatewaySettings, secret_of
 from memloop.chunking import TokenizerSplitter
 from memloop.clients import DialectName
-from memloop.profiles import Profile, load_profile
+from memloop.profiles import Profile, ProfileError, check_fit, load_profile
 
 Role: TypeAlias = Literal["writer", "reader", "judge", "chat"]
 _Found = TypeVar("_Found")
@@ -178,7 +178,7 @@ def _roles(path: Path, file: _File) -> dict[Role, str]:
 
 def _spec(path: Path, id_: str, table: _ModelTable) -> ModelSpec:
     place, folder = f"{path}: {_table('models', id_)}", path.parent
-    return ModelSpec(
+    spec = ModelSpec(
         id=id_,
         engine_urls=(table.engine_url, *table.engine_fallback_urls),
         engine_model=table.engine_model,
@@ -192,6 +192,17 @@ def _spec(path: Path, id_: str, table: _ModelTable) -> ModelSpec:
         created=table.created,
         place=place,
     )
+    _check_fit(spec)
+    return spec
+
+
+def _check_fit(spec: ModelSpec) -> None:
+    if spec.profile is None or spec.splitter is None:
+        return
+    try:
+        check_fit(spec.profile, spec.splitter, window_tokens=spec.window_tokens)
+    except ProfileError as error:
+        raise ModelsFileError(f"{spec.place} profile: {error}") from error
 
 
 def _key(place: str, folder: Path, table: _ModelTable) -> str | None:
