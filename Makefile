@@ -216,6 +216,11 @@ evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMA
 	$(BIN)/memloop-evaluate memory --format $(FORMAT) --data $(DATA) \
 	  $(ENGINE_URL:%=--engine-url %) $(MODEL:%=--model %) $(ARGS)
 
+.PHONY: parity
+parity: $(READY) ## a published loop (UPSTREAM=a checkout of MemReread or MemAgent) and ours, request by request
+	@test -n "$(UPSTREAM)" || { echo "give UPSTREAM=CHECKOUT" >&2; exit 2; }
+	@$(BIN)/python -m benchmarks.parity --upstream "$(UPSTREAM)" $(UPSTREAM_PYTHON:%=--python %) $(ARGS)
+
 .PHONY: bench-training
 bench-training: $(READY) $(TRAINER_READY) ## what GRPO adds to a model that is trained little, and how far that reaches; ARGS="--steps 15"
 	$(BIN)/python -m benchmarks.training $(ARGS)

@@ -234,6 +234,54 @@ def get_integrating_messages(question, memory, submemory, subquestion, answer):
         question = question, memory = memory, submemory = submemory, subquestion = subquestion, answer = answer))
 """
 
+QUICK_START: Final = """\
+def chunk_worker(item, model, tokenizer):
+    ids = tokenizer.encode(item["context"])
+    item["context_chunks"] = [tokenizer.decode(ids[start : start + 5000]) for start in range(0, len(ids), 5000)]
+    return item
+"""
+MEMREREAD_API: Final = """\
+import re
+
+import aiohttp
+
+from recursive.prompts import NO_MEMORY
+from recursive.tools import *
+
+
+class MemReread_API:
+    def __init__(self, tokenizer_model, model_name, base_url, api_key, max_width=2, max_nodes=2):
+        self.model_name, self.base_url, self.max_rereads = model_name, base_url, max_nodes - 1
+
+    async def query(self, messages, max_tokens):
+        body = dict(model=self.model_name, messages=messages, temperature=0.7, top_p=0.95, max_tokens=max_tokens,
+                    chat_template_kwargs={"enable_thinking": False}, thinking={"type": "disabled"})
+        async with aiohttp.ClientSession() as session:
+            for _ in range(2):
+                async with session.post(self.base_url + "/chat/completions", json=body) as response:
+                    content = (await response.json())["choices"][0]["message"]["content"]
+        return content
+
+    async def read(self, question, chunks):
+        memory = NO_MEMORY
+        for chunk in chunks:
+            memory = await self.query(get_reading_messages(question, "", memory, chunk), 1024)
+        return memory
+
+    async def __call__(self, question, context, context_chunks):
+        memory, history = await self.read(question, context_chunks), []
+        for _ in range(self.max_rereads):
+            verdict = await self.query(get_progress_or_answer_messages([], question, memory, history), 8192)
+            found = re.search("<query>(.+)</query>", verdict)
+            if found is None:
+                break
+            known = await self.read(found[1], context_chunks)
+            answer = await self.query(get_answering_messages(found[1], known), 1024)
+            memory = await self.query(get_integrating_messages(question, memory, known, found[1], answer), 1024)
+            history.append({"question": found[1], "answer": answer})
+        return await self.query(get_answering_messages(question, memory), 1024)
+"""
+
 
 def write_card(snapshot: Path, card: str = CARD) -> Path:
     """The snapshot, with a model card."""
@@ -246,9 +294,11 @@ def write_memagent(checkout: Path, module: str = MEMAGENT) -> Path:
     return _write(checkout, {f"{folder}/recurrent_boxed.py": module, f"{folder}/__init__.py": MEMAGENT_UTILS})
 
 
-def write_memreread(checkout: Path, prompts: str = PROMPTS, tools: str = TOOLS) -> Path:
+def write_memreread(checkout: Path, prompts: str = PROMPTS, tools: str = TOOLS, *, loop: str = MEMREREAD_API) -> Path:
     """A checkout like MemReread's."""
-    return _write(checkout, {"recursive/prompts.py": prompts, "recursive/tools.py": tools})
+    modules = {"recursive/prompts.py": prompts, "recursive/tools.py": tools}
+    running = {"quick_start.py": QUICK_START, "exp/interface/mem_reread_api.py": loop}
+    return _write(checkout, modules | running)
 
 
 def _write(folder: Path, files: dict[str, str]) -> Path:

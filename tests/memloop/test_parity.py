@@ -13,7 +13,7 @@ from memloop.loops.memagent import read_document
 from memloop.loops.memreread import reread_document
 from memloop.loops.parity import PUBLISHED, as_published
 from memloop.ports import Completion, Prompt, Sampling
-from memloop.profiles import Markup, load_profile
+from memloop.profiles import Markup, Origin, load_profile
 from memloop.profiles.profile import PromptName
 from memloop.wire.reading import ReadingOptions
 from tests.fakes.model import says
@@ -30,6 +30,8 @@ REPLIES = st.sampled_from(
         CUT,
         says("<think>hm</think> Thought over."),
         says(r"So \boxed{Lima} it is."),
+        says("\n\nA memory with blank edges.\n"),
+        says("\n \\boxed{Quito}\n\n"),
     ]
 )
 VERDICTS = st.sampled_from([says(""), says("<query>Where is Bob?</query>"), says("It suffices.")])
@@ -48,9 +50,9 @@ class Transcript:
         return next(self._verdicts if text.startswith("Decide") else self._replies, says("the end"))
 
     async def ask(self, name: PromptName, **slots: str) -> str:
-        """One prompt of the paper's loop: the reply after its thinking."""
-        completion = await self.complete(PROFILE.prompt(name, **slots))
-        return completion.content.split("</think>")[-1].strip()
+        """One prompt of the paper's loop: the reply as it is, or what follows its thinking."""
+        content = (await self.complete(PROFILE.prompt(name, **slots))).content
+        return content.split("</think>")[-1].strip() if "</think>" in content else content
 
 
 async def published_pass(it: Transcript, question: str, texts: Sequence[str]) -> str:
@@ -118,6 +120,14 @@ def test_parity_passes_sub_answers_on_whole_and_takes_the_published_words() -> N
     assert (published.subanswer, published.empty_memory, published.no_history) == (
         *("whole", "No previous memory", "NO HISTORY"),
     )
+
+
+def test_parity_keeps_the_words_of_imported_prompts() -> None:
+    imported = replace(
+        load_profile("default"), empty_memory="nothing", no_history="never", origin=Origin("made-up", {})
+    )
+    published = as_published(imported)
+    assert (published.empty_memory, published.no_history) == ("nothing", "never")
 
 
 def test_chunks_are_consecutive_runs_of_5000_tokens_of_the_whole_document() -> None:

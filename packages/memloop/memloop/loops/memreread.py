@@ -94,13 +94,14 @@ class _Rereading:
         await self._reader.report(RereadStarted(pass_number, query, len(chunks)))
         (read,) = await read_pass([query], chunks, reader=self._reader, pass_number=pass_number)
         self._spend(read.usage, read.degradations)
-        reply = await answer(query, read.memory, model=self._reader.model, profile=self._reader.profile)
+        parity = self._reader.options.parity
+        reply = await answer(query, read.memory, model=self._reader.model, profile=self._reader.profile, whole=parity)
         self._spend(reply.usage, reply.degradations)
         shown = reply.raw if self._reader.profile.subanswer == "whole" else reply.answer
         self._history += (SubQuestion(question=query, answer=reply.answer),)
         self._shown += (SubQuestion(question=query, answer=shown),)
         await self._reader.report(SubAnswered(query, reply.answer, reply.usage, truncated=reply.truncated))
-        if reply.answer or self._reader.options.parity:
+        if reply.answer or parity:
             await self._integrate(query, shown)
 
     async def _chosen(self, query: str) -> Chunks:

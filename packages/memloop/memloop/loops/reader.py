@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memloop.loops.parsing import listen, parse_answer, parse_memory, parse_query
+from memloop.loops.parsing import as_written, listen, parse_answer, parse_memory, parse_query
 from memloop.loops.results import Degradations, Reply
 from memloop.loops.side_by_side import Branch
 from memloop.loops.steps import ReadStep, Verdict
@@ -67,12 +67,13 @@ async def revise(memory: str, prompt: Prompt, *, reader: Reader) -> Revision:
     )
 
 
-async def answer(question: str, memory: str, *, model: ChatModel, profile: Profile) -> Reply:
-    """The answer to the question from the memory alone."""
+async def answer(question: str, memory: str, *, model: ChatModel, profile: Profile, whole: bool = False) -> Reply:
+    """The answer to the question from the memory alone. ``whole`` keeps white space around the reply, as published."""
     completion = await model.complete(profile.prompt("answer", problem=question, memory=memory))
     found = parse_answer(completion)
     degradations = Degradations(truncated=int(completion.finish_reason == "length"))
-    return Reply(found.text, found.boxed, listen(completion).text, completion.usage, degradations)
+    raw = as_written(completion) if whole else listen(completion).text
+    return Reply(found.text, found.boxed, raw, completion.usage, degradations)
 
 
 async def judge(

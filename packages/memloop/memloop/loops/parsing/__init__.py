@@ -6,7 +6,7 @@ from memloop.loops.parsing.memory import parse_memory
 from memloop.loops.parsing.memory_list import FoundList, NoList, find_memory_list
 from memloop.loops.parsing.query import parse_query
 from memloop.loops.parsing.relations import Relation, parse_relations
-from memloop.loops.parsing.spoken import Spoken, listen, split_thinking
+from memloop.loops.parsing.spoken import Spoken, as_written, listen, split_thinking
 from memloop.loops.parsing.tool_call import FoundCall, NoCall, find_call
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "NoList",
     "Relation",
     "Spoken",
+    "as_written",
     "find_call",
     "find_memory_list",
     "listen",

@@ -2,7 +2,7 @@
 
 import re
 
-from memloop.loops.parsing.spoken import listen
+from memloop.loops.parsing.spoken import as_written, listen
 from memloop.ports import Completion
 
 _END = re.compile(r"""[.!?](?:["')\]]|</\w+>)*(?=\s|$)|[。！？]|\n""")
@@ -12,12 +12,14 @@ def parse_memory(completion: Completion, *, whole: bool = False) -> str:
     """The new memory; empty when the model said nothing, or a filter took part of what it said.
 
     A reply that hit its token limit is cut back to its last complete line or sentence, if it has one: half a fact
-    is worse than none. ``whole`` takes it as it is, as published.
+    is worse than none. ``whole`` takes it as it is, white space included, as published.
     """
     if completion.finish_reason == "content_filter":
         return ""
     text = listen(completion).text
-    return _complete_part(text) if completion.finish_reason == "length" and not whole else text
+    if whole and text:
+        return as_written(completion)
+    return _complete_part(text) if completion.finish_reason == "length" else text
 
 
 def _complete_part(text: str) -> str:

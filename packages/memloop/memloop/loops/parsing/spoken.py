@@ -24,6 +24,12 @@ def listen(completion: Completion) -> Spoken:
     return Spoken(text, reasoning, finished=closed and completion.finish_reason in {"stop", "tool_calls"})
 
 
+def as_written(completion: Completion) -> str:
+    """The reply as the published loops take it: white space at its ends stays, unless thinking came before it."""
+    text = well_formed(completion.content)
+    return listen(completion).text if _OPEN in text or _CLOSE in text else text
+
+
 def split_thinking(content: str) -> tuple[str, str, bool]:
     """(speech, thinking, closed) of a raw text.
 

@@ -1,0 +1,1 @@
+"""Runs a published project's own loop and ours on one scripted model, and compares every request."""
