@@ -1,6 +1,7 @@
 """Fixtures that all tests share: one real Redis per session, empty at the start of every test that asks for it.
 
-With ``--redis-cluster`` it is a real cluster of six processes.
+With ``--redis-cluster`` it is a real cluster of six processes. Properties are checked on the same examples each time,
+however busy the machine is.
 """
 
 import signal
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.fakes.redis_server import RedisServer
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
 
     from tests.side_by_side import ByFile
+
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 
 @pytest.hookimpl(optionalhook=True)

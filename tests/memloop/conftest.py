@@ -1,15 +1,11 @@
-"""Properties are checked on the same examples each time, however busy the machine is."""
+"""A runner of scenarios on each of the event loops that we serve on."""
 
 import asyncio
 
 import pytest
 import uvloop
-from hypothesis import HealthCheck, settings
 
 from tests.memloop.http1_rig import Run, Scenario
-
-settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("steady")
 
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
