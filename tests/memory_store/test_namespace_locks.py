@@ -7,6 +7,7 @@ import pytest
 from memloop.wire.errors import Unavailable
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.vectors.gate import Gate
+from tests.fakes.processes import PATIENCE_S
 
 
 async def _turns() -> None:
@@ -33,7 +34,7 @@ async def test_a_batch_that_waits_for_a_lane_does_not_deadlock_with_a_closing_ga
         async with gate.exclusive():
             done.append("copy")
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as tasks:
         for work in (single, batch, copy):
             tasks.create_task(work())
             await _turns()
@@ -51,7 +52,7 @@ async def test_batches_that_share_lanes_take_them_in_one_order() -> None:
             await _turns()
             done.append(names)
 
-    await asyncio.wait_for(asyncio.gather(batch("a", "b"), batch("b", "a"), batch("b", "b")), 5)
+    await asyncio.wait_for(asyncio.gather(batch("a", "b"), batch("b", "a"), batch("b", "b")), PATIENCE_S)
 
     assert len(done) == 3
     assert len(locks) == 0

@@ -119,7 +119,7 @@ class Still:
 
 async def test_long_texts_are_stemmed_beside_the_event_loop() -> None:
     encoding = TextEncoding(Still(), Bm25())
-    text = " ".join(f"wandering{number}ly" for number in range(2000))
+    text = " ".join(f"wandering{number}ly" for number in range(6000))
 
     encoded = asyncio.create_task(encoding.documents([text] * 3))
     turns = 0
