@@ -219,7 +219,7 @@ async def test_a_worker_killed_while_it_delivers_leaves_the_message_to_the_next(
 class Unreachable(LaneQueue):
     """A queue that takes nothing any more."""
 
-    async def submit(self, job: Submission) -> bool:
+    async def submit(self, job: Submission, *, quota_bytes: int = 0) -> bool:
         raise Unavailable("scripted")
 
 
