@@ -16,6 +16,7 @@ from tests.gateway.file_uploads import objects, sent
 from tests.gateway.long_reads import PATH, asked, queued, reader
 from tests.gateway.redis_view import command, connected
 from tests.gateway.rig import eventually
+from tests.gateway.test_fault_redis_gone import NOT_QUEUED
 
 QUOTA = 20_000
 LEASE_MS = 600_000
@@ -169,6 +170,17 @@ async def test_a_client_over_the_quota_gets_429_until_a_job_is_done(redis_url: s
         assert (refused.status, refused.error["code"]) == (429, "queue_quota_exceeded")
         assert int(refused.headers["Retry-After"]) == 10
     assert counted == [1, 1, 1]
+
+
+async def test_a_chat_over_the_quota_is_answered_without_its_write(redis_url: str) -> None:
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi."}], "memory": {"user_id": "u1"}}
+    async with api(redis_url, reader, tenant_queue_share=ONE_JOB) as it:
+        first, second = [await it.post("/v1/chat/completions", asked) for _ in range(2)]
+        turns_lost = await it.gateway.metric("memory_turns_not_queued_total")
+    assert (first.status, first.json["memory"]["error"]) == (200, None)
+    assert (second.status, second.json["memory"]["error"]) == (200, NOT_QUEUED)
+    assert second.json["choices"] == first.json["choices"]
+    assert turns_lost == 1
 
 
 async def test_reads_and_files_are_refused_while_redis_is_nearly_full(redis_url: str, tmp_path: Path) -> None:

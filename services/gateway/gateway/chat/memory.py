@@ -23,7 +23,7 @@ from gateway.chat.recall import Recall, recall
 from gateway.chat.turns import last_user_index, newest_turn
 from gateway.engine import LoopModel
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
-from memloop.wire.errors import DependencyError, TooLarge
+from memloop.wire.errors import DependencyError, RateLimited, TooLarge
 from memloop.wire.memory import Namespace, Usage
 
 _NOBODY = "Memory is off: the request has no user_id."
@@ -71,7 +71,7 @@ class ChatTurn:
             async with asyncio.timeout(chat.enqueue_timeout_s):
                 await chat.memory.queue.enqueue_write(self.namespace, turn, event_id=self.event_id)
                 return self.event_id, None
-        except (DependencyError, TooLarge, TimeoutError):
+        except (DependencyError, RateLimited, TooLarge, TimeoutError):
             chat.memory.metrics.turns_not_queued.inc()
             return None, _NOT_QUEUED
 
