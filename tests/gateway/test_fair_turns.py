@@ -28,6 +28,7 @@ ACTS = st.one_of(
     st.tuples(st.sampled_from(["finish", "abandon"]), st.integers(0, 9), st.just(0)),
 )
 NAMES = itertools.count()
+ONE_SLOT = replace(QUICK, concurrency=1, lease_s=60, idle_s=60, spare=0)
 
 
 @pytest.fixture
@@ -231,10 +232,46 @@ async def test_a_worker_with_one_slot_takes_the_other_tenants_job_next(redis: Re
     await queue.ensure_group()
     for number in range(20):
         await submit(queue, "loud", f"loud{number:02}", f"loud/{number}")
-    async with running(queue, handler, options=replace(QUICK, concurrency=1, lease_s=60, idle_s=60)):
+    async with running(queue, handler, options=ONE_SLOT):
         async with asyncio.timeout(60):
             await began.wait()
         await submit(queue, "quiet", "quiet", "quiet/user")
         go_on.set()
         await eventually(lambda: len(handler.order) == 21)
     assert handler.order[:3] == ["loud00", "loud01", "quiet"]
+
+
+async def test_tenants_can_be_passed_over_and_keep_their_turn(redis: Redis) -> None:
+    queue = await fresh(redis)
+    for tenant in ("a", "b", "c"):
+        for number in range(2):
+            await submit(queue, tenant, f"{tenant}{number}", f"{tenant}/{number}")
+    third = await queue.take("one", passing=["a", "b"])
+    assert third is not None
+    assert (third.job_id, third.tenant) == ("c0", "c")
+    assert await queue.take("one", passing=["a", "b", "c", "d"]) is None
+    assert await drained(queue) == ["a0", "b0", "c1", "a1", "b1"]
+
+
+async def test_while_one_tenant_has_all_slots_another_one_gets_the_spare_one(redis: Redis) -> None:
+    begun: list[str] = []
+    go_on = asyncio.Event()
+
+    async def work(lease: Lease, hold: Hold) -> None:
+        del hold
+        begun.append(lease.job_id)
+        if lease.tenant == "loud":
+            await go_on.wait()
+
+    queue, handler = LaneQueue(redis, "memory"), Handler(work)
+    await queue.ensure_group()
+    for number in range(5):
+        await submit(queue, "loud", f"loud{number}", f"loud/{number}")
+    async with running(queue, handler, options=replace(ONE_SLOT, concurrency=2, spare=1)):
+        await eventually(lambda: len(begun) == 2)
+        for number in range(3):
+            await submit(queue, "quiet", f"quiet{number}", f"quiet/{number}")
+        await eventually(lambda: len(handler.order) == 3)
+        assert begun == ["loud0", "loud1", "quiet0", "quiet1", "quiet2"]
+        go_on.set()
+        await eventually(lambda: len(handler.order) == 8)

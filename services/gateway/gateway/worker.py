@@ -175,7 +175,8 @@ def _runners(work: Work, settings: WorkerSettings) -> Iterator[Runner]:
     yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
     if reading.files.records is not None:
         files = FileHandler(reading.files.records, _limits(settings))
-        yield Runner(reading.files.queue, files, _options(settings, settings.extract_concurrency), consumer=consumer)
+        options = replace(_options(settings, settings.extract_concurrency), spare=0)  # each takes extract_memory_bytes
+        yield Runner(reading.files.queue, files, options, consumer=consumer)
 
 
 def _deliveries(work: Work, settings: WorkerSettings) -> DeliveryHandler:

@@ -17,15 +17,21 @@ _LOG = logging.getLogger(__name__)
 
 OnTicket: TypeAlias = Callable[[Ticket], Awaitable[None]]
 _Step: TypeAlias = Callable[[], Awaitable[None]]
+_SPARE_LOOK_S = 0.2
 _Find: TypeAlias = Callable[[], Awaitable[Ticket | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeOptions:
-    """How tickets are taken. After ``idle_s`` without a heartbeat another worker claims a worker's tickets."""
+    """How tickets are taken. After ``idle_s`` without a heartbeat another worker claims a worker's tickets.
+
+    While ``concurrency`` jobs run, ``spare`` more may: of tenants that have no job running here. A tenant whose jobs
+    fill all slots thus does not make another one wait for the first of them to end.
+    """
 
     concurrency: int
     idle_s: float
+    spare: int = 1
     poll_s: float = 1.0
     stop_s: float = 10.0
 
@@ -48,6 +54,7 @@ class Intake:
         self._stop = asyncio.Event()
         self._group = asyncio.TaskGroup()
         self._slots = asyncio.Semaphore(options.concurrency)
+        self._spare = asyncio.Semaphore(options.spare)
         self._ensuring = asyncio.Lock()
         self._has_group = False
         self._running: dict[Ticket, asyncio.Task[None]] = {}
@@ -58,6 +65,7 @@ class Intake:
         async with self._group as group:
             for partition in self._queue.keys.partitions:
                 group.create_task(self._repeat(partial(self._take, partition)))
+                group.create_task(self._repeat(partial(self._take_spare, partition)))
             group.create_task(self._repeat(self._reclaim))
             group.create_task(self._repeat(self._promote))
             await stop.wait()
@@ -89,13 +97,23 @@ class Intake:
         The slot comes first: a lane is taken only when it can begin, in the order that holds at that moment. Of several
         partitions each gets a slot in turn.
         """
-        ticket = await self._in_slot(partial(self._queue.take, self._consumer, partition=partition))
+        ticket = await self._in(self._slots, partial(self._queue.take, self._consumer, partition=partition))
         if ticket is None and not self._stop.is_set():
             await self._queue.wait(block_ms=int(self._options.poll_s * 1000), partition=partition)
 
+    async def _take_spare(self, partition: Partition) -> None:
+        """Start one more lane while all slots are busy, of a tenant without a running job; pause when there is none."""
+        ticket = None
+        if self._slots.locked() and not self._spare.locked():
+            running = {ticket.tenant for ticket in self._running}
+            take = partial(self._queue.take, self._consumer, partition=partition, passing=running)
+            ticket = await self._in(self._spare, take)
+        if ticket is None:
+            await self._pause(_SPARE_LOOK_S)
+
     async def _reclaim(self) -> None:
         """Start one dead worker's ticket; pause when there is none."""
-        if await self._in_slot(self._stale) is None:
+        if await self._in(self._slots, self._stale) is None:
             await self._pause(self._options.idle_s / 10)
 
     async def _stale(self) -> Ticket | None:
@@ -107,28 +125,28 @@ class Intake:
         next_s = await self._queue.promote_due()
         await self._pause(min(next_s, self._options.poll_s))
 
-    async def _in_slot(self, find: _Find) -> Ticket | None:
+    async def _in(self, slots: asyncio.Semaphore, find: _Find) -> Ticket | None:
         """Look for a ticket once a slot is free, and run it there. Returns None without one."""
-        await self._slots.acquire()
+        await slots.acquire()
         ticket = None
         try:
             ticket = None if self._stop.is_set() else await find()
         finally:
             if ticket is None or ticket in self._running:
-                self._slots.release()
+                slots.release()
         if ticket is not None and ticket not in self._running:
-            await self._start(ticket)
+            await self._start(ticket, slots)
         return ticket
 
-    async def _start(self, ticket: Ticket) -> None:
+    async def _start(self, ticket: Ticket, slots: asyncio.Semaphore) -> None:
         """Run the ticket's job in the slot that the caller holds."""
         if self._stop.is_set():
-            self._slots.release()
+            slots.release()
             await self._decline(ticket)
             return
         task = self._group.create_task(self._guarded(ticket))
         self._running[ticket] = task
-        task.add_done_callback(lambda _: self._ended(ticket))
+        task.add_done_callback(lambda _: self._ended(ticket, slots))
 
     async def _guarded(self, ticket: Ticket) -> None:
         """Run the ticket's job. If it raises, the ticket stays pending and is claimed again later."""
@@ -139,9 +157,9 @@ class Intake:
         except Exception:  # noqa: BLE001 - one job's fault must never end the worker
             _LOG.exception("queue %s, ticket %s: left pending", self._queue.name, ticket.id)
 
-    def _ended(self, ticket: Ticket) -> None:
+    def _ended(self, ticket: Ticket, slots: asyncio.Semaphore) -> None:
         del self._running[ticket]
-        self._slots.release()
+        slots.release()
 
     async def _pause(self, seconds: float) -> None:
         """Sleep, but no longer than until the stop."""

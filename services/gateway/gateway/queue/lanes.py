@@ -19,7 +19,7 @@ and so in one slot (``gateway.redis.key_names``). Each partition has its own str
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
 from redis.asyncio import Redis
@@ -130,9 +130,11 @@ class LaneQueue:
         for tickets in self._tickets.values():
             await tickets.ensure_groups()
 
-    async def take(self, consumer: str, *, partition: Partition | None = None) -> Ticket | None:
-        """Take the next lane of a partition (default: the first), or None when none waits."""
-        return await self._tickets[partition or self.keys.partitions[0]].take(consumer)
+    async def take(
+        self, consumer: str, *, partition: Partition | None = None, passing: Collection[str] = ()
+    ) -> Ticket | None:
+        """Take the next lane of a partition (default: the first), or None when none waits; pass over these tenants."""
+        return await self._tickets[partition or self.keys.partitions[0]].take(consumer, passing=passing)
 
     async def wait(self, *, block_ms: int, partition: Partition | None = None) -> None:
         """Wait at most ``block_ms`` until a lane of the partition waits for a worker."""

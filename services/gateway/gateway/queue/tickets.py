@@ -3,7 +3,7 @@
 ``gateway.queue.turns`` decides which lane is next.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -22,11 +22,15 @@ DEFAULT_TIER = "default"
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A stream entry: this lane has work, and this job was its head when the entry was written."""
+    """A stream entry: this lane has work, and this job was its head when the entry was written.
+
+    An entry that an older version wrote has no tenant.
+    """
 
     id: str
     lane: str
     job_id: str
+    tenant: str = ""
 
 
 class Tickets:
@@ -73,11 +77,11 @@ class Tickets:
         with redis_errors():
             return bool(await self._redis.exists(stream) and await self._redis.xinfo_groups(stream))
 
-    async def take(self, consumer: str) -> Ticket | None:
-        """Take the lane whose turn it is, if any lane waits."""
+    async def take(self, consumer: str, *, passing: Collection[str] = ()) -> Ticket | None:
+        """Take the lane whose turn it is, if any lane waits; pass over these tenants."""
         keys = [*self._turns, *self.streams, *map(ready, self.streams)]
         with _group_exists():
-            found = await self._take.rows(keys, [GROUP, consumer, *self._weights])
+            found = await self._take.rows(keys, [GROUP, consumer, len(passing), *passing, *self._weights])
         return Ticket(*found) if found else None
 
     async def wait(self, *, block_ms: int) -> None:
@@ -101,7 +105,7 @@ def ready(stream: str) -> str:
 
 
 def _tickets(found: Sequence[tuple[str, dict[str, str]]]) -> list[Ticket]:
-    return [Ticket(id_, fields["lane"], fields["job"]) for id_, fields in found]
+    return [Ticket(id_, fields["lane"], fields["job"], fields.get("tenant", "")) for id_, fields in found]
 
 
 @contextmanager

@@ -71,7 +71,8 @@ TAKE = (
     LANE
     + """
 -- KEYS: turns, picks, since, bell, the streams of all tiers, the ready sets of all tiers
--- ARGV: group, consumer, then tenants and their weights. Returns ticket, lane, job; or nothing
+-- ARGV: group, consumer, number of tenants to pass over, these tenants, then tenants and their weights
+-- Returns ticket, lane, job, tenant; or nothing
 local turns, picks, since, bell = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local tiers = (#KEYS - 4) / 2
 local function delivered(stream)
@@ -79,7 +80,7 @@ local function delivered(stream)
   if not found then return nil end
   local entry, fields = found[1][2][1], {}
   for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
-  return {entry[1], fields.lane, fields.job}
+  return {entry[1], fields.lane, fields.job, fields.tenant or ''}
 end
 local function first_of(tenant, tier)
   local after = KEYS[4 + tiers + tier]
@@ -106,7 +107,7 @@ local function leave(tenant)
   redis.call('HDEL', picks, tenant)
 end
 local function weight_of(tenant)
-  for i = 3, #ARGV, 2 do
+  for i = 4 + ARGV[3], #ARGV, 2 do
     if ARGV[i] == tenant then return tonumber(ARGV[i + 1]) end
   end
   return 1
@@ -122,7 +123,7 @@ local function take(tenant, pick, member, tier)
     to_tail(turns, tenant)
   end
   if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) else ring(bell) end
-  redis.call('XADD', KEYS[4 + tier], '*', 'lane', lane, 'job', job)
+  redis.call('XADD', KEYS[4 + tier], '*', 'lane', lane, 'job', job, 'tenant', tenant)
   return delivered(KEYS[4 + tier])
 end
 -- Tickets that an older version wrote for lanes that wait. A full Redis lets a script begin with this command
@@ -130,15 +131,22 @@ for tier = 1, tiers do
   local old = delivered(KEYS[4 + tier])
   if old then return old end
 end
-local tenant = redis.call('ZRANGE', turns, 0, 0)[1]
+local passed = {}
+for i = 4, 3 + ARGV[3] do passed[ARGV[i]] = true end
+local function head()
+  for _, tenant in ipairs(redis.call('ZRANGE', turns, 0, ARGV[3])) do
+    if not passed[tenant] then return tenant end
+  end
+end
+local tenant = head()
 while tenant do
   local pick = redis.call('HINCRBY', picks, tenant, 1)
   local member, tier = next_of(tenant, pick)
   if member then return take(tenant, pick, member, tier) end
   leave(tenant)
-  tenant = redis.call('ZRANGE', turns, 0, 0)[1]
+  tenant = head()
 end
-redis.call('DEL', bell)
+if redis.call('ZCARD', turns) == 0 then redis.call('DEL', bell) end
 return nil
 """
 )
