@@ -100,7 +100,7 @@ async def test_a_key_that_the_endpoint_refuses_is_seen_while_the_write_waits(red
         event_id = await gateway.rig.write("It is a sailing boat.")
 
         async def seen() -> bool:
-            return await gateway.rig.work.memory.failures.of_user(ALICE) is not None
+            return (await gateway.rig.work.memory.pending.of_user(ALICE)).failed is not None
 
         await eventually(seen)
         warning = (await gateway.get("/readyz")).json["warnings"]["memory_writes"]

@@ -78,7 +78,7 @@ class _Parts:
         """The routes of every slice."""
         return (
             item_routes(self.items),
-            search_routes(self.retrieval, self.gate),
+            search_routes(self.retrieval, self.gate, self.buffers),
             buffer_routes(self.buffers),
             admin_routes(self.upkeep),
         )

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from memloop.ports import Recalled
 from memloop.profiles import PLAIN_TURNS, TurnLines, neutralise, well_formed
 from memloop.wire.chat import ChatMessage
-from memloop.wire.memory import Source
+from memloop.wire.memory import PendingTurn, Source
 
 _ROLE_MARK = re.compile(r"^(?=\[[^\]\n]*\]:)", re.MULTILINE)
 _ID_CHARS = 8
 _ECHO_CHARS = 2_000
+_PENDING_CHARS = 1_000
 _NOT_A_ROLE = re.compile(r"[^\w.-]+")
 
 
@@ -60,6 +61,20 @@ def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{ra
         for rank, memory in enumerate(memories, 1)
     ]
     return "\n".join(lines) or nothing
+
+
+def pending_lines(turns: Sequence[PendingTurn]) -> str:
+    """Renders turns that no memory was made of yet, under a heading; without turns nothing. Long texts are cut."""
+    if not turns:
+        return ""
+    return "\n".join(("Said lately, not yet turned into memories:", *map(pending_line, turns)))
+
+
+def pending_line(turn: PendingTurn) -> str:
+    """``- [user] text (2026-01-31)``, with the tags in the text made harmless."""
+    text = turn.content if len(turn.content) <= _PENDING_CHARS else f"{turn.content[:_PENDING_CHARS]} …"
+    date = f" ({turn.timestamp:%Y-%m-%d})" if turn.timestamp else ""
+    return f"- [{_role(turn.role)}] {_one_line(text)}{date}"
 
 
 def sealed(text: str) -> str:

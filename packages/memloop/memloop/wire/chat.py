@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from memloop.wire.base import Integral, OpenWire, Wire
-from memloop.wire.memory import Usage
+from memloop.wire.memory import MemoryEvent, Usage
 
 Json: TypeAlias = dict[str, JsonValue]
 
@@ -68,6 +68,7 @@ class MemoryOptions(Wire):
     top_k: Annotated[int, Integral] = Field(default=10, ge=1, le=100, strict=True)
     max_tokens: Annotated[int, Integral] = Field(default=1500, ge=1, le=32_768, strict=True)
     long_context: Literal["auto", "off"] = "off"
+    sync: bool = Field(default=False, strict=True)
 
 
 NO_OPTIONS: Final = MemoryOptions()
@@ -124,7 +125,11 @@ class ChatMemory(Wire):
     """What the gateway adds to a chat answer. The answer's own ``usage`` stays the engine's."""
 
     retrieved: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    """The writes whose turns were recalled before a decision on them."""
     write_event_id: str | None = None
+    write: MemoryEvent | None = None
+    """With ``sync``, the write's event when it ended or the wait did."""
     usage: MemoryUsage = MemoryUsage()
     long_context: LongContext | None = None
     error: str | None = None

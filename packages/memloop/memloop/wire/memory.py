@@ -180,9 +180,10 @@ class SearchOptions(Wire):
 
 
 class StoreSearch(SearchOptions):
-    """``POST /v1/items/search`` of the store."""
+    """``POST /v1/items/search`` of the store. ``include_buffered`` adds the user's buffered turns as ``pending``."""
 
     namespace: Scope
+    include_buffered: bool = False
 
 
 class SearchHit(Wire):
@@ -193,10 +194,28 @@ class SearchHit(Wire):
     score_breakdown: dict[str, float] = Field(default_factory=dict[str, float])
 
 
+class PendingTurn(Wire):
+    """A turn that no decision was made on yet: it waits in the queue, is being written, or waits for more context.
+
+    ``event_id`` is its write's; of a buffered turn, the last write's that left it in the buffer.
+    """
+
+    pending: Literal[True] = True
+    status: Literal["queued", "in_progress", "buffered"]
+    event_id: str | None = None
+    role: str
+    content: str
+    timestamp: datetime | None = None
+    user_id: str
+    agent_id: str | None = None
+    run_id: str | None = None
+
+
 class SearchResult(Wire):
-    """Hits, best first."""
+    """Hits, best first. ``pending`` are turns that may become memories, those with most words of the query first."""
 
     results: tuple[SearchHit, ...]
+    pending: tuple[PendingTurn, ...] = ()
 
 
 class ItemPage(Wire):
@@ -251,11 +270,12 @@ class Erased(Wire):
 
 
 class Buffer(Wire):
-    """Turns that wait for more context, oldest first."""
+    """Turns that wait for more context, oldest first. ``event_id`` is the last write that left them here."""
 
     namespace: Namespace
     turns: tuple[Source, ...]
     reason: str = ""
+    event_id: str | None = None
     updated_at: datetime | None = None
 
 

@@ -22,9 +22,10 @@ from gateway.chat.long_context import ReadContext
 from gateway.chat.recall import Recall, recall
 from gateway.chat.turns import last_user_index, newest_turn
 from gateway.engine import LoopModel
+from gateway.memory.pending import Standing
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
-from memloop.wire.errors import DependencyError, RateLimited, TooLarge
-from memloop.wire.memory import Namespace, Usage
+from memloop.wire.errors import DependencyError, NotFound, RateLimited, TooLarge
+from memloop.wire.memory import MemoryEvent, Namespace, PendingTurn, Usage
 
 _NOBODY = "Memory is off: the request has no user_id."
 _NOT_QUEUED = "Queuing the memory write failed; this turn will not be remembered."
@@ -49,19 +50,40 @@ class ChatTurn:
     failed: str | None = None
     """The error of an earlier failed write of the user."""
 
-    async def answered(self, chat: Chat, reply: str) -> ChatMemory:
-        """Queue the write of the newest turn, if any, and return the answer's memory field."""
+    async def answered(self, chat: Chat, reply: str, *, waits: bool = True) -> ChatMemory:
+        """Queue the write of the newest turn, if any, and return the answer's memory field.
+
+        ``waits`` false: nobody reads the answer, so the write's end is not awaited even with ``sync``.
+        """
         event_id, error = await self._write(chat, reply)
+        written = await self._written(chat, event_id) if event_id is not None and waits else None
         found = (self.left_out, self.recalled.error, self.failed, error)
         problems = [problem for problem in found if problem is not None]
         spent = self.read.usage if self.read is not None else Usage()
         return ChatMemory(
             retrieved=self.recalled.ids,
+            pending=self.recalled.pending,
             write_event_id=event_id,
+            write=written,
             usage=MemoryUsage(**spent.model_dump(), recalled_tokens=self.recalled.tokens),
             long_context=self.read,
             error=" ".join(problems) if problems else None,
         )
+
+    async def _written(self, chat: Chat, event_id: str) -> MemoryEvent | None:
+        """Return the write's event once it has ended, at the latest after ``sync_wait_s``; None without ``sync``.
+
+        A key that may not read memories, or a mode that does not, gets the status alone.
+        """
+        if not self.options.sync or self.namespace is None:
+            return None
+        memory = chat.memory
+        try:
+            event = await memory.queue.events.wait(self.namespace.tenant, event_id, timeout_s=memory.sync_wait_s)
+        except (DependencyError, NotFound):
+            return None
+        shown = self.options.mode == "readwrite"
+        return event if shown else event.model_copy(update={"memories": (), "decisions": ()})
 
     async def _write(self, chat: Chat, reply: str) -> tuple[str | None, str | None]:
         turn = newest_turn(self.messages, reply, at=datetime.now(UTC))
@@ -96,25 +118,32 @@ async def begin_turn(
         return None
     place = last_user_index(asked.messages)
     query = asked.messages[place].text() if place is not None else ""
-    recalled, failed = await asyncio.gather(
-        _recalled(chat, model, namespace, context.question if context is not None else query, options),
-        _failed(chat, namespace, options),
-    )
+    standing = await _standing(chat, namespace, options)
+    question = context.question if context is not None else query
     return ChatTurn(
         namespace=namespace,
         options=options,
         messages=context.spoken if context is not None else asked.messages,
-        recalled=recalled,
+        recalled=await _recalled(
+            chat, model, namespace, question, options, queued=standing.pending, messages=asked.messages
+        ),
         place=place,
         event_id=event_id,
         read=context.summary if context is not None else None,
         left_out=left_out,
-        failed=failed,
+        failed=standing.failed.told() if standing.failed is not None else None,
     )
 
 
 async def _recalled(
-    chat: Chat, model: LoopModel, namespace: Namespace | None, query: str, options: MemoryOptions
+    chat: Chat,
+    model: LoopModel,
+    namespace: Namespace | None,
+    query: str,
+    options: MemoryOptions,
+    *,
+    queued: Sequence[PendingTurn],
+    messages: Sequence[SentMessage],
 ) -> Recall:
     if options.mode == "off":
         return Recall()
@@ -122,11 +151,11 @@ async def _recalled(
         return Recall(error=_NOBODY)
     if options.mode == "write":
         return Recall()
-    return await recall(chat, model, namespace, query, options)
+    return await recall(chat, model, namespace, query, options, queued=queued, messages=messages)
 
 
-async def _failed(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> str | None:
+async def _standing(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> Standing:
+    """Return how the user's writes stand. Read before the search: a write leaves the queue after it is stored."""
     if namespace is None or options.mode == "off":
-        return None
-    failed = await chat.memory.failures.of_user(namespace)
-    return failed.told() if failed is not None else None
+        return Standing()
+    return await chat.memory.pending.of_user(namespace)

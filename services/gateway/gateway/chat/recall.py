@@ -5,23 +5,30 @@ A store that is down or slow never fails a chat: the answer is made without memo
 
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from gateway.chat.chat import Chat
 from gateway.engine import LoopModel
-from memloop.loops.rendering import memory_lines
+from gateway.memory.pending import ranked
+from memloop.loops.rendering import memory_lines, pending_line, pending_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
-from memloop.wire.chat import ChatMessage, Json, MemoryOptions
+from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
-from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, StoreSearch
+from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, PendingTurn, SearchResult, StoreSearch
 from memloop_service.tracing import span
 
 _INLINE_CHARS = 20_000
 """Texts up to this length are counted on the event loop (about 2 ms), longer ones in a thread."""
+_MOST_PENDING = 20
+_PENDING_SHARE = 2
+"""Pending turns get at most this part of the budget: one half."""
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +37,56 @@ class Recall:
 
     message: ChatMessage | None = None
     ids: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
     tokens: int = 0
     error: str | None = None
 
 
-async def recall(chat: Chat, model: LoopModel, namespace: Namespace, query: str, options: MemoryOptions) -> Recall:
-    """Return the best memories for the query that fit ``options.max_tokens``."""
+async def recall(
+    chat: Chat,
+    model: LoopModel,
+    namespace: Namespace,
+    query: str,
+    options: MemoryOptions,
+    *,
+    queued: Sequence[PendingTurn],
+    messages: Sequence[SentMessage],
+) -> Recall:
+    """Return the best memories for the query, and pending turns, that fit ``options.max_tokens``.
+
+    Pending turns are the ``queued`` ones and the store's buffered ones, without those that ``messages`` hold.
+    """
     if not query.strip():
         return Recall()
+    found, error = SearchResult(results=()), None
     try:
         found = await _search(chat, namespace, query, options)
     except (DependencyError, TimeoutError):
         chat.memory.metrics.recall_failed.inc()
-        return Recall(error="The memory store did not respond; this reply was made without memories.")
-    except MemloopError as error:
-        return Recall(error=f"The memory store rejected the search: {error.message}")
-    if sum(len(memory.text) for memory in found) <= _INLINE_CHARS:
-        return pack(found, model.profile, model.splitter, max_tokens=options.max_tokens)
-    return await asyncio.to_thread(pack, found, model.profile, model.splitter, max_tokens=options.max_tokens)
+        error = "The memory store did not respond; this reply was made without memories."
+    except MemloopError as refusal:
+        error = f"The memory store rejected the search: {refusal.message}"
+    pending = ranked(_unsaid((*queued, *reversed(found.pending)), messages), query)
+    return replace(await _packed(model, found, pending, max_tokens=options.max_tokens), error=error)
 
 
-async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions) -> tuple[Recalled, ...]:
+def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> list[PendingTurn]:
+    """Return the turns that the conversation does not hold itself."""
+    said = {message.text().strip() for message in messages} if turns else set[str]()
+    return [turn for turn in turns if turn.content.strip() not in said]
+
+
+async def _packed(model: LoopModel, found: SearchResult, pending: Sequence[PendingTurn], *, max_tokens: int) -> Recall:
+    memories = [Recalled(id=hit.item.id, text=hit.item.memory, valid_from=hit.item.valid_from) for hit in found.results]
+    packing = partial(pack, memories, model.profile, model.splitter, max_tokens=max_tokens, pending=pending)
+    if sum(len(memory.text) for memory in memories) + sum(len(turn.content) for turn in pending) <= _INLINE_CHARS:
+        return packing()
+    return await asyncio.to_thread(packing)
+
+
+async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions) -> SearchResult:
     started = time.perf_counter()
-    search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k)
+    search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k, include_buffered=True)
     try:
         with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
             async with asyncio.timeout(chat.recall_timeout_s):
@@ -60,34 +94,53 @@ async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryO
             work.set_attribute("memloop.memories", len(result.results))
     finally:
         chat.memory.metrics.memory_search_seconds.labels("chat").observe(time.perf_counter() - started)
-    return tuple(
-        Recalled(id=hit.item.id, text=hit.item.memory, valid_from=hit.item.valid_from) for hit in result.results
+    return result
+
+
+def pack(
+    found: Sequence[Recalled],
+    profile: Profile,
+    splitter: Splitter,
+    *,
+    max_tokens: int,
+    pending: Sequence[PendingTurn] = (),
+) -> Recall:
+    """Build the message with the best memories, of at most ``max_tokens`` tokens including its own wording.
+
+    Pending turns take at most half of it. One that does not fit is skipped; a shorter one after it may still fit. Parts
+    are counted one by one and the whole is counted at the end, because token counts of parts do not add up exactly.
+    """
+    left = max_tokens - splitter.count(_message(profile, (), ()).text())
+    turns = _fitting(pending[:_MOST_PENDING], left // _PENDING_SHARE, lambda turn: splitter.count(pending_line(turn)))
+    left -= splitter.count(pending_lines(turns)) if turns else 0
+    chosen = _fitting(found, left, lambda memory: splitter.count(memory_lines([memory], nothing="")))
+    while (chosen or turns) and splitter.count(_message(profile, chosen, turns).text()) > max_tokens:
+        (chosen or turns).pop()
+    if not chosen and not turns:
+        return Recall()
+    message = _message(profile, chosen, turns)
+    return Recall(
+        message,
+        tuple(memory.id for memory in chosen),
+        pending=tuple(dict.fromkeys(turn.event_id for turn in turns if turn.event_id is not None)),
+        tokens=splitter.count(message.text()),
     )
 
 
-def pack(found: Sequence[Recalled], profile: Profile, splitter: Splitter, *, max_tokens: int) -> Recall:
-    """Build the message with the best memories, of at most ``max_tokens`` tokens including its own wording.
-
-    A memory that does not fit is skipped; a shorter one after it may still fit. Memories are counted one by one and the
-    whole is counted at the end, because token counts of parts do not add up exactly.
-    """
-    chosen: list[Recalled] = []
-    left = max_tokens - splitter.count(_message(profile, chosen).text())
-    for memory in found:
-        cost = splitter.count(memory_lines([memory], nothing="")) + 1
-        if cost <= left:
-            chosen.append(memory)
-            left -= cost
-    while chosen and splitter.count(_message(profile, chosen).text()) > max_tokens:
-        chosen.pop()
-    if not chosen:
-        return Recall()
-    message = _message(profile, chosen)
-    return Recall(message, tuple(memory.id for memory in chosen), tokens=splitter.count(message.text()))
+def _fitting(parts: Sequence[_Part], tokens: int, cost_of: Callable[[_Part], int]) -> list[_Part]:
+    """Return the parts that fit, in their order."""
+    chosen: list[_Part] = []
+    for part in parts:
+        cost = cost_of(part) + 1
+        if cost <= tokens:
+            chosen.append(part)
+            tokens -= cost
+    return chosen
 
 
-def _message(profile: Profile, memories: Sequence[Recalled]) -> ChatMessage:
-    return profile.render("recall", memories=memory_lines(memories, nothing=""))[-1]
+def _message(profile: Profile, memories: Sequence[Recalled], pending: Sequence[PendingTurn]) -> ChatMessage:
+    blocks = (memory_lines(memories, nothing=""), pending_lines(pending))
+    return profile.render("recall", memories="\n".join(filter(None, blocks)))[-1]
 
 
 def with_recalled(fields: Json, message: ChatMessage, *, before: int) -> Json:

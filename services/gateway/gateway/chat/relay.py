@@ -71,7 +71,7 @@ class _ChatStream:
     async def write_if_answered(self) -> None:
         """Queue the write of a complete answer, even if the client disconnected before its last events."""
         if self._answered and not self._failed:
-            await self._settled()
+            await self._settled(waits=False)
 
     async def _last_word(self) -> bytes:
         if self._sent_memory or self._failed:
@@ -83,10 +83,10 @@ class _ChatStream:
         memory = await self._settled()
         return data_event(with_memory(chunk, memory))
 
-    async def _settled(self) -> ChatMemory:
+    async def _settled(self, *, waits: bool = True) -> ChatMemory:
         if self._memory is None:
             with self._meter.ours():
-                self._memory = await self._turn.answered(self._chat, "".join(self._texts))
+                self._memory = await self._turn.answered(self._chat, "".join(self._texts), waits=waits)
         return self._memory
 
     def _read(self, chunk: Json) -> None:

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from memloop.wire.errors import DependencyError
 from memloop.wire.listing import Entity
-from memloop.wire.memory import EventStatus, MemoryEvent, MemoryItem, Outcome, SearchHit, Written
+from memloop.wire.memory import EventStatus, MemoryEvent, MemoryItem, Outcome, PendingTurn, SearchHit, Written
 
 Answer: TypeAlias = dict[str, JsonValue]
 
@@ -42,6 +42,11 @@ def memory(item: MemoryItem) -> Answer:
 def hit(found: SearchHit) -> Answer:
     """Convert a search hit."""
     return memory(found.item) | {"score": found.score}
+
+
+def pending(turns: Iterable[PendingTurn]) -> list[JsonValue]:
+    """Convert turns that are not decided yet; ours, because mem0 has no such thing."""
+    return [turn.model_dump(mode="json") for turn in turns]
 
 
 def only(fields: Sequence[str] | None, answers: Iterable[Answer]) -> list[JsonValue]:

@@ -53,11 +53,12 @@ async def add_memories(
 async def search_memories(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
 ) -> Answer:
-    """Search the memories of all entities that the filter names, best first."""
+    """Search the memories of all entities that the filter names, best first; undecided turns are listed apart."""
     asked = await read_ours(request, Search)
     await allowance.admit()
     found = await search(asked.native(principal.tenant), memory)
-    return {"results": answers.only(asked.fields, map(answers.hit, found.results))}
+    results = answers.only(asked.fields, map(answers.hit, found.results))
+    return {"results": results, "pending": answers.pending(found.pending)}
 
 
 @router.post("/v3/memories", dependencies=[_READ, Room])

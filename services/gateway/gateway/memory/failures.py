@@ -2,7 +2,7 @@
 
 Two small records in Redis, each with an end of its own, none with a user's text: the last failed write of a user, and
 the last refusal of the engine. The next write of that user that succeeds deletes both. A record that cannot be kept or
-read never fails a write or a chat.
+read never fails a write or a chat. ``pending`` reads the first beside the user's queued writes.
 """
 
 import asyncio
@@ -25,7 +25,6 @@ from memloop_service.redis_link import redis_errors
 
 _LOG = logging.getLogger(__name__)
 _KEEP_S: Final = 24 * 3600
-_READ_S: Final = 1.0
 _CODE_CHARS: Final = 64
 _PASSING: Final = frozenset({408, 425, 429})
 _WAYS_OUT: Final = {
@@ -88,14 +87,6 @@ class WriteFailures:
         record = FailedWrite(event_id=job.event_id, code=_code(error), at=datetime.now(UTC))
         with suppress(DependencyError), redis_errors():
             await self._redis.set(self._key(job.namespace), record.model_dump_json(), ex=_KEEP_S)
-
-    async def of_user(self, namespace: Namespace) -> FailedWrite | None:
-        """The user's last failed write, if no later one succeeded; None too while Redis does not answer."""
-        found = None
-        with suppress(DependencyError, TimeoutError), redis_errors():
-            async with asyncio.timeout(_READ_S):
-                found = await self._redis.get(self._key(namespace))
-        return FailedWrite.model_validate_json(text(found)) if found is not None else None
 
     async def warning(self) -> str | None:
         """The engine's last refusal with the way out, for readiness."""

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from gateway.http import Idempotency
 from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
+from gateway.memory.pending import PendingWrites
 from gateway.metrics import Metrics
 from gateway.queue import QueueRules
 from gateway.settings import GatewaySettings, secret_of
@@ -25,6 +26,7 @@ class Memory:
     store: StoreClient
     queue: MemoryQueue
     failures: WriteFailures
+    pending: PendingWrites
     traces: TraceKeeper
     idempotency: Idempotency
     metrics: Metrics
@@ -46,6 +48,7 @@ async def open_memory(
                 refused=metrics.memory_writes_not_admitted,
             ),
             failures=WriteFailures(redis),
+            pending=PendingWrites(redis),
             traces=traces,
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             metrics=metrics,

@@ -10,6 +10,7 @@ from gateway.access import Principal
 from gateway.http import subject_of_user
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
+from gateway.memory.pending import ranked
 from gateway.memory.verbatim import adds_of, write_at_once
 from gateway.queue import LaneQueue
 from memloop.wire.errors import Unprocessable
@@ -91,9 +92,23 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
 
 
 async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
-    """Search the store and record the time. Raises the store's errors."""
+    """Search the store, and add the turns that wait for a decision. Records the time; raises the store's errors.
+
+    A search that a pending turn could not answer has none: one with filters, at a time in the past, or without a user.
+    """
     with memory.metrics.memory_search_seconds.labels("api").time():
-        return await memory.store.search(asked)
+        if asked.filters is not None or asked.as_of is not None or asked.namespace.user_id is None:
+            return await memory.store.search(asked)
+        return await _with_pending(asked, memory)
+
+
+async def _with_pending(asked: StoreSearch, memory: Memory) -> SearchResult:
+    """Read the queue before the store: a write leaves the queue only after its memories are stored."""
+    namespace = Namespace.model_validate(asked.namespace.model_dump())
+    queued = (await memory.pending.of_user(namespace)).pending
+    found = await memory.store.search(asked.model_copy(update={"include_buffered": True}))
+    turns = ranked((*queued, *reversed(found.pending)), asked.query)
+    return found.model_copy(update={"pending": tuple(turns[: asked.top_k])})
 
 
 async def erase(namespace: Namespace, memory: Memory) -> Erased:

@@ -219,7 +219,7 @@ class MemoryWrite:
         namespace, token = self._job.namespace, self._hold.token
         await self._hold.check()
         if after:
-            buffer = Buffer(namespace=namespace, turns=after, reason=reason)
+            buffer = Buffer(namespace=namespace, turns=after, reason=reason, event_id=self._job.event_id)
             await self._tools.store.put_buffer(buffer, fencing_token=token)
         elif before:
             await self._tools.store.clear_buffer(namespace, fencing_token=token)

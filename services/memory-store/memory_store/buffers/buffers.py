@@ -83,7 +83,7 @@ class Buffers:
         if len(buffer.turns) > self._max_turns:
             raise TooLarge(f"a buffer holds at most {self._max_turns} turns", param="turns", code="buffer_too_long")
         moment = datetime.now(UTC)
-        stored = Buffer(namespace=buffer.namespace, turns=buffer.turns, reason=buffer.reason, updated_at=moment)
+        stored = buffer.model_copy(update={"updated_at": moment})
         space = buffer.namespace
         place = (moment.timestamp(), _field(space), stored.model_dump_json())
         with redis_errors():

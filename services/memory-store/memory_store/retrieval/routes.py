@@ -4,18 +4,22 @@ from fastapi import APIRouter
 
 from memloop.wire.memory import SearchResult, StoreSearch
 from memloop_service.direct_route import DirectRoute
+from memory_store.buffers.buffers import Buffers
+from memory_store.buffers.pending import buffered_turns
 from memory_store.retrieval.search import Retrieval
 from memory_store.vectors.gate import Gate
 
 
-def search_routes(retrieval: Retrieval, gate: Gate) -> APIRouter:
+def search_routes(retrieval: Retrieval, gate: Gate, buffers: Buffers) -> APIRouter:
     """``POST /items/search``, which waits while another collection is put in service."""
     router = APIRouter(tags=["items"], route_class=DirectRoute)
 
     @router.post("/items/search")
     async def search(request: StoreSearch) -> SearchResult:
         async with gate.shared():
-            return await retrieval.search(request)
+            # first: a turn leaves its buffer only after its memories are stored
+            pending = await buffered_turns(buffers, request.namespace) if request.include_buffered else ()
+            return (await retrieval.search(request)).model_copy(update={"pending": pending})
 
     _ = search
     return router

@@ -1,0 +1,104 @@
+"""Reads the turns of a user that are queued or being written, so that a recall finds them before a decision is made."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Literal, cast
+
+from redis.asyncio import Redis
+
+from gateway.memory.failures import FailedWrite
+from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
+from gateway.redis import Keys, Script
+from memloop.wire.errors import DependencyError
+from memloop.wire.memory import Namespace, PendingTurn
+
+MOST_WRITES: Final = 50
+MOST_BYTES: Final = 262_144
+_READ_S: Final = 1.0
+_WORD: Final = re.compile(r"\w{2,}")
+
+_READ: Final = """
+-- KEYS: the lane's list, the user's last failed write; ARGV: what a job's key begins with, most jobs, most bytes.
+-- Returns the failed write ('' = none), then status and payload of each job, newest first. The jobs' keys have the tag
+-- of the list, but are known only from it.
+local found, left = {redis.call('GET', KEYS[2]) or ''}, tonumber(ARGV[3])
+local ids = redis.call('LRANGE', KEYS[1], -ARGV[2], -1)
+for i = #ids, 1, -1 do
+  local job = ARGV[1] .. ids[i]
+  local size = redis.call('HSTRLEN', job, 'payload')
+  if size > 0 and size <= left then
+    left = left - size
+    local row = redis.call('HMGET', job, 'status', 'payload')
+    found[#found + 1] = row[1]
+    found[#found + 1] = row[2]
+  end
+end
+return found
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a user's writes stand: turns without a decision, newest first, and the last write that failed."""
+
+    pending: tuple[PendingTurn, ...] = ()
+    failed: FailedWrite | None = None
+
+
+class PendingWrites:
+    """The undecided writes in one Redis, read in one round trip: the newest 50 of a user, of 256 KiB together."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._keys = Keys(redis)
+        self._read = Script(redis, _READ)
+
+    async def of_user(self, namespace: Namespace) -> Standing:
+        """Return how the namespace's writes stand; as if there were none while Redis does not answer."""
+        with suppress(DependencyError, TimeoutError):
+            async with asyncio.timeout(_READ_S):
+                return await self._standing(namespace)
+        return Standing()
+
+    async def _standing(self, namespace: Namespace) -> Standing:
+        lane = namespace.lane()
+        part = self._keys.of_name(lane)
+        names = [part.lane(MEMORY_QUEUE, lane), part.failed_write_of(namespace.tenant, namespace.user_id)]
+        failed, *rows = await self._read.rows(names, [part.job(""), MOST_WRITES, MOST_BYTES])
+        jobs = zip(rows[::2], rows[1::2], strict=True)
+        return Standing(
+            pending=tuple(turn for status, payload in jobs for turn in _turns(status, payload, namespace)),
+            failed=FailedWrite.model_validate_json(failed) if failed else None,
+        )
+
+
+def _turns(status: str, payload: str, namespace: Namespace) -> Iterator[PendingTurn]:
+    """Yield the turns of a queued write that lie in the namespace, newest first."""
+    job = MemoryJob.model_validate_json(payload)
+    space = job.namespace
+    if namespace.agent_id not in (None, space.agent_id) or namespace.run_id not in (None, space.run_id):
+        return
+    for turn in reversed(job.turns):
+        if turn.content.strip():
+            yield PendingTurn(
+                status=cast(Literal["queued", "in_progress"], status),
+                event_id=job.event_id,
+                role=turn.role,
+                content=turn.content,
+                timestamp=turn.timestamp or job.timestamp or job.created_at,
+                user_id=space.user_id,
+                agent_id=space.agent_id,
+                run_id=space.run_id,
+            )
+
+
+def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:
+    """Order the turns by the query's words that they hold; among equals, the user's come first, then the newest."""
+    asked = _words(query)
+    return sorted(turns, key=lambda turn: (-len(asked & _words(turn.content)), turn.role != "user"))
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))

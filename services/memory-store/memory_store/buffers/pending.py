@@ -1,0 +1,38 @@
+"""Buffered turns as a search shows them: not decided yet."""
+
+from memloop.wire.errors import Unavailable
+from memloop.wire.memory import Buffer, PendingTurn, Scope
+from memory_store.buffers.buffers import Buffers
+
+
+async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...]:
+    """Return the scope's buffered turns. Empty without a user, and while Redis cannot be reached."""
+    if scope.user_id is None:
+        return ()
+    try:
+        page = await buffers.page(scope.tenant, scope.user_id)
+    except Unavailable:
+        return ()
+    return tuple(turn for buffer in page.buffers if _inside(buffer, scope) for turn in _pending(buffer))
+
+
+def _inside(buffer: Buffer, scope: Scope) -> bool:
+    space = buffer.namespace
+    return scope.agent_id in (None, space.agent_id) and scope.run_id in (None, space.run_id)
+
+
+def _pending(buffer: Buffer) -> list[PendingTurn]:
+    space = buffer.namespace
+    return [
+        PendingTurn(
+            status="buffered",
+            event_id=buffer.event_id,
+            role=turn.role,
+            content=turn.content,
+            timestamp=turn.timestamp or buffer.updated_at,
+            user_id=space.user_id,
+            agent_id=space.agent_id,
+            run_id=space.run_id,
+        )
+        for turn in buffer.turns
+    ]
