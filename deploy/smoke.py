@@ -26,6 +26,7 @@ _FILLER = "The whale swam on through the night. Nobody spoke. "
 _QUESTION = "What is the vault code of Marta?"
 _ENDED = ("completed", "failed", "cancelled", "incomplete")
 _POLL_S = 0.25
+_ABSENT = 404
 
 
 class CheckFailed(Exception):
@@ -157,9 +158,11 @@ def background_read(stack: Stack) -> str:
 
 
 def metrics(stack: Stack) -> str:
-    """What was done above is counted."""
-    text = stack.ask("GET", "/metrics").body.decode()
-    counted = [line for line in text.splitlines() if line.startswith("gateway_request_seconds_count{")]
+    """What was done above is counted, where the port of the API serves metrics too."""
+    answer = stack.ask("GET", "/metrics")
+    if answer.status == _ABSENT:
+        return "on a port of their own"
+    counted = [line for line in answer.body.decode().splitlines() if line.startswith("gateway_request_seconds_count{")]
     check(any("/v1/chat/completions" in line for line in counted), "/metrics does not count the chats")
     return f"{sum(float(line.rsplit(' ', 1)[1]) for line in counted):.0f} requests counted"
 

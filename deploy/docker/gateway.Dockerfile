@@ -49,7 +49,7 @@ COPY --from=code /code /opt/memloop
 USER 10001:10001
 ENV PATH=/opt/memloop/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     MEMLOOP_HOST=0.0.0.0 MEMLOOP_PORT=7800
-EXPOSE 7800
+EXPOSE 7800 7809
 HEALTHCHECK --interval=10s --timeout=3s --start-period=120s \
   CMD ["python", "-c", "import os,urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"MEMLOOP_PORT\"]}/livez', timeout=2)"]
 CMD ["python", "-m", "gateway.main"]

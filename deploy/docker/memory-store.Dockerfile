@@ -46,7 +46,7 @@ USER 10001:10001
 VOLUME /data
 ENV PATH=/opt/memloop/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HF_HUB_OFFLINE=1 HOME=/tmp \
     MEMLOOP_HOST=0.0.0.0 MEMLOOP_PORT=7801 MEMLOOP_DATA_DIR=/data
-EXPOSE 7801
+EXPOSE 7801 7809
 HEALTHCHECK --interval=10s --timeout=3s --start-period=120s \
   CMD ["python", "-c", "import os,urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"MEMLOOP_PORT\"]}/livez', timeout=2)"]
 CMD ["python", "-m", "memory_store.main"]

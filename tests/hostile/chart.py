@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import yaml
 
-_VALUES: Final = Path(__file__).parents[2] / "deploy/helm/memloop/values.yaml"
+_CHART: Final = Path(__file__).parents[2] / "deploy/helm/memloop"
+_LIMIT: Final = re.compile(r'"(MEMLOOP_\w+)" \(\w+ \$limits\.(\w+)')
+_WITH_LIMITS: Final = {"gateway", "worker"}
 _UNITS: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
@@ -21,8 +23,17 @@ class Defaults:
 
 def defaults_of(component: str) -> Defaults:
     """Read ``gateway``, ``worker`` or ``memoryStore`` from the chart's values."""
-    values: dict[str, Any] = yaml.safe_load(_VALUES.read_text())[component]
-    return Defaults({name: str(value) for name, value in values["env"].items()}, _bytes(values["resources"]))
+    whole: dict[str, Any] = yaml.safe_load((_CHART / "values.yaml").read_text())
+    values = whole[component]
+    limits = _limits(whole["limits"]) if component in _WITH_LIMITS else {}
+    own = {name: str(value) for name, value in values["env"].items()}
+    return Defaults(limits | own, _bytes(values["resources"]))
+
+
+def _limits(limits: dict[str, Any]) -> dict[str, str]:
+    """The settings that the chart's template makes of its limits."""
+    found = _LIMIT.findall((_CHART / "templates/_limits.tpl").read_text())
+    return {setting: str(limits[name]) for setting, name in found}
 
 
 def _bytes(resources: dict[str, Any]) -> int:

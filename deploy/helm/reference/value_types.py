@@ -19,6 +19,7 @@ _OWNED = (
     "ENGINE_URL",
     "HOST",
     "INFERENCE_URL",
+    "METRICS_PORT",
     "MODEL",
     "MODEL_PATH",
     "PORT",

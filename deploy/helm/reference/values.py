@@ -20,7 +20,7 @@ SCHEMA = ROOT / "deploy/helm/memloop/values.schema.json"
 PAGE = ROOT / "docs/deploy/values.md"
 JsonSchema: TypeAlias = dict[str, Any]
 _MARK = "@schema "
-_TYPES = {"str": "string", "int": "integer", "bool": "boolean", "seq": "array", "map": "object"}
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "seq": "array", "map": "object"}
 _SHARED = {
     "annotations": "Annotations of the object.",
     "enabled": "Creates the object.",

@@ -83,6 +83,16 @@ def test_no_rule_of_a_closed_network_is_open_to_everybody(chart: Rendered) -> No
                 assert ports(rule), f"{name} {direction}"
 
 
+@pytest.mark.parametrize("process", ["gateway", "worker", "memory-store"])
+def test_prometheus_reaches_the_port_of_metrics_and_no_other(chart: Rendered, minimal: Values, process: str) -> None:
+    prometheus = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+    objects = chart.objects(changed(minimal, "networkPolicy.metrics", prometheus))
+    rules = policies(objects)[process]["ingress"]
+    assert [ports(rule) for rule in rules if rule.get("from") == prometheus] == [[7809]]
+    assert all(7809 not in ports(rule) for rule in rules if rule.get("from") != prometheus)
+    assert objects.settings(f"demo-{process}")["MEMLOOP_METRICS_PORT"] == "7809"
+
+
 @pytest.mark.parametrize(
     ("url", "port"),
     [

@@ -90,6 +90,22 @@ def test_monitors_name_ports_that_there_are(chart: Rendered) -> None:
         assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
 
 
+@pytest.mark.parametrize("process", ["gateway", "worker", "memory-store"])
+def test_our_processes_are_watched_pod_by_pod_on_the_port_of_metrics(chart: Rendered, process: str) -> None:
+    objects = chart.objects(values_of("everything"))
+    monitor, pod = objects.named("PodMonitor", f"demo-{process}"), objects.pod(f"demo-{process}")
+    [end] = monitor["spec"]["podMetricsEndpoints"]
+    [port] = [port for port in pod["spec"]["containers"][0]["ports"] if port["name"] == end["port"]]
+    assert port["containerPort"] == 7809
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize("process", ["gateway", "memory-store"])
+def test_no_service_publishes_the_port_of_metrics(chart: Rendered, process: str) -> None:
+    service = chart.objects(values_of("everything")).named("Service", f"demo-{process}")
+    assert [port["name"] for port in service["spec"]["ports"]] == ["http"]
+
+
 def test_every_rule_file_is_a_prometheus_rule_as_it_stands(chart: Rendered) -> None:
     paths = sorted((CHART / "observability").glob("*.yml"))
     rules = chart.objects(values_of("keda")).of("PrometheusRule")
@@ -222,6 +238,10 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
         {"trainer": {"enabled": True, "entrypoint": "train", "suspend": True, "clusterSelector": {"a": "b"}}},
         "KubeRay suspends no job on a RayCluster that is there",
     ),
+    "no-share": ({"limits.tenantShare": 1.5}, "/limits/tenantShare"),
+    "no-body": ({"limits.maxJsonBytes": 0}, "/limits/maxJsonBytes"),
+    "misspelt-limit": ({"limits.maxFollower": 5}, "'maxFollower' not allowed"),
+    "metrics-elsewhere": ({"gateway.env": {"MEMLOOP_METRICS_PORT": "1"}}, "/gateway/env/MEMLOOP_METRICS_PORT"),
     "no-digest": ({"images.gateway.digest": "latest"}, "/images/gateway/digest"),
 }
 

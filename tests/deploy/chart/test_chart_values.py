@@ -41,6 +41,8 @@ def others(value: Value) -> Iterator[object]:
         yield from (True, False)
     elif isinstance(default, int):
         yield default + 1
+    elif isinstance(default, float):
+        yield default / 2
     elif isinstance(default, str):
         yield from ("other", "7Gi", "7gb", "9m", "http://other:1234", "redis://other:1234/1", "s3://other/x", "other/")
     elif isinstance(default, list):

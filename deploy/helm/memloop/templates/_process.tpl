@@ -47,6 +47,7 @@ spec:
             {{- .secretEnv | nindent 12 }}
           ports:
             - { name: http, containerPort: {{ .port }} }
+            - { name: metrics, containerPort: 7809 }
           {{- /* A pod becomes ready only with its dependencies, so that a rollout stops. Their later loss must not make every pod unready at once. */}}
           startupProbe:
             httpGet: { path: /readyz, port: http }

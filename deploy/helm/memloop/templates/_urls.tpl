@@ -81,5 +81,5 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- with .Values.inference.models }}
 {{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "http://%s:7802" (include "memloop.name" (dict "root" $ "component" (printf "inference-%s" (first .).name)))) }}
 {{- end -}}
-{{ toJson $config }}
+{{ merge $config (include "memloop.limits" . | fromJson) | toJson }}
 {{- end }}
