@@ -9,12 +9,13 @@ from tests.deploy.chart.chart_release import CHART, Rendered, Values, changed
 
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())["limits"]
 OF_THE_WORKER = {"deadLetterSeconds"}
-SHARES = {"tenantShare", "redisFullShare"}
+SHARES = {"tenantShare", "redisFullShare", "tenantQueueShare"}
+NUMBERS = [name for name, value in DEFAULTS.items() if not isinstance(value, str)]
 
 
 def other(name: str) -> float:
     """A value that is not the default."""
-    return 0.5 if name in SHARES else DEFAULTS[name] + 70
+    return DEFAULTS[name] / 2 if name in SHARES else DEFAULTS[name] + 70
 
 
 def named(setting: str) -> str:
@@ -23,7 +24,7 @@ def named(setting: str) -> str:
     return setting
 
 
-@pytest.mark.parametrize("name", DEFAULTS)
+@pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("process", ["gateway", "worker"])
 def test_a_limit_is_a_setting_of_gateway_and_worker(chart: Rendered, minimal: Values, name: str, process: str) -> None:
     before = chart.objects(minimal).settings(f"demo-{process}")
@@ -34,6 +35,13 @@ def test_a_limit_is_a_setting_of_gateway_and_worker(chart: Rendered, minimal: Va
         return
     [(old, new)] = changes
     assert (float(named(str(old))), float(named(str(new)))) == (DEFAULTS[name], other(name))
+
+
+@pytest.mark.parametrize("process", ["gateway", "worker"])
+def test_weights_of_tenants_reach_gateway_and_worker(chart: Rendered, minimal: Values, process: str) -> None:
+    assert "MEMLOOP_TENANT_WEIGHTS" not in chart.objects(minimal).settings(f"demo-{process}")
+    weighted = chart.objects(changed(minimal, "limits.tenantWeights", "acme=4,beta=2"))
+    assert weighted.settings(f"demo-{process}")["MEMLOOP_TENANT_WEIGHTS"] == "acme=4,beta=2"
 
 
 def test_a_process_own_environment_wins_over_a_limit(chart: Rendered, minimal: Values) -> None:

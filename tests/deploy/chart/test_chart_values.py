@@ -44,7 +44,17 @@ def others(value: Value) -> Iterator[object]:
     elif isinstance(default, float):
         yield default / 2
     elif isinstance(default, str):
-        yield from ("other", "7Gi", "7gb", "9m", "http://other:1234", "redis://other:1234/1", "s3://other/x", "other/")
+        yield from (
+            "other",
+            "7Gi",
+            "7gb",
+            "9m",
+            "http://other:1234",
+            "redis://other:1234/1",
+            "s3://other/x",
+            "other/",
+            "other=7",
+        )
     elif isinstance(default, list):
         yield from ([*default, "other.example"], [*default, "/other"], [*default, "http://other:1/v1"])
         yield from ([{"name": "other"}], [{"key": "other", "operator": "Exists"}])

@@ -26,5 +26,7 @@
       "MEMLOOP_ENGINE_READ_TIMEOUT_S" (int64 $limits.engineReadSeconds | toString)
       "MEMLOOP_ENGINE_TOTAL_TIMEOUT_S" (int64 $limits.engineTotalSeconds | toString)
       "MEMLOOP_REDIS_FULL_SHARE" (toString $limits.redisFullShare)
+      "MEMLOOP_TENANT_QUEUE_SHARE" (toString $limits.tenantQueueShare)
+      "MEMLOOP_TENANT_WEIGHTS" (toString $limits.tenantWeights)
       | toJson -}}
 {{- end }}
