@@ -34,6 +34,7 @@ profile = "profiles/reading"
 tokenizer = "tokenizer.json"
 window_tokens = 16000
 """
+CHARTS = Path(__file__).parents[1] / "deploy/chart/golden/models.toml"
 ONE = '[models.m]\nengine_url = "http://e/v1"\n'
 A_ROLE = '[roles]\nwriter = "m"\nreader = "m"\nchat = "n"\n' + ONE
 
@@ -183,3 +184,16 @@ def test_a_wrong_file_is_refused_by_its_name_table_and_key(folder: Path, text: s
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelsFileError, match=r"none\.toml: \[Errno 2\] No such file"):
         read_models(GatewaySettings.model_validate({"models": tmp_path / "none.toml"}))
+
+
+def test_the_charts_file_is_a_models_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMLOOP_ENGINE_API_KEY", "k3")
+    monkeypatch.setenv("KEY_OF_MODEL_2", "k4")
+    text = CHARTS.read_text().replace("/etc/memloop/profiles/0", "profiles/reading")
+    config = config_of(folder, text)
+    assert [(spec.id, spec.api_key) for spec in config.specs] == [
+        ("MemReader-4B-thinking", "k3"),
+        ("RL-MemoryAgent-14B", "k3"),
+        ("gpt-4.1-mini", "k4"),
+    ]
+    assert set(config.roles) == {"writer", "reader", "judge", "chat"}

@@ -6,6 +6,19 @@ _TEXT = {"type": "string", "minLength": 1}
 _QUANTITY = {"type": ["string", "integer"], "pattern": r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$"}
 _STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
 _QUANTITIES = {"type": "object", "additionalProperties": {"$ref": "#/$defs/quantity"}}
+_URL = {"type": "string", "pattern": "^https?://.+"}
+_DIALECTS = (
+    "openai",
+    "azure",
+    "anthropic",
+    "gemini",
+    "ollama",
+    "llama.cpp",
+    "lmstudio",
+    "openrouter",
+    "vllm",
+    "sglang",
+)
 _SELECTOR = {"type": "object", "additionalProperties": False}
 _OWNED = (
     "API_KEYS",
@@ -21,6 +34,7 @@ _OWNED = (
     "INFERENCE_URL",
     "METRICS_PORT",
     "MODEL",
+    "MODELS",
     "MODEL_PATH",
     "PORT",
     "REDIS_URL",
@@ -101,6 +115,21 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
         sectionName=_TEXT,
         port={"type": "integer", "minimum": 1, "maximum": 65535},
     ),
+    "registered": _object(
+        ("id",),
+        id={"type": "string", "pattern": "^[A-Za-z0-9_.:/@+-]{1,128}$"},
+        inference=_TEXT,
+        engineUrls={"type": "array", "minItems": 1, "items": _URL},
+        engineModel=_TEXT,
+        keySecret=_object(("name", "key"), name=_TEXT, key=_TEXT),
+        dialect={"enum": ["auto", *_DIALECTS]},
+        profile=_TEXT,
+        profileConfigMap=_TEXT,
+        windowTokens={"type": "integer", "minimum": 1},
+        ownedBy=_TEXT,
+        created={"type": "integer", "minimum": 0},
+    )
+    | {"oneOf": [{"required": ["inference"]}, {"required": ["engineUrls"]}]},
     "model": _object(
         ("name", "model"),
         name={"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$"},

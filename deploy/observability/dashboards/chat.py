@@ -64,11 +64,15 @@ BOARD = Board(
                     "Errors of ours and broken streams.",
                     limit=0.005,
                 ),
-                Chart("Failed engine calls", "reqps", (Query(rate("upstream_errors_total", "kind"), "{{kind}}"),)),
+                Chart(
+                    "Failed engine calls",
+                    "reqps",
+                    (Query(rate("upstream_errors_total", "model, kind"), "{{model}} {{kind}}"),),
+                ),
                 Chart(
                     "Open circuits",
                     "bool_yes_no",
-                    (Query("max by (job, engine) (upstream_circuit_open)", "{{job}} engine {{engine}}"),),
+                    (Query("max by (job, model, engine) (upstream_circuit_open)", "{{job}} → {{model}} {{engine}}"),),
                 ),
                 Chart(
                     "Disconnected clients, skipped engines",

@@ -58,6 +58,7 @@ def others(value: Value) -> Iterator[object]:
     elif isinstance(default, list):
         yield from ([*default, "other.example"], [*default, "/other"], [*default, "http://other:1/v1"])
         yield from ([{"name": "other"}], [{"key": "other", "operator": "Exists"}])
+        yield [{"id": "other", "engineUrls": ["http://other:1/v1"]}]
         yield from ([{"name": "other", "model": "Other"}], [{"ipBlock": {"cidr": "10.1.2.3/32"}}])
     else:
         held = cast(Values, default)

@@ -54,7 +54,7 @@
 - to: [{{ include "memloop.peer" (dict "root" . "component" "inference") }}]
   ports: [{ protocol: TCP, port: 7802 }, { protocol: TCP, port: 7803 }]
 {{- end }}
-{{- with .Values.engine.urls }}
+{{- with include "memloop.outsideEngines" . | fromJsonArray }}
 {{- $ports := list }}
 {{- range . }}{{ $ports = append $ports (include "memloop.port" .) }}{{ end }}
 {{ include "memloop.rule" (dict "direction" "to" "peers" $outside.engine "ports" (uniq $ports)) }}

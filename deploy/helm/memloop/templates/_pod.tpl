@@ -59,6 +59,9 @@ topologySpreadConstraints:
 {{/* A change of settings or of secrets.revision restarts the pods. */}}
 {{- define "memloop.podAnnotations" -}}
 checksum/config: {{ .config | toJson | sha256sum }}
+{{- with .models }}
+checksum/models: {{ . | sha256sum }}
+{{- end }}
 {{- with .root.Values.secrets.revision }}
 memloop/secrets-revision: {{ . | quote }}
 {{- end }}

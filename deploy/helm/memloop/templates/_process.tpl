@@ -1,7 +1,7 @@
 {{/*
 A stateless process of ours: settings, service account, Deployment.
 root, component, values, image, port, command, config; secretEnv: its variables from Secrets; envFrom; claim: for /data;
-startup and grace, seconds: what its start and its end may take.
+models: the text of the models file; startup and grace, seconds: what its start and its end may take.
 */}}
 {{- define "memloop.process" -}}
 {{ include "memloop.configMap" . }}
@@ -70,10 +70,16 @@ spec:
             - { name: documents, mountPath: /data }
             {{- end }}
             {{- include "memloop.caMount" .root | nindent 12 }}
+            {{- if .models }}
+            {{- include "memloop.modelMounts" .root | nindent 12 }}
+            {{- end }}
       volumes:
         - { name: tmp, emptyDir: { sizeLimit: 2Gi } }
         {{- with .claim }}
         - { name: documents, persistentVolumeClaim: { claimName: {{ . | quote }} } }
         {{- end }}
         {{- include "memloop.caVolume" .root | nindent 8 }}
+        {{- if .models }}
+        {{- include "memloop.modelVolumes" .root | nindent 8 }}
+        {{- end }}
 {{- end }}

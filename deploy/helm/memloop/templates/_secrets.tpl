@@ -20,6 +20,7 @@
 {{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_STORE_KEY") }}
 {{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_ENGINE_API_KEY" "optional" (empty .Values.inference.models)) }}
 {{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_WEBHOOK_SECRET" "optional" true) }}
+{{- include "memloop.modelSecrets" . }}
 {{- end }}
 
 {{- define "memloop.storeSecrets" -}}

@@ -53,7 +53,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- $_ := set $served (include "memloop.servedName" $model) $model.name -}}
 {{- $urls = append $urls (printf "http://%s:7803/v1" (include "memloop.name" (dict "root" $ "component" (printf "inference-%s" $model.name)))) -}}
 {{- end -}}
-{{- if gt (len $served) 1 }}{{ fail (printf "inference.models serve different models (%s): set engine.urls to a router for these models" (keys $served | sortAlpha | join ", ")) }}{{ end -}}
+{{- if gt (len $served) 1 }}{{ fail (printf "inference.models serve different models (%s): set engine.urls to a router for these models, or list them in models" (keys $served | sortAlpha | join ", ")) }}{{ end -}}
 {{- end -}}
 {{- if not $urls }}{{ fail "engine.urls is needed when inference.models is empty" }}{{ end -}}
 {{ join "," $urls }}
@@ -68,16 +68,24 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 
 {{/* Settings shared by gateway and worker, as JSON. */}}
 {{- define "memloop.gatewayConfig" -}}
-{{- $engines := splitList "," (include "memloop.engineUrls" .) -}}
 {{- $storage := .Values.storage.url | default (ternary "file:///data" "" (ne .Values.storage.existingClaim "")) -}}
 {{- $config := dict
       "MEMLOOP_STORE_URL" (printf "http://%s:7801" (include "memloop.name" (dict "root" . "component" "memory-store")))
+      "MEMLOOP_STORAGE_URL" $storage
+      "MEMLOOP_STARTUP_WAIT_S" (toString .Values.engine.startupWaitSeconds) -}}
+{{- if .Values.models }}{{ $_ := set $config "MEMLOOP_MODELS" "/etc/memloop/models/models.toml" }}
+{{- else }}{{ $config = merge $config (include "memloop.oneModel" . | fromJson) }}
+{{- end -}}
+{{ toJson $config }}
+{{- end }}
+
+{{- define "memloop.oneModel" -}}
+{{- $engines := splitList "," (include "memloop.engineUrls" .) -}}
+{{- $config := dict
       "MEMLOOP_ENGINE_URL" (first $engines)
       "MEMLOOP_ENGINE_FALLBACK_URLS" (rest $engines | join ",")
       "MEMLOOP_ENGINE_DIALECT" .Values.engine.dialect
-      "MEMLOOP_MODEL" (include "memloop.loopModel" .)
-      "MEMLOOP_STORAGE_URL" $storage
-      "MEMLOOP_STARTUP_WAIT_S" (toString .Values.engine.startupWaitSeconds) -}}
+      "MEMLOOP_MODEL" (include "memloop.loopModel" .) -}}
 {{- with .Values.inference.models }}
 {{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "http://%s:7802" (include "memloop.name" (dict "root" $ "component" (printf "inference-%s" (first .).name)))) }}
 {{- end -}}
