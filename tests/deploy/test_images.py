@@ -4,6 +4,7 @@ import hashlib
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ DOCKERFILES = sorted(
     for folder in ("deploy/docker", "tests/deploy/stack/standins")
     for path in (Path(__file__).parents[2] / folder).glob("*.Dockerfile")
 )
-PROCESSES = {"memory-store", "gateway", "worker", "inference", "inference-cpu"} | {
+PROCESSES = {"memory-store", "gateway", "worker", "inference", "inference-cpu", "inference-reader"} | {
     "redis",
     "qdrant",
     "prometheus",
@@ -66,7 +67,7 @@ def test_compose_itself_reads_the_file_as_the_profile_means_it(root: Path, tmp_p
     done = subprocess.run([*compose.command, *given, "config", "--services"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     engine = {"cpu": {"inference-cpu"}, "gpu": {"inference"}, "external": set[str]()}[profile]
-    assert set(done.stdout.split()) == PROCESSES - {"inference", "inference-cpu"} | engine
+    assert set(done.stdout.split()) == PROCESSES - {"inference", "inference-cpu", "inference-reader"} | engine
 
 
 def test_ports_are_published_on_loopback_only(services: dict[str, dict[str, Any]]) -> None:
@@ -97,7 +98,7 @@ def test_nothing_starts_before_what_it_needs_is_healthy(services: dict[str, dict
     needs = {name: service.get("depends_on", {}) for name, service in services.items()}
     assert {need["condition"] for one in needs.values() for need in one.values()} == {"service_healthy"}
     for name in ("gateway", "worker"):
-        assert set(needs[name]) == {"redis", "memory-store", "inference", "inference-cpu"}
+        assert set(needs[name]) == {"redis", "memory-store", "inference", "inference-cpu", "inference-reader"}
         assert needs[name]["inference"]["required"] is False  # the profiles decide
 
 
@@ -164,3 +165,26 @@ def test_make_env_asks_for_the_endpoint_of_the_external_profile(root: Path, tmp_
     made(root, tmp_path / ".env", "--profile", "external", "--engine-url", "https://e.example/v1", "--model", "m")
     found = values(tmp_path / ".env")
     assert (found["MEMLOOP_ENGINE_URL"], found["MEMLOOP_INFERENCE_URL"]) == ("https://e.example/v1", "")
+
+
+def test_make_env_starts_a_reader_beside_the_cpus_model_and_nowhere_else(root: Path, tmp_path: Path) -> None:
+    assert made(root, tmp_path / ".env", "--profile", "gpu", "--reader").returncode == 2
+    made(root, tmp_path / ".env", "--profile", "cpu", "--reader")
+    found = values(tmp_path / ".env")
+    assert found["COMPOSE_PROFILES"] == "cpu,reader"
+    assert found["MEMLOOP_MODELS"] == "/etc/memloop/models/writer-reader.toml"
+
+
+def test_the_models_file_names_the_containers_and_what_they_serve(
+    root: Path, services: dict[str, dict[str, Any]]
+) -> None:
+    file = tomllib.loads((root / "deploy/models/writer-reader.toml").read_text())
+    urls = {id_: (model["engine_url"], model["inference_url"]) for id_, model in file["models"].items()}
+    assert urls == {
+        "memloop-tiny": ("http://inference:7803/v1", "http://inference:7802"),
+        "reader": ("http://inference-reader:7803/v1", "http://inference-reader:7802"),
+    }
+    assert services["inference-cpu"]["networks"]["default"]["aliases"] == ["inference"]
+    assert services["inference-reader"]["environment"]["MEMLOOP_SERVE_NAME"] == "reader"
+    for name in ("gateway", "worker"):
+        assert "./deploy/models:/etc/memloop/models:ro" in services[name]["volumes"]

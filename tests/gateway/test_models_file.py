@@ -35,6 +35,7 @@ tokenizer = "tokenizer.json"
 window_tokens = 16000
 """
 CHARTS = Path(__file__).parents[1] / "deploy/chart/golden/models.toml"
+COMPOSES = Path(__file__).parents[2] / "deploy/models/writer-reader.toml"
 ONE = '[models.m]\nengine_url = "http://e/v1"\n'
 A_ROLE = '[roles]\nwriter = "m"\nreader = "m"\nchat = "n"\n' + ONE
 
@@ -197,3 +198,15 @@ def test_the_charts_file_is_a_models_file(folder: Path, monkeypatch: pytest.Monk
         ("gpt-4.1-mini", "k4"),
     ]
     assert set(config.roles) == {"writer", "reader", "judge", "chat"}
+
+
+def test_composes_file_is_a_models_file_whose_reader_has_words_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMLOOP_ENGINE_API_KEY", "k3")
+    config = read_models(GatewaySettings.model_validate({"models": COMPOSES}))
+    profiles = {spec.id: spec.profile for spec in config.specs}
+    reading, tiny = profiles["reader"], load_profile("tiny")
+    assert profiles["memloop-tiny"] is None
+    assert reading is not None
+    assert (reading.name, reading.budget) == ("reader", tiny.budget)
+    assert reading.prompts["read"].template != tiny.prompts["read"].template
+    assert reading.prompts["answer"] == tiny.prompts["answer"]

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gateway.engine.models_file import read_models
+from gateway.settings import GatewaySettings
 from memloop_cli.errors import CliError
 from memloop_cli.home import Home, StackNote, gateway_url
 from memloop_cli.main import app
 from memloop_cli.stack.component import Component
-from memloop_cli.stack.local import Ports, check_ports, free_ports, local_stages
+from memloop_cli.stack.local import Ports, check_ports, free_ports, local_stages, ports_from
 from memloop_cli.stack.redis import find_redis, redis_command
 from tests.fakes.ports import free_port
 
@@ -71,6 +73,43 @@ def test_a_model_for_the_launcher_is_not_taken_for_a_served_id(tmp_path: Path) -
     parts = components(tmp_path, MEMLOOP_MODEL="/models/mine")
     assert parts["inference"].environment["MEMLOOP_MODEL"] == "/models/mine"
     assert "MEMLOOP_MODEL" not in parts["gateway"].environment
+
+
+def test_a_models_file_replaces_every_engine_of_the_stack(tmp_path: Path) -> None:
+    parts = components(tmp_path, MEMLOOP_MODELS="/etc/models.toml", MEMLOOP_MODEL="m")
+    assert set(parts) == {"redis", "store", "gateway", "worker"}
+    told = parts["worker"].environment
+    assert (told["MEMLOOP_MODELS"], "MEMLOOP_ENGINE_URL" in told) == ("/etc/models.toml", False)
+
+
+def test_a_model_for_long_reads_has_an_engine_of_its_own(tmp_path: Path) -> None:
+    given = {"MEMLOOP_READER_MODEL": "other", "MEMLOOP_READER_PROFILE": "section-first"}
+    ports = ports_from(7800, given)
+    stages = local_stages(tmp_path, ports, {"PATH": os.environ["PATH"], **given})
+    parts = {component.name: component for stage in stages for component in stage}
+    writer, reader = parts["inference"].environment, parts["reader"].environment
+    assert (writer["MEMLOOP_SERVE_NAME"], writer["MEMLOOP_ENGINE_PORT"]) == ("writer", "7803")
+    assert (reader["MEMLOOP_SERVE_NAME"], reader["MEMLOOP_PORT"], reader["MEMLOOP_ENGINE_PORT"]) == (
+        "reader",
+        "7806",
+        "7807",
+    )
+    assert (reader["MEMLOOP_MODEL"], reader["MEMLOOP_PROFILE"]) == ("other", "section-first")
+    assert "MEMLOOP_MODEL" not in writer
+    (file,) = {Path(parts[name].environment["MEMLOOP_MODELS"]) for name in ("gateway", "worker")}
+    config = read_models(GatewaySettings.model_validate({"models": file}))
+    assert [(spec.id, spec.engine_urls, spec.inference_url) for spec in config.specs] == [
+        ("writer", ("http://127.0.0.1:7803/v1",), "http://127.0.0.1:7802"),
+        ("reader", ("http://127.0.0.1:7807/v1",), "http://127.0.0.1:7806"),
+    ]
+    assert config.roles == {"writer": "writer", "reader": "reader", "chat": "writer"}
+
+
+@pytest.mark.parametrize("name", ["MEMLOOP_ENGINE_URL", "MEMLOOP_MODELS"])
+def test_a_second_engine_is_not_started_beside_given_ones(tmp_path: Path, name: str) -> None:
+    given = {"MEMLOOP_READER_MODEL": "other", name: "http://e.example/v1"}
+    with pytest.raises(CliError, match=f"with {name}, name it in a models file"):
+        local_stages(tmp_path, ports_from(7800, given), {"PATH": os.environ["PATH"], **given})
 
 
 def test_redis_keeps_every_write_and_evicts_nothing(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_read_sends_the_document_and_the_strategy(memloop: Memloop, gateway: F
     memloop("read", str(book), "What is the code?", "--strategy", "memreread", "--max-rereads", "1")
     (body,) = gateway.bodies("/v1/long-read")
     assert body["document"] == {"text": "Call me Ishmael.\n"}
-    assert (body["model"], body["question"], body["stream"]) == ("tiny", "What is the code?", True)
+    assert (body.get("model"), body["question"], body["stream"]) == (None, "What is the code?", True)
     assert (body["strategy"], body["max_rereads"]) == ("memreread", 1)
 
 

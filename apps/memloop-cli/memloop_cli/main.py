@@ -27,7 +27,7 @@ from memloop_cli.commands.read import LiveRead, document_text, question_text, re
 from memloop_cli.demo.run import run_demo
 from memloop_cli.errors import CliError, gateway_errors
 from memloop_cli.home import Home, gateway_url
-from memloop_cli.stack.local import Ports
+from memloop_cli.stack.local import ports_from
 from memloop_cli.stack.up import down as stop_stack
 from memloop_cli.stack.up import stay_up, up_detached
 
@@ -49,8 +49,15 @@ Key = Annotated[str | None, typer.Option("--api-key", envvar="MEMLOOP_API_KEY", 
 User = Annotated[str, typer.Option("--user", help="The user whose memory is used.")]
 Tenant = Annotated[str | None, typer.Option("--tenant", help="The tenant; default: the admin key's own.")]
 Model = Annotated[str | None, typer.Option("--model", help="A served model's id; default: the first.")]
+ReaderModel = Annotated[str | None, typer.Option("--model", help="A served model's id; default: the reader.")]
 Port = Annotated[
-    int, typer.Option("--port", min=1024, max=_LAST_BASE_PORT, help="The gateway's port; the next five are used too.")
+    int,
+    typer.Option(
+        "--port",
+        min=1024,
+        max=_LAST_BASE_PORT,
+        help="The gateway's port; the next five are used too, with a second model seven.",
+    ),
 ]
 _HOME = Path(".memloop")
 
@@ -60,9 +67,9 @@ def up(home: HomeFolder = _HOME, port: Port = 7800, detach: Annotated[bool, type
     """Start the local stack: Redis, memory store, engine, gateway, worker. Ctrl-C stops it."""
     with _told_errors():
         if detach:
-            up_detached(Home(home), Ports(port), console)
+            up_detached(Home(home), ports_from(port, os.environ), console)
         else:
-            asyncio.run(stay_up(Home(home), Ports(port), os.environ, console))
+            asyncio.run(stay_up(Home(home), ports_from(port, os.environ), os.environ, console))
 
 
 @app.command()
@@ -78,7 +85,7 @@ def read(
     question: Annotated[str, typer.Argument()],
     strategy: Annotated[Strategy, typer.Option(help="memreread rereads for missing facts.")] = "memagent",
     max_rereads: Annotated[int, typer.Option(min=0, max=16)] = 2,
-    model: Model = None,
+    model: ReaderModel = None,
     home: HomeFolder = _HOME,
     url: Url = None,
     api_key: Key = None,
@@ -88,7 +95,7 @@ def read(
     async def work(client: GatewayClient) -> None:
         text = document_text(file)
         request = LongReadRequest(
-            model=model or await first_model(client),
+            model=model,
             question=question_text(question),
             document=Document(text=text),
             strategy=strategy,

@@ -66,7 +66,7 @@ async def read_to_end(client: GatewayClient, request: LongReadRequest, watcher: 
 
 
 class LiveRead:
-    """Shows progress over the chunks of the current pass, the current memory and the rereads."""
+    """Shows progress over the chunks of the current pass, the memory and the rereads, from the first event on."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -79,16 +79,19 @@ class LiveRead:
         self._live = Live(self._shown(), console=console, refresh_per_second=8)
 
     def __enter__(self) -> "LiveRead":
-        self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._live.is_started:
+            return
         self._live.stop()
         if not self._console.is_terminal:
             self._console.print()
 
     def see(self, event: ReadEvent) -> None:
         """Display one event."""
+        if not self._live.is_started:
+            self._live.start()
         progress = event.progress or (event.read.progress if event.read else None)
         if progress is not None:
             self._show_pass(progress.pass_, event.question)

@@ -5,26 +5,43 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from memloop_cli.errors import CliError
 from memloop_cli.stack.component import Component, http_probe, redis_probe
 from memloop_cli.stack.redis import find_redis, redis_command
 
 _HOST = "127.0.0.1"
+READER_MODEL: Final = "MEMLOOP_READER_MODEL"
+READER_PROFILE: Final = "MEMLOOP_READER_PROFILE"
+GIVEN_ENGINES: Final = ("MEMLOOP_ENGINE_URL", "MEMLOOP_MODELS")
+_MODELS_FILE: Final = """# Written by `memloop up`.
+roles = {{ writer = "writer", reader = "reader", chat = "writer" }}
+
+[models.writer]
+engine_url = "http://{host}:{engine}/v1"
+inference_url = "http://{host}:{inference}"
+
+[models.reader]
+engine_url = "http://{host}:{reader_engine}/v1"
+inference_url = "http://{host}:{reader}"
+"""
 Stages = tuple[tuple[Component, ...], ...]
 """Components of one stage start together; a stage starts when the one before it is ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Six consecutive ports, the gateway's first."""
+    """Six consecutive ports, the gateway's first; eight with a model of its own for long reads."""
 
     gateway: int
+    with_reader: bool = False
 
     @property
     def by_name(self) -> dict[str, int]:
         """Each component's port; ``engine`` is the engine's own, behind ``inference``."""
         names = ("gateway", "store", "inference", "engine", "worker", "redis")
+        names += ("reader", "reader-engine") if self.with_reader else ()
         return {name: self.gateway + number for number, name in enumerate(names)}
 
     def taken(self) -> list[str]:
@@ -32,17 +49,25 @@ class Ports:
         return [f"{name} {port}" for name, port in self.by_name.items() if _listens(port)]
 
 
-def local_stages(home: Path, ports: Ports, environment: Mapping[str, str]) -> Stages:
-    """Build the stack for this machine. With ``MEMLOOP_ENGINE_URL`` set, it starts no engine.
+def ports_from(first: int, environment: Mapping[str, str]) -> Ports:
+    """Return the ports that the stack of this environment needs."""
+    return Ports(first, with_reader=bool(environment.get(READER_MODEL)))
 
-    Raises CliError when there is no Redis to start.
+
+def local_stages(home: Path, ports: Ports, environment: Mapping[str, str]) -> Stages:
+    """Build the stack for this machine. With an engine's URL or a models file set, it starts no engine.
+
+    ``MEMLOOP_READER_MODEL`` starts a second one, for long reads. Raises CliError when there is no Redis to start, or
+    when this variable stands beside given engines.
     """
-    given_engine = environment.get("MEMLOOP_ENGINE_URL")
     stack = _LocalStack(home, ports.by_name, environment)
-    engine = () if given_engine else (stack.inference(),)
+    given = [name for name in GIVEN_ENGINES if environment.get(name)]
+    if given and ports.with_reader:
+        raise CliError(f"{READER_MODEL} starts an engine beside our own; with {given[0]}, name it in a models file")
+    engines = () if given else (stack.inference(), stack.reader()) if ports.with_reader else (stack.inference(),)
     return (
         (stack.redis(),),
-        (stack.store(), *engine),
+        (stack.store(), *engines),
         (stack.gateway("gateway.main", "gateway"), stack.gateway("gateway.worker", "worker")),
     )
 
@@ -70,23 +95,45 @@ class _LocalStack:
 
     def inference(self) -> Component:
         more = {"MEMLOOP_ENGINE_PORT": str(self.ports["engine"])}
+        if "reader" in self.ports:
+            more["MEMLOOP_SERVE_NAME"] = "writer"
         return self._python("inference.main", "inference", "the language model", more, 900.0, grace_s=30.0)
 
+    def reader(self) -> Component:
+        more = {
+            "MEMLOOP_ENGINE_PORT": str(self.ports["reader-engine"]),
+            "MEMLOOP_SERVE_NAME": "reader",
+            "MEMLOOP_MODEL": self.environment[READER_MODEL],
+            "MEMLOOP_PROFILE": self.environment.get(READER_PROFILE, ""),
+        }
+        return self._python("inference.main", "reader", "the model of long reads", more, 900.0, grace_s=30.0)
+
     def gateway(self, module: str, name: str) -> Component:
-        engine = {"MEMLOOP_ENGINE_URL": self.environment.get("MEMLOOP_ENGINE_URL", "")}
-        if not engine["MEMLOOP_ENGINE_URL"]:
-            engine = {
-                "MEMLOOP_ENGINE_URL": f"http://{_HOST}:{self.ports['engine']}/v1",
-                "MEMLOOP_INFERENCE_URL": f"http://{_HOST}:{self.ports['inference']}",
-            }
         more = {
             "MEMLOOP_REDIS_URL": self._redis_url,
             "MEMLOOP_STORE_URL": f"http://{_HOST}:{self.ports['store']}",
             "MEMLOOP_STORAGE_URL": self.environment.get("MEMLOOP_STORAGE_URL") or (self.home / "documents").as_uri(),
-            **engine,
+            **self._engines(),
         }
         what = "the API" if name == "gateway" else "writes memories, reads in the background"
         return self._python(module, name, what, more, 180.0)
+
+    def _engines(self) -> dict[str, str]:
+        if "reader" in self.ports:
+            return {"MEMLOOP_MODELS": str(self._models_file())}
+        if any(self.environment.get(name) for name in GIVEN_ENGINES):
+            return {}
+        return {
+            "MEMLOOP_ENGINE_URL": f"http://{_HOST}:{self.ports['engine']}/v1",
+            "MEMLOOP_INFERENCE_URL": f"http://{_HOST}:{self.ports['inference']}",
+        }
+
+    def _models_file(self) -> Path:
+        ports = {name.replace("-", "_"): port for name, port in self.ports.items()}
+        path = self.home / "models.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_MODELS_FILE.format(host=_HOST, **ports), "utf-8")
+        return path
 
     @property
     def _redis_url(self) -> str:
@@ -102,8 +149,8 @@ class _LocalStack:
 
     def _for(self, name: str) -> dict[str, str]:
         """Return our environment without the variables that mean something else to this component."""
-        engine_is_ours = not self.environment.get("MEMLOOP_ENGINE_URL")
-        dropped = {"MEMLOOP_HOME", "MEMLOOP_URL", "MEMLOOP_API_KEY"}
+        engine_is_ours = not any(self.environment.get(name) for name in GIVEN_ENGINES)
+        dropped = {"MEMLOOP_HOME", "MEMLOOP_URL", "MEMLOOP_API_KEY", READER_MODEL, READER_PROFILE}
         if name in {"gateway", "worker"} and engine_is_ours:
             dropped |= {"MEMLOOP_MODEL"}
         return {key: value for key, value in self.environment.items() if key not in dropped}
