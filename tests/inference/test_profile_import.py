@@ -1,6 +1,7 @@
 """Published prompts come out of a user's own copy, byte for byte, or not at all."""
 
 import hashlib
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -141,6 +142,12 @@ def test_a_profile_that_extends_an_imported_one_is_not_the_published_one(tmp_pat
     (tmp_path / "mine" / "manifest.toml").write_text(f'extends = "{tmp_path / "profile"}"\nname = "mine"\n')
     profile = load_profile(tmp_path / "mine")
     assert (profile.name, profile.origin, profile.empty_memory) == ("mine", None, "Nothing noted yet")
+
+
+def test_an_archive_of_an_imported_profile_is_the_same_profile(tmp_path: Path) -> None:
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot"))
+    archive = shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path, "profile")
+    assert load_profile(archive) == profile
 
 
 def refusal(kind: Kind, source: Path) -> str:

@@ -1,5 +1,8 @@
 """A published model is served with its own prompts, or with others on purpose."""
 
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +16,7 @@ from inference.profile_import import import_prompts, write_profile
 from inference.prompts import PromptsMissing, files_of, profile_of, prompt_warnings
 from inference.registry import read_registry
 from inference.settings import LauncherSettings
-from tests.fakes.published_sources import write_card, write_memagent
+from tests.fakes.published_sources import CARD, write_card, write_memagent
 from tests.inference.launcher_process import Start
 
 GPU = Machine(has_gpu=True, installed=frozenset({"vllm"}))
@@ -72,7 +75,7 @@ def test_a_snapshot_without_prompts_is_refused_with_the_ways_out(name: str, chec
 
 def test_a_hub_id_that_is_not_in_the_cache_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(PromptsMissing, match=r"looked for README\.md in the hub cache, and found none"):
+    with pytest.raises(PromptsMissing, match=r"looked for README\.md in the hub and its cache, and found none"):
         plan(settings_of(WRITER))
 
 
@@ -130,3 +133,49 @@ def test_the_launcher_warns_of_default_prompts(snapshot: Path, start: Start) -> 
     status, out, err = launcher.ended()
     assert status == 0
     assert "trained on prompts of its own" in out + err
+
+
+class Hub(BaseHTTPRequestHandler):
+    """A model hub with one file."""
+
+    def do_HEAD(self) -> None:
+        self._head()
+
+    def do_GET(self) -> None:
+        if self._head():
+            self.wfile.write(CARD.encode())
+
+    def _head(self) -> bool:
+        there = self.path == f"/IAAR-Shanghai/{WRITER}/resolve/main/README.md"
+        self.send_response(200 if there else 404)
+        self.send_header("Content-Length", str(len(CARD.encode())) if there else "0")
+        self.send_header("ETag", '"made-up"')
+        self.send_header("X-Repo-Commit", "abc")
+        self.end_headers()
+        return there
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base
+        pass
+
+
+@pytest.fixture
+def hub() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_launcher_fetches_a_hub_models_card(hub: str, tmp_path: Path, start: Start) -> None:
+    home = str(tmp_path / "hub")
+    launcher = start(MEMLOOP_MODEL=WRITER, MEMLOOP_PROFILE="", HF_ENDPOINT=hub, HF_HUB_OFFLINE="0", HF_HOME=home)
+    launcher.wait_until("/readyz", 200)
+    assert cast(str, launcher.json("/v1/profile")["ref"]).startswith("memreader-card@")
+
+
+def test_a_launcher_without_a_hub_is_refused(tmp_path: Path, start: Start) -> None:
+    home = str(tmp_path / "hub")
+    launcher = start(MEMLOOP_MODEL=WRITER, MEMLOOP_PROFILE="", HF_HUB_OFFLINE="1", HF_HOME=home)
+    status, _, err = launcher.ended()
+    assert status == 2
+    assert "looked for README.md in the hub and its cache, and found none" in err

@@ -29,7 +29,7 @@ from inference.metrics import LauncherMetrics
 from inference.plan import card_of, plan_engine
 from inference.process import ChildProcess
 from inference.profile_import import command as profile_command
-from inference.prompts import prompt_warnings
+from inference.prompts import fetch_prompts, prompt_warnings
 from inference.readiness import NotReady
 from inference.registry import MODELS_FILE, RegistryError, read_registry
 from inference.routes import model_routes
@@ -88,6 +88,7 @@ def compose() -> Launch:
     """Read the settings and build everything from them. Raises SettingsRefused or RegistryError."""
     settings = read_settings(os.environ)
     cards = read_registry(settings.models_file or MODELS_FILE)
+    fetch_prompts(settings, cards)
     plan = plan_engine(settings, cards, Machine.look())
     registry = new_registry()
     client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key)

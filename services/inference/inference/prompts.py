@@ -1,11 +1,16 @@
 """Chooses a model's prompt profile: the setting's, the row's, or the published one from the user's own snapshot."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from huggingface_hub import try_to_load_from_cache
+from huggingface_hub import (
+    hf_hub_download,  # pyright: ignore[reportUnknownVariableType] - a progress bar's type
+    try_to_load_from_cache,
+)
+from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
 from inference.engines import EnginePlan
 from inference.profile_import import ImportRefused, Kind, import_prompts, source_names
@@ -14,6 +19,11 @@ from inference.settings import LauncherSettings, SettingsRefused
 from memloop.profiles import Profile, profile_files, profile_from_files, whole_profile
 
 OWN_PROMPTS: Final = "default"
+
+
+_WITH_THE_WEIGHTS: Final[frozenset[Kind]] = frozenset({"memreader-card"})
+"""Prompts whose sources are part of the checkpoint on the hub."""
+log = logging.getLogger(__name__)
 
 
 class PromptsMissing(SettingsRefused):
@@ -26,6 +36,20 @@ class ChosenPrompts:
 
     profile: str
     files: Mapping[str, str] | None = None
+
+
+def fetch_prompts(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> None:
+    """Download a hub model's card before the start, as the engine will download its weights."""
+    card = cards.get(settings.model)
+    if card is None or card.source is None or card.prompts not in _WITH_THE_WEIGHTS:
+        return
+    if settings.profile or settings.model_path or Path(card.source).is_absolute():
+        return
+    for name in source_names(card.prompts):
+        try:
+            hf_hub_download(card.source, name, revision=settings.serve_revision)
+        except (HfHubHTTPError, OSError, ValueError, EntryNotFoundError) as error:
+            log.info("%s of %s was not fetched: %s", name, card.source, error)
 
 
 def choose_prompts(settings: LauncherSettings, card: ModelCard, *, model: str, local: bool) -> ChosenPrompts:
@@ -63,7 +87,7 @@ def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool
     name = source_names(kind)[0]
     found = try_to_load_from_cache(model, name, revision=settings.serve_revision)
     if not isinstance(found, str):
-        raise ImportRefused(f"{model}: looked for {name} in the hub cache, and found none")
+        raise ImportRefused(f"{model}: looked for {name} in the hub and its cache, and found none")
     return Path(found.removesuffix(name))
 
 

@@ -25,7 +25,7 @@ _TURN: Final = re.compile(r"^\[[\w.-]+\]: ", re.MULTILINE)
 _BLANK_LINE: Final = re.compile(r"\n\r?\n\Z")
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _SYSTEM_LABEL: Final = re.compile(r"\bsystem (prompt|message|text)\b", re.IGNORECASE)
-_USER_LABEL: Final = re.compile(r"\buser (prompt|message|text)\b", re.IGNORECASE)
+_USER_LABEL: Final = re.compile(r"\buser (prompt|message|text|input)\b", re.IGNORECASE)
 
 
 def import_card(sources: Sequence[SourceFile]) -> Imported:
