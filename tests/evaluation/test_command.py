@@ -28,12 +28,12 @@ def test_the_evaluations_are_listed(arguments: list[str], status: int, capsys: p
 
 
 def test_the_gain_is_that_of_everything_over_rank_fusion() -> None:
-    means = {"full": [88.0, 86.0], "dense": [76.0, 78.0], "bm25": [54.0, 54.0], "rrf": [75.0, 76.0]}
+    means = {"full": [88.0, 86.0], "dense": [76.0, 78.0], "bm25": [54.0, 54.0], "plain": [75.0, 76.0]}
     rows = [Row(name, by_seed, {}) for name, by_seed in means.items()]
     assert figures(rows) == {
         "recall10": 87.0,
         "recall10_dense": 77.0,
         "recall10_bm25": 54.0,
-        "recall10_rrf": 75.5,
-        "recall10_gain_over_rrf": 11.5,
+        "recall10_plain": 75.5,
+        "recall10_gain_over_plain": 11.5,
     }

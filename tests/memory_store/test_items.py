@@ -25,7 +25,9 @@ async def test_an_edited_text_is_what_searches_find(store: StoreApi) -> None:
 
     await store.patch(item.id, {"memory": "a harbour in Oslo"})
 
-    assert await store.found("harbour", threshold=0.9) == ["a harbour in Oslo"]
+    [hit] = await store.search("harbour", explain=True)
+    assert hit.item.memory == "a harbour in Oslo"
+    assert hit.score_breakdown["sparse_rank"] == 1
 
 
 async def test_an_edit_of_other_fields_does_not_touch_event_time(store: StoreApi) -> None:

@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,9 @@ def test_twice_the_statements_of_a_batch_cost_twice(tmp_path: Path) -> None:
             for at in range(0, number, 100)
         ]
         batch = Batch(_ALICE, (), written_at=_NOW)
-        for statement in [one for add in adds for one in statements_of(add, written_at=_NOW, policy=WritePolicy())]:
+        for statement in [
+            one for add in adds for one in statements_of(add, written_at=_NOW, policy=WritePolicy(), arrivals=count())
+        ]:
             assert batch.records.earlier_outcome(statement.write) is None
             batch.apply(statement, await resolver.resolve(statement, batch))
 

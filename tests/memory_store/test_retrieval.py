@@ -1,7 +1,8 @@
 """The boosts of retrieval one by one, as pure functions, and together through a search."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -11,38 +12,54 @@ from hypothesis import strategies as st
 
 from memloop.wire.errors import DependencyError
 from memloop.wire.limits import EARLIEST
-from memloop.wire.memory import MemoryDraft
-from memory_store.retrieval.boosts import boost_neighbours, neighbours_of, wanted_neighbours
-from memory_store.retrieval.candidates import Candidate, fuse
-from memory_store.retrieval.diversity import diversified
+from memloop.wire.memory import MemoryDraft, MemoryType
+from memory_store.items.conversation import PLACES_PER_SECOND, place_of, speaker_of
+from memory_store.retrieval.boosts import boost
+from memory_store.retrieval.candidates import Candidate, ordered
+from memory_store.retrieval.conversation import around, contexts
+from memory_store.retrieval.names import possible_names, without_names
+from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing
 from memory_store.retrieval.time_windows import Window, windows
-from memory_store.retrieval.tuning import PLAIN
-from memory_store.vectors.port import Ranked
+from memory_store.retrieval.tuning import Tuning
+from memory_store.vectors.filters import AnyOf, NumberRange
+from memory_store.vectors.port import Placed, Ranked
 from tests.memory_store.api import StoreApi
 
 ASKED_AT = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
 
 def candidate(
-    key: str, *, text: str = "t", score: float = 0.0, said_at: datetime = ASKED_AT, by: str = ""
+    key: str,
+    *,
+    text: str = "t",
+    score: float = 0.0,
+    said_at: datetime = ASKED_AT,
+    place: int | None = None,
+    by: str = "",
 ) -> Candidate:
-    payload: dict[str, Any] = {
-        "key": key,
-        "memory": text,
-        "memory_type": "RawTurn" if by else "LongTermMemory",
-        "tags": [by] if by else [],
-        "valid_from": said_at.isoformat(),
-    }
+    payload: dict[str, Any] = {"memory": text, "valid_from": said_at.isoformat(), "speaker": by.split()}
+    if place is not None:
+        payload["place"] = place
     return Candidate(key, payload, shares={"dense": score} if score else {})
 
 
-def test_the_first_of_both_rankings_has_score_one() -> None:
-    dense, sparse = [Ranked("a", 0.9), Ranked("b", 0.8)], [Ranked("a", 7.0), Ranked("c", 3.0)]
+def boosted(one: Candidate, question: str, *named: str) -> dict[str, float]:
+    """The shares that the boosts add."""
+    boost([one], question, Tuning(), named=named, asked_at=ASKED_AT)
+    return one.shares
 
-    scores = {one.id: one.score for one in fuse(dense, sparse, PLAIN)}
 
-    assert scores == pytest.approx({"a": 1.0, "b": 1 / 3, "c": 1 / 3})
+def test_relevance_adds_the_cosine_to_a_part_of_the_words() -> None:
+    dense, sparse = [Ranked("a", 0.9), Ranked("b", 0.4)], [Ranked("a", 7.0), Ranked("c", 3.0)]
+
+    relevance = Relevance(dense, sparse, Tuning(sparse=0.1))
+
+    assert relevance.shares("a") == pytest.approx({"dense": 0.9, "sparse": 0.7})
+    assert relevance.shares("b") == pytest.approx({"dense": 0.4})
+    assert relevance.shares("c") == pytest.approx({"dense": 0.4, "sparse": 0.3})
+    assert relevance.best(3, raised={}) == ["a", "c", "b"]
+    assert relevance.best(2, raised={"d": 2.0}, known=["d"]) == ["d", "a"]
 
 
 @pytest.mark.parametrize(
@@ -81,26 +98,136 @@ def test_any_question_can_be_read_for_times(question: str) -> None:
     assert all(window.start < window.end for window in windows(question, asked_at=ASKED_AT))
 
 
-def test_the_turn_beside_a_good_one_gets_a_part_of_its_score() -> None:
-    turns = [candidate("e:4", score=1.0, by="a"), candidate("e:5", by="b"), candidate("f:5", by="b")]
-
-    boost_neighbours(turns, 0.5)
-
-    assert [one.score for one in turns] == [1.0, 0.5, 0.0]
+def turns_at(*seconds: int) -> list[Placed]:
+    return [Placed(str(number), second * PLACES_PER_SECOND) for number, second in enumerate(seconds)]
 
 
-def test_neighbours_are_of_the_same_write_and_not_before_its_first_turn() -> None:
-    assert neighbours_of("evt_1:0:7") == ("evt_1:0:6", "evt_1:0:8")
-    assert neighbours_of("evt_1:0") == ("evt_1:1",)
-    assert neighbours_of("favourite colour") == ()
-    assert wanted_neighbours([candidate("e:0", score=1.0, by="a"), candidate("e:1", by="a")]) == ("e:2",)
+def test_turns_beside_a_good_one_get_parts_of_its_relevance() -> None:
+    values = {"1": 1.0}
+
+    found = contexts(
+        turns_at(0, 1, 2, 3, 4, 90_000), lambda one: values.get(one, 0.0), Tuning(beside=0.5, near=0.25, session=0.1)
+    )
+
+    assert [found[str(number)].neighbour for number in range(6)] == [0.5, 0.0, 0.5, 0.25, 0.0, 0.0]
+    assert [found[str(number)].session for number in range(6)] == [0.1, 0.1, 0.1, 0.1, 0.1, 0.0]
 
 
-def test_a_copy_of_a_better_hit_gives_way_to_something_else() -> None:
-    hits = [candidate("a", text="red boat", score=1.0), candidate("b", text="red boat", score=0.9)]
-    hits.append(candidate("c", text="blue kite", score=0.8))
+@given(
+    st.lists(st.tuples(st.integers(0, 20_000), st.floats(0, 2)), max_size=40),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_contexts_are_those_of_the_definition(
+    turns: list[tuple[int, float]], beside: float, near: float, session: float
+) -> None:
+    seconds = sorted(second for second, _ in turns)
+    values = [value for _, value in turns]
+    numbers = [0]
+    for before, after in pairwise(seconds):
+        numbers.append(numbers[-1] + (after - before > 1800))
 
-    assert [one.id for one in diversified(hits, 0.2)] == ["a", "c", "b"]
+    found = contexts(
+        turns_at(*seconds), lambda one: values[int(one)], Tuning(beside=beside, near=near, session=session)
+    )
+
+    for at, _ in enumerate(values):
+        others = [(abs(at - other), values[other]) for other, _ in enumerate(values) if numbers[other] == numbers[at]]
+        by_turns = sum({1: beside, 2: near}.get(distance, 0.0) * value for distance, value in others)
+        assert found[str(at)].neighbour == pytest.approx(by_turns)
+        assert found[str(at)].session == pytest.approx(session * max(value for _, value in others))
+
+
+def test_turns_are_looked_up_around_candidates_with_a_place() -> None:
+    hour = 3600 * PLACES_PER_SECOND
+
+    assert around([candidate("a")]) is None
+    near = around([candidate("a", place=10 * hour), candidate("b", place=10 * hour + 5), candidate("c", place=0)])
+    assert near == AnyOf(
+        (
+            NumberRange("place", gte=-hour // 2, lte=hour // 2),
+            NumberRange("place", gte=10 * hour - hour // 2, lte=10 * hour + 5 + hour // 2),
+        )
+    )
+
+
+@given(st.lists(st.tuples(st.datetimes(), st.datetimes()), min_size=2, max_size=2))
+def test_places_follow_seconds_of_event_time(moments: list[tuple[datetime, datetime]]) -> None:
+    (one, arrived), (other, arrived_too) = (tuple(at.replace(tzinfo=UTC) for at in pair) for pair in moments)
+
+    first, second = place_of(one, arrived), place_of(other, arrived_too)
+
+    assert -(2**63) <= first < 2**63
+    if 1900 < one.year < 2100 and 1900 < other.year < 2100 and other - one >= timedelta(seconds=1):
+        assert first < second
+
+
+def test_places_of_one_moment_follow_arrival() -> None:
+    arrived = datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+    places = [place_of(ASKED_AT, arrived + timedelta(microseconds=step)) for step in (0, 1, 2, 5_000_000)]
+
+    assert places == sorted(set(places))
+
+
+@pytest.mark.parametrize(
+    ("memory", "kind", "tags", "speaker"),
+    [
+        ("Anna: I moved", "LongTermMemory", (), ("anna",)),
+        ("Dr. Ben O'Neil: hello", "LongTermMemory", (), ("dr", "ben", "neil")),
+        ("I moved", "RawTurn", ("Anna",), ("anna",)),
+        ("Anna: I moved", "RawTurn", ("user",), ("anna",)),
+        ("user: I moved", "LongTermMemory", (), ()),
+        ("Assistant: I moved", "LongTermMemory", (), ()),
+        ("http://example.org", "LongTermMemory", (), ()),
+        ("She was told this long ago: no", "LongTermMemory", (), ()),
+        ("I moved", "LongTermMemory", ("Anna",), ()),
+        ("", "LongTermMemory", (), ()),
+    ],
+)
+def test_the_speaker_is_the_name_before_the_words(
+    memory: str, kind: MemoryType, tags: tuple[str, ...], speaker: tuple[str, ...]
+) -> None:
+    assert speaker_of(memory, kind, tags) == speaker
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("What will Anna do?", {"what", "anna"}),
+        ("what did anna do", {"what", "did", "anna", "do"}),
+        ("What did anna do", {"what", "did", "anna", "do"}),
+        ("Anna's cat", {"anna", "cat"}),
+    ],
+)
+def test_names_are_sought_among_capitals_where_there_are_some(question: str, names: set[str]) -> None:
+    assert set(possible_names(question)) == names
+
+
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("What is Anna's cat called?", "What is cat called?"),
+        ("Where did Anna and Ben go, Anna?", "Where did and go, ?"),
+        ("Anna?", "Anna?"),
+        ("Annabel sings", "Annabel sings"),
+    ],
+)
+def test_names_leave_a_question_that_has_other_words(question: str, left: str) -> None:
+    assert without_names(question, {"anna", "ben"}) == left
+
+
+@given(st.text(), st.sets(st.text(min_size=1)))
+def test_any_question_can_lose_its_names(question: str, names: set[str]) -> None:
+    assert without_names(question, names) or not question.strip()
+
+
+def test_boosts_are_for_the_speaker_the_date_and_answers() -> None:
+    turn = candidate("a", text="In Rome.", by="anna", said_at=datetime(2025, 12, 3, tzinfo=UTC))
+
+    assert boosted(turn, "Where was Anna in December?", "anna") == {"speaker": 0.25, "date": 0.2}
+    assert boosted(candidate("b", text="Where? ", by="ben"), "Where was Anna?", "anna") == {"asking": -0.1}
 
 
 class Backwards:
@@ -142,6 +269,18 @@ def test_a_reranking_model_that_is_not_there_is_told_with_its_setting(monkeypatc
         CrossEncoderScorer("/no/such/model")
 
 
+def test_equal_scores_fall_by_time_then_by_id() -> None:
+    old, new = datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC)
+    alike = [
+        candidate("b", score=0.5, said_at=new),
+        candidate("c", score=0.5 + 1e-9, said_at=old),
+        candidate("a", score=0.5 - 1e-9, said_at=new),
+        candidate("d", score=0.6, said_at=old),
+    ]
+
+    assert [one.id for one in ordered(alike)] == ["d", "a", "b", "c"]
+
+
 async def test_an_answer_is_found_by_the_question_in_the_turn_before_it(store: StoreApi) -> None:
     turns = [
         "How is work?",
@@ -156,7 +295,7 @@ async def test_an_answer_is_found_by_the_question_in_the_turn_before_it(store: S
     ]
     await store.add_all(*drafts)
 
-    hits = await store.search("what is the puppy called", include_raw=True, top_k=4, explain=True)
+    hits = await store.search("what did they call the puppy", include_raw=True, top_k=4, explain=True)
 
     answer = next(hit for hit in hits if hit.item.memory == "Biscuit!")
     assert answer.score_breakdown["neighbour"] > 0

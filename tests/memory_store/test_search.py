@@ -37,15 +37,27 @@ async def test_the_memory_that_shares_words_comes_first(store: StoreApi) -> None
     assert (await store.found("which cats does she have"))[0] == "Alice has a grey cat"
 
 
-async def test_first_in_both_rankings_scores_one(store: StoreApi) -> None:
+async def test_the_score_is_the_sum_of_the_shares_that_explain_names(store: StoreApi) -> None:
     await store.add("Pet", "a grey cat")
     await store.add("City", "Rome by the river")
 
     [best, other] = await store.search("grey cat")
+    [explained, _] = await store.search("grey cat", explain=True)
 
-    assert best.score == pytest.approx(1.0)
     assert best.score_breakdown == {}
     assert other.score < best.score
+    shares = [share for name, share in explained.score_breakdown.items() if not name.endswith(("_rank", "_score"))]
+    assert sum(shares) == pytest.approx(explained.score) == pytest.approx(best.score)
+
+
+async def test_equal_scores_fall_by_time_the_newest_first(store: StoreApi) -> None:
+    for key, number in (("a", 1), ("a g", 4), ("a gr", 2), ("a gre", 3)):
+        await store.add(key, "a grey cat", timestamp=day(number))
+
+    hits = await store.search("grey cat")
+
+    assert [hit.item.valid_from for hit in hits] == [day(4), day(3), day(2), day(1)]
+    assert len({round(hit.score, 6) for hit in hits}) == 1
 
 
 async def test_a_question_without_words_ranks_by_meaning_alone(store: StoreApi) -> None:
@@ -93,7 +105,10 @@ async def test_threshold_drops_lower_scores(store: StoreApi) -> None:
     await store.add("Pet", "a grey cat")
     await store.add("City", "Rome by the river")
 
-    assert await store.found("grey cat", threshold=0.9) == ["a grey cat"]
+    [best, other] = await store.search("grey cat")
+    between = (best.score + other.score) / 2
+
+    assert await store.found("grey cat", threshold=between) == ["a grey cat"]
 
 
 async def test_top_k_limits(store: StoreApi) -> None:

@@ -26,7 +26,7 @@ from memory_store.vectors.filters import (
     OneOf,
     TimeRange,
 )
-from memory_store.vectors.port import NO_WORDS, Point, Query, VectorStore
+from memory_store.vectors.port import NO_WORDS, Placed, Point, Query, VectorStore
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
@@ -238,6 +238,19 @@ async def test_a_dense_vector_ranks_by_cosine(vectors: VectorStore) -> None:
 
     assert [one.id for one in found] == [_id(2), _id(3), _id(1)]
     assert [one.score for one in found] == pytest.approx([1.0, 2**-0.5, 0.0], abs=1e-6)
+
+
+async def test_places_come_in_order_within_a_condition(vectors: VectorStore) -> None:
+    far = -(2**61) - 1
+    places = {1: 7 * 2**30, 2: far, 3: 7 * 2**30 + 1, 4: 2**61 + 1, 5: 7 * 2**30 + 2}
+    await vectors.upsert([point(number, place=place) for number, place in places.items()])
+    await vectors.upsert([point(6)])
+
+    every = await vectors.placed(where=_EVERYTHING, limit=10)
+    near = await vectors.placed(where=NumberRange("place", gte=7 * 2**30 - 2**20, lte=7 * 2**30 + 2**20), limit=2)
+
+    assert every == [Placed(_id(number), places[number]) for number in (2, 1, 3, 5, 4)]
+    assert near == [Placed(_id(1), places[1]), Placed(_id(3), places[3])]
 
 
 async def test_words_find_only_what_shares_them_and_prefer_rare_ones(vectors: VectorStore) -> None:

@@ -60,7 +60,7 @@ async def haystack(talk: Conversation, embedder: Embedder, *, dimension: int) ->
         await vectors.open(CollectionSpec("evaluation", dimension))
         try:
             encoding = TextEncoding(embedder, Bm25())
-            records = [raw_turn(talk.id, turn) for turn in talk.turns if turn.text.strip()]
+            records = [raw_turn(talk.id, turn, number) for number, turn in enumerate(talk.turns) if turn.text.strip()]
             for start in range(0, len(records), _STEP):
                 await vectors.upsert(await points_of(records[start : start + _STEP], encoding))
             yield Haystack(talk, vectors, encoding, metrics)

@@ -4,6 +4,7 @@ import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 from evaluation.retrieval.conversations import ASKED_AT, Conversation, Kind, conversation
@@ -31,26 +32,26 @@ _TENANT = "recall"
 _DIMENSION = 384
 
 FULL = Tuning()
-_BOOSTS: Mapping[str, Mapping[str, float]] = {
-    "weights": {"dense_weight": FULL.dense_weight},
-    "neighbours": {"neighbours": FULL.neighbours},
-    "date": {"date": FULL.date},
-    "diversity": {"diversity": FULL.diversity},
+_PARTS: Mapping[str, Sequence[str]] = {
+    "neighbours": ("beside", "near"),
+    "session": ("session",),
+    "speaker": ("speaker",),
+    "date": ("date",),
+    "asking": ("asking",),
 }
 
 
 def variants() -> dict[str, Tuning]:
     """Return the settings of every row of the ablation."""
     rows = {
-        "dense": replace(PLAIN, dense_weight=1.0),
-        "bm25": replace(PLAIN, dense_weight=0.0),
-        "rrf": PLAIN,
-        "rrf, constant 60": replace(PLAIN, rank_constant=60.0),
+        "dense": replace(PLAIN, sparse=0.0),
+        "bm25": replace(PLAIN, dense=0.0),
+        "plain": PLAIN,
         "full": FULL,
     }
-    for name, fields in _BOOSTS.items():
-        rows[f"rrf + {name}"] = replace(PLAIN, **fields)
-        rows[f"full - {name}"] = replace(FULL, **{field: getattr(PLAIN, field) for field in fields})
+    for name, fields in _PARTS.items():
+        rows[f"plain + {name}"] = replace(PLAIN, **{field: getattr(FULL, field) for field in fields})
+        rows[f"full - {name}"] = replace(FULL, **dict.fromkeys(fields, 0.0))
     return rows
 
 
@@ -85,7 +86,7 @@ class Haystack:
     async def fill(self) -> None:
         """Store every turn as a raw turn."""
         for talk in self._talks:
-            records = [raw_turn(talk.name, turn) for turn in talk.turns]
+            records = [raw_turn(talk.name, turn, number) for number, turn in enumerate(talk.turns)]
             await self._vectors.upsert(await points_of(records, self._encoding))
 
     async def row(self, name: str, tuning: Tuning) -> Row:
@@ -132,9 +133,10 @@ def namespace_of(name: str) -> Namespace:
     return Namespace(tenant=_TENANT, user_id=name)
 
 
-def raw_turn(name: str, turn: Turn) -> Record:
-    """Build the raw-turn record of a turn."""
+def raw_turn(name: str, turn: Turn, number: int) -> Record:
+    """Build the raw-turn record of a conversation's turn number so many."""
     namespace = namespace_of(name)
+    arrived_at = turn.said_at + timedelta(microseconds=number)
     item = MemoryItem(
         id=_uuid(name, turn),
         memory=turn.text,
@@ -143,8 +145,8 @@ def raw_turn(name: str, turn: Turn) -> Record:
         tags=(turn.speaker,),
         user_id=namespace.user_id,
         valid_from=turn.said_at,
-        created_at=turn.said_at,
-        updated_at=turn.said_at,
+        created_at=arrived_at,
+        updated_at=arrived_at,
         hash=content_hash(turn.text),
     )
     return Record(namespace.tenant, item, item.id, confirmed_at=turn.said_at)

@@ -13,7 +13,7 @@ from rich.table import Table
 from evaluation.retrieval import ablation
 
 _EMBEDDINGS = Path(".memloop/evaluate-retrieval.npz")
-_GAIN = "recall10_gain_over_rrf"
+_GAIN = "recall10_gain_over_plain"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -34,20 +34,20 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def figures(rows: Sequence[ablation.Row]) -> dict[str, float]:
-    """Return recall at 10 in percent, and the gain over reciprocal rank fusion in points."""
+    """Return recall at 10 in percent, and the gain over the two rankings alone in points."""
     by_name = {row.name: row.mean for row in rows}
-    found = {"recall10": by_name["full"]} | {f"recall10_{name}": by_name[name] for name in ("dense", "bm25", "rrf")}
-    found[_GAIN] = by_name["full"] - by_name["rrf"]
+    found = {"recall10": by_name["full"]} | {f"recall10_{name}": by_name[name] for name in ("dense", "bm25", "plain")}
+    found[_GAIN] = by_name["full"] - by_name["plain"]
     return {name: round(value, 1) for name, value in found.items()}
 
 
 def show(rows: Sequence[ablation.Row], console: Console) -> None:
     """Print the table; a gain's interval is that of the paired differences."""
-    plain = next(row for row in rows if row.name == "rrf")
+    plain = next(row for row in rows if row.name == "plain")
     kinds = list(plain.by_kind)
     conversations = f"{len(ablation.REPORTED_ON)} made-up conversations held out from tuning"
     title = f"recall@{ablation.K} in %, {conversations}, 95 %"
-    table = Table("search", "recall", "over rrf", *kinds, title=title)
+    table = Table("search", "recall", "over plain", *kinds, title=title)
     for row in rows:
         gains = [mine - base for mine, base in zip(row.by_seed, plain.by_seed, strict=True)]
         gain = f"{row.mean - plain.mean:+.1f} ± {ablation.interval(gains):.1f}"

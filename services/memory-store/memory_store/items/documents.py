@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from memloop.wire.memory import ItemVersion, MemoryItem, Namespace, Scope, Status
 from memory_store.items.conflicts import Version
+from memory_store.items.conversation import place_of, speaker_of
 from memory_store.items.explanations import Cause, Decision, decisions_from, with_one_more
 from memory_store.items.identity import normalised_key
 from memory_store.vectors.filters import Condition, Equals, Missing, all_of
@@ -16,7 +17,9 @@ from memory_store.vectors.metadata import flags_of
 from memory_store.vectors.port import Payload
 
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
-_INTERNAL = frozenset({"tenant", "chain", "confirmed_at", "writes", "flags", "decisions", "ended_before"})
+_INTERNAL = frozenset(
+    {"tenant", "chain", "confirmed_at", "writes", "flags", "decisions", "ended_before", "place", "speaker"}
+)
 
 
 class ItemChanges(TypedDict, total=False):
@@ -110,6 +113,8 @@ def to_payload(record: Record) -> Payload:
     payload["flags"] = list[JsonValue](flags_of(record.item.metadata))
     payload["decisions"] = [decision.to_json() for decision in record.decisions]
     payload["ended_before"] = record.ended_before.isoformat() if record.ended_before else None
+    payload["place"] = place_of(record.item.valid_from, record.item.created_at)
+    payload["speaker"] = list[JsonValue](speaker_of(record.item.memory, record.item.memory_type, record.item.tags))
     return payload
 
 

@@ -1,7 +1,7 @@
 """What an add states: its drafts, each with the fact it speaks of and the time it speaks of."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -56,12 +56,17 @@ class Statement:
         return self.draft.memory_type == "RawTurn"
 
 
-def statements_of(add: StoreAdd, *, written_at: datetime, policy: WritePolicy) -> list[Statement]:
-    """Returns the statements of an add in the order of its drafts."""
+def statements_of(
+    add: StoreAdd, *, written_at: datetime, policy: WritePolicy, arrivals: Iterator[int]
+) -> list[Statement]:
+    """Returns the statements of an add in the order of its drafts.
+
+    Each is written some microseconds after ``written_at``, its number in ``arrivals``, so that their order is kept.
+    """
     writes = _write_names(add.event_id, add.drafts)
     return [
-        _statement(draft, _context(add, draft, written_at, policy), write)
-        for draft, write in zip(add.drafts, writes, strict=True)
+        _statement(draft, _context(add, draft, written_at, arrival, policy), write)
+        for draft, write, arrival in zip(add.drafts, writes, arrivals, strict=False)
     ]
 
 
@@ -74,7 +79,7 @@ def _statement(draft: MemoryDraft, context: Context, write: str | None) -> State
     return Statement(draft, context, content_hash(draft.value), chain, write)
 
 
-def _context(add: StoreAdd, draft: MemoryDraft, written_at: datetime, policy: WritePolicy) -> Context:
+def _context(add: StoreAdd, draft: MemoryDraft, written_at: datetime, arrival: int, policy: WritePolicy) -> Context:
     said_at = utc(add.timestamp) if add.timestamp else None
     expires_at = utc(add.expires_at) if add.expires_at else None
     if expires_at is None and draft.memory_type == "RawTurn":
@@ -82,7 +87,7 @@ def _context(add: StoreAdd, draft: MemoryDraft, written_at: datetime, policy: Wr
     return Context(
         namespace=add.namespace,
         stated_at=said_at or written_at,
-        written_at=written_at,
+        written_at=written_at + timedelta(microseconds=arrival),
         sources=add.sources,
         metadata=add.metadata,
         expires_at=expires_at,

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeAlias
 
 from memloop.wire.errors import Conflict, Unprocessable
@@ -100,7 +101,8 @@ class Writer:
 
     async def _plan(self, adds: Sequence[StoreAdd]) -> _Plan:
         moment = self._clock()
-        stated = [statements_of(add, written_at=moment, policy=self._policy) for add in adds]
+        arrivals = count()
+        stated = [statements_of(add, written_at=moment, policy=self._policy, arrivals=arrivals) for add in adds]
         known = await self._known([statement for statements in stated for statement in statements])
         batches = {add.namespace: Batch(add.namespace, known.get(add.namespace, ()), written_at=moment) for add in adds}
         outcomes = [

@@ -1,48 +1,42 @@
 """Boosts of a candidate's score: each adds a share of its own, which ``explain`` shows under its name."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from memory_store.retrieval.candidates import Candidate, ordered
+from memory_store.retrieval.candidates import Candidate
 from memory_store.retrieval.time_windows import windows
+from memory_store.retrieval.tuning import Tuning
 
-_TURN = re.compile(r"(?P<event>.+):(?P<number>\d{1,9})")
-_PROMPTERS = 10
-"""The number of best turns whose neighbours are looked up."""
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+
+
+def boost(
+    candidates: Sequence[Candidate], question: str, tuning: Tuning, *, named: Collection[str], asked_at: datetime
+) -> None:
+    """Adds the shares of speaker, date and question mark. ``named``: the words of names in the question."""
+    boost_speakers(candidates, named, tuning.speaker)
+    boost_dates(candidates, question, tuning.date, asked_at=asked_at)
+    lower_questions(candidates, tuning.asking)
+
+
+def boost_speakers(candidates: Sequence[Candidate], named: Collection[str], weight: float) -> None:
+    """Boosts turns of a speaker whom the question names."""
+    for one in candidates if named else ():
+        if not one.speaker.isdisjoint(named):
+            one.shares["speaker"] = weight
 
 
 def boost_dates(candidates: Sequence[Candidate], question: str, weight: float, *, asked_at: datetime) -> None:
     """Boosts memories from a time that the question names."""
-    named = windows(question, asked_at=asked_at)
+    named = windows(question, asked_at=asked_at) if weight else ()
     for one in candidates if named else ():
         said_at = one.said_at
         if any(window.holds(said_at) for window in named):
             one.shares["date"] = weight
 
 
-def wanted_neighbours(candidates: Sequence[Candidate]) -> tuple[str, ...]:
-    """Returns the keys of the turns beside the best ones that the rankings did not bring."""
-    known = {one.key for one in candidates}
-    best = [one for one in ordered(candidates)[:_PROMPTERS] if one.is_raw]
-    beside = dict.fromkeys(key for one in best for key in neighbours_of(one.key))
-    return tuple(key for key in beside if key not in known)
-
-
-def neighbours_of(key: str) -> tuple[str, ...]:
-    """Returns the keys of the turn before and the turn after, in the same write."""
-    turn = _TURN.fullmatch(key)
-    if turn is None:
-        return ()
-    number = int(turn["number"])
-    return tuple(f"{turn['event']}:{other}" for other in (number - 1, number + 1) if other >= 0)
-
-
-def boost_neighbours(candidates: Sequence[Candidate], weight: float) -> None:
-    """Adds a part of the better neighbour's score to a turn: an answer often shares no word with its question."""
-    by_key = {one.key: one for one in candidates if one.is_raw}
-    scores = {key: one.score for key, one in by_key.items()}
-    for key, one in by_key.items():
-        best = max((scores[other] for other in neighbours_of(key) if other in scores), default=0.0)
-        if best:
-            one.shares["neighbour"] = weight * best
+def lower_questions(candidates: Sequence[Candidate], weight: float) -> None:
+    """Lowers turns that ask: they repeat the words of the question and do not answer it."""
+    for one in candidates if weight else ():
+        if one.text.rstrip().endswith(_QUESTION_MARKS):
+            one.shares["asking"] = -weight

@@ -1,24 +1,21 @@
-"""What a search weighs: the items that either ranking found, with what each has gathered so far."""
+"""Items on their way into the answer, with the shares that each has gathered so far."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from pydantic import JsonValue
+from memory_store.vectors.port import Payload
 
-from memory_store.retrieval.tuning import Tuning
-from memory_store.vectors.port import Payload, Ranked
+_DECIMALS = 6
+"""Processors and vector stores differ beyond these."""
 
 
 @dataclass(slots=True)
 class Candidate:
-    """An item on its way into the answer. ``shares`` add up to its score, ``found`` says how the rankings saw it.
-
-    What it says of the memory is known once its payload has been read.
-    """
+    """An item with its payload. ``shares`` add up to its score; ``found`` holds its places in the rankings."""
 
     id: str
-    payload: Payload = field(default_factory=dict[str, JsonValue])
+    payload: Payload
     shares: dict[str, float] = field(default_factory=dict[str, float])
     found: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -33,14 +30,16 @@ class Candidate:
         return str(self.payload["memory"])
 
     @property
-    def key(self) -> str:
-        """The memory's key; a raw turn's is ``{event}:{number}``."""
-        return str(self.payload["key"])
+    def place(self) -> int | None:
+        """The place in its conversation; None for an item that was stored without one."""
+        place = self.payload.get("place")
+        return place if isinstance(place, int) else None
 
     @property
-    def is_raw(self) -> bool:
-        """Whether it is a turn as it was said."""
-        return self.payload["memory_type"] == "RawTurn"
+    def speaker(self) -> frozenset[str]:
+        """The words of the speaker's name, folded."""
+        words = self.payload.get("speaker")
+        return frozenset(str(word) for word in words) if isinstance(words, list) else frozenset()
 
     @property
     def said_at(self) -> datetime:
@@ -49,22 +48,9 @@ class Candidate:
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def fuse(dense: Sequence[Ranked], sparse: Sequence[Ranked], tuning: Tuning) -> list[Candidate]:
-    """Both rankings in one list by reciprocal rank (RRF, Cormack et al. 2009), in a scale of its own.
-
-    The first of both rankings has score 1, the first of one alone its ranking's weight. No payload is read yet.
-    """
-    candidates: dict[str, Candidate] = {}
-    weights = (("dense", dense, tuning.dense_weight), ("sparse", sparse, 1 - tuning.dense_weight))
-    for name, ranking, weight in weights:
-        its_rank, its_score = f"{name}_rank", f"{name}_score"
-        for rank, found in enumerate(ranking):
-            one = candidates.get(found.id) or candidates.setdefault(found.id, Candidate(found.id))
-            one.shares[name] = weight * tuning.rank_constant / (tuning.rank_constant + rank)
-            one.found[its_rank], one.found[its_score] = rank + 1.0, found.score
-    return list(candidates.values())
-
-
 def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Best first; equals in the order of their ids, so that an answer can be repeated."""
-    return sorted(candidates, key=lambda one: (-one.score, one.id))
+    """Returns the best first; equal scores fall by event time, the newest first, then by id.
+
+    Scores are equal when they agree in six decimals, so that every vector store gives the same order.
+    """
+    return sorted(candidates, key=lambda one: (-round(one.score, _DECIMALS), -one.said_at.timestamp(), one.id))

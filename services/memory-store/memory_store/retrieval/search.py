@@ -1,6 +1,6 @@
-"""Search: dense and BM25 rankings in one round trip, fused; the best read, boosted, packed into a budget."""
+"""Search: dense and BM25 rankings in one round trip, added up; the best read, boosted, packed into a budget."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,25 +10,36 @@ from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.view import View
 from memory_store.metrics import Metrics
-from memory_store.retrieval.boosts import boost_dates, boost_neighbours, wanted_neighbours
-from memory_store.retrieval.candidates import Candidate, fuse, ordered
-from memory_store.retrieval.diversity import diversified
+from memory_store.retrieval.boosts import boost
+from memory_store.retrieval.candidates import Candidate, ordered
+from memory_store.retrieval.conversation import Context, around, contexts
+from memory_store.retrieval.names import possible_names, without_names
+from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.tuning import Tuning
-from memory_store.vectors.filters import Condition, Equals, Ids, OneOf, all_of, parse_filters, utc
-from memory_store.vectors.port import SparseVector, VectorStore
+from memory_store.vectors.filters import Condition, Ids, OneOf, all_of, parse_filters, utc
+from memory_store.vectors.port import Payload, SparseVector, VectorStore
 
 _MIN_DEPTH = 50
 _DEPTH_PER_HIT = 4
+_MIN_RANKED = 200
+_PROMPTERS = 20
+"""The number of best items around which turns are looked up."""
+_MOST_PLACED = 1000
+_MOST_NAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is asked for; ``where`` can be seen, ``corpus`` counts the words, ``depth`` is read at most."""
+    """What is asked for; ``where`` can be seen, ``corpus`` counts the words, ``depth`` is read at most.
+
+    ``named``: the words of the question that name speakers.
+    """
 
     where: Condition
     corpus: Condition
     depth: int
+    named: frozenset[str]
     dense: tuple[float, ...]
     sparse: SparseVector
 
@@ -57,70 +68,78 @@ class Retrieval:
     async def search(self, request: StoreSearch) -> SearchResult:
         """The best memories first.
 
-        ``score`` sums both rankings' shares and the boosts: 1.0 is first in both rankings;
-        ``threshold`` applies to it. ``max_tokens`` is spent best first, by a conservative estimate; a memory that
-        does not fit is left out. Raises ``Unprocessable`` for a filter that cannot be understood.
+        ``score`` is the cosine plus the weighted BM25 score and the boosts; ``threshold`` applies to it.
+        ``max_tokens`` is spent best first, by a conservative estimate; a memory that does not fit is left out. Raises
+        ``Unprocessable`` for a filter that cannot be understood.
         """
         with self._stage("total"):
             query = await self._query(request)
             with self._stage("vectors"):
                 candidates = await self._candidates(query)
-            self._boost(candidates, request)
-            best = self._in_order(candidates)
+            boost(candidates, request.query, self._tuning, named=query.named, asked_at=self._asked_at(request))
+            best = ordered(candidates)
             if self._reranker is not None:
                 with self._stage("rerank"):
-                    best = await self._reranker.reordered(request.query, list(best))
+                    best = await self._reranker.reordered(request.query, best)
         return SearchResult(results=tuple(self._packed(request, best)))
 
     async def _query(self, request: StoreSearch) -> _Query:
         user_filter = parse_filters(request.filters) if request.filters else None
         view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
-        with self._stage("embed"):
-            dense, sparse = await self._encoding.query(request.query)
-        depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
         namespace = within(request.namespace)
+        named = await self._speakers(request.query, namespace)
+        with self._stage("embed"):
+            dense, sparse = await self._encoding.query(without_names(request.query, named))
+        depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
         where = all_of([namespace, view.condition(self._clock()), user_filter])
-        return _Query(where, corpus=namespace, depth=depth, dense=dense, sparse=sparse)
+        return _Query(where, corpus=namespace, depth=depth, named=named, dense=dense, sparse=sparse)
+
+    async def _speakers(self, question: str, namespace: Condition) -> frozenset[str]:
+        """Returns the words of the question that name a speaker of the namespace."""
+        words = possible_names(question) if self._tuning.speaker else ()
+        if not words:
+            return frozenset()
+        spoken = all_of([namespace, OneOf("speaker", words)])
+        known = await self._vectors.values("speaker", where=spoken, limit=_MOST_NAMES)
+        return frozenset(words) & known.keys()
 
     async def _candidates(self, query: _Query) -> list[Candidate]:
-        """Returns the best that the rankings find, and the raw turns beside the best of it."""
+        """Returns the best by the rankings and by the turns around them."""
+        relevance = await self._relevance(query)
+        payloads = await self._read(relevance.best(query.depth, raised={}), query)
+        context = await self._context(payloads, relevance, query)
+        best = relevance.best(query.depth, raised={one: its.total for one, its in context.items()}, known=context)
+        payloads |= await self._read([one for one in best if one not in payloads], query)
+        return [_candidate(one, payloads[one], relevance, context.get(one)) for one in best if one in payloads]
+
+    async def _relevance(self, query: _Query) -> Relevance:
         queries = [query.dense, query.sparse] if query.sparse else [query.dense]
-        rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=query.depth)
-        candidates = fuse(rankings[0], rankings[1] if query.sparse else (), self._tuning)
-        return await self._with_neighbours(await self._read(ordered(candidates)[: query.depth], query), query)
+        limit = max(_MIN_RANKED, query.depth)
+        rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=limit)
+        return Relevance(rankings[0], rankings[1] if query.sparse else (), self._tuning)
 
-    async def _read(self, candidates: Sequence[Candidate], query: _Query) -> list[Candidate]:
-        """With their payloads; what has left the view since it was ranked is left out."""
-        if not candidates:
-            return []
-        ids = Ids(tuple(one.id for one in candidates))
-        page = await self._vectors.scroll(where=all_of([ids, query.where]), limit=len(candidates))
+    async def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Payload]:
+        """Returns the payloads in the order of the ids; what has left the view since it was ranked is left out."""
+        if not ids:
+            return {}
+        page = await self._vectors.scroll(where=all_of([Ids(tuple(ids)), query.where]), limit=len(ids))
         payloads = {found.id: found.payload for found in page.found}
-        for one in candidates:
-            one.payload = payloads.get(one.id, one.payload)
-        return [one for one in candidates if one.payload]
+        return {one: payloads[one] for one in ids if one in payloads}
 
-    async def _with_neighbours(self, candidates: list[Candidate], query: _Query) -> list[Candidate]:
-        wanted = wanted_neighbours(candidates) if self._tuning.neighbours else ()
-        if not wanted:
-            return candidates
-        beside = all_of([query.where, Equals("memory_type", "RawTurn"), OneOf("key", wanted)])
-        page = await self._vectors.scroll(where=beside, limit=len(wanted))
-        known = {one.id for one in candidates}
-        return candidates + [Candidate(one.id, one.payload) for one in page.found if one.id not in known]
-
-    def _boost(self, candidates: Sequence[Candidate], request: StoreSearch) -> None:
-        """Neighbours last: a turn's neighbour gets a part of the date's boost too."""
-        if self._tuning.date:
-            boost_dates(candidates, request.query, self._tuning.date, asked_at=self._asked_at(request))
-        if self._tuning.neighbours:
-            boost_neighbours(candidates, self._tuning.neighbours)
+    async def _context(
+        self, payloads: Mapping[str, Payload], relevance: Relevance, query: _Query
+    ) -> dict[str, Context]:
+        """Returns what the turns around them add to the best items and to the turns of the same sessions."""
+        tuning = self._tuning
+        prompters = [Candidate(one, payload) for one, payload in list(payloads.items())[:_PROMPTERS]]
+        sessions = around(prompters) if tuning.beside or tuning.near or tuning.session else None
+        if sessions is None:
+            return {}
+        placed = await self._vectors.placed(where=all_of([query.where, sessions]), limit=_MOST_PLACED)
+        return contexts(placed, relevance.above_floor, tuning)
 
     def _asked_at(self, request: StoreSearch) -> datetime:
         return utc(request.as_of) if request.as_of else self._clock()
-
-    def _in_order(self, candidates: Sequence[Candidate]) -> Iterable[Candidate]:
-        return diversified(candidates, self._tuning.diversity) if self._tuning.diversity else ordered(candidates)
 
     def _packed(self, options: SearchOptions, candidates: Iterable[Candidate]) -> list[SearchHit]:
         """At most ``top_k`` that reach the threshold and fit the budget."""
@@ -138,6 +157,14 @@ class Retrieval:
                 left -= cost
             chosen.append(_hit(one, explain=options.explain))
         return chosen
+
+
+def _candidate(item_id: str, payload: Payload, relevance: Relevance, context: Context | None) -> Candidate:
+    shares = relevance.shares(item_id)
+    for name, share in (("neighbour", context.neighbour), ("session", context.session)) if context else ():
+        if share:
+            shares[name] = share
+    return Candidate(item_id, payload, shares, relevance.found(item_id))
 
 
 def _hit(one: Candidate, *, explain: bool) -> SearchHit:

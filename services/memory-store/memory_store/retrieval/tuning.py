@@ -1,23 +1,28 @@
-"""The weights of a search. Tuned on one set of dialogues, chosen on a second, reported on a third."""
+"""The weights of a search, on the scale of a cosine."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Weights of a search; 0 switches a boost off.
+    """Weights of a search; 0 switches a part off.
 
-    ``rank_constant``: how slowly a ranking's share falls with the rank. ``dense_weight``: the dense ranking's part of
-    the two. ``neighbours``: the part of its neighbour's score that a raw turn gets. ``date``: added where the question
-    names a time. ``diversity``: the cost of likeness to a better hit.
+    ``dense``: of the cosine. ``sparse``: of a BM25 score, which is 5 to 15 for a good match. ``beside`` and ``near``:
+    the part of a turn's relevance that the turns one and two places away get. ``session``: the part of a session's
+    best relevance that all of its turns get. ``speaker``: added to a turn whose speaker the question names; the name
+    is then left out of both rankings. ``date``: added where the question names the time. ``asking``: the cost of a
+    turn that ends with a question.
     """
 
-    rank_constant: float = 2.0
-    dense_weight: float = 0.6
-    neighbours: float = 0.3
-    date: float = 0.3
-    diversity: float = 0.15
+    dense: float = 1.0
+    sparse: float = 0.03
+    beside: float = 0.3
+    near: float = 0.1
+    session: float = 0.2
+    speaker: float = 0.25
+    date: float = 0.2
+    asking: float = 0.1
 
 
-PLAIN = Tuning(dense_weight=0.5, neighbours=0.0, date=0.0, diversity=0.0)
-"""Reciprocal rank fusion with Qdrant's constant, and nothing else."""
+PLAIN = Tuning(beside=0.0, near=0.0, session=0.0, speaker=0.0, date=0.0, asking=0.0)
+"""The two rankings added up, and nothing else."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from memloop.wire.errors import DependencyError
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.paging import every_id
-from memory_store.vectors.port import Collection, Collections, Found, Page, Point, Query, Ranked
+from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec
 
 
@@ -105,6 +105,10 @@ class LiveCollection:
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         """A page by time."""
         return await self._now.newest(where=where, limit=limit)
+
+    async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
+        """Ids by place."""
+        return await self._now.placed(where=where, limit=limit)
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Counts by value."""

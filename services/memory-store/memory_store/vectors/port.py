@@ -58,6 +58,14 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """A point's ``place``: an integer that orders the memories of a conversation."""
+
+    id: str
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Some of the points, in the order of their ids; ``next_id`` None ends the list."""
 
@@ -95,6 +103,10 @@ class Collection(Protocol):
 
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         """Payloads by their ``created_at``, the newest first."""
+        ...
+
+    async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
+        """The points that have a ``place``, the lowest first; payloads are not read."""
         ...
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:

@@ -29,7 +29,7 @@ from memory_store.vectors.edge_filters import to_filter
 from memory_store.vectors.edge_points import from_edge, payload_of, to_edge, to_query
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import Collection, Found, Page, Point, Query, Ranked, SparseVector
+from memory_store.vectors.port import Collection, Found, Page, Placed, Point, Query, Ranked, SparseVector
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
 
 _log = logging.getLogger(__name__)
@@ -187,6 +187,14 @@ class EdgeCollection:
             records, _ = self._open_shard().scroll(request)
         return [Found(str(record.id), payload_of(record.payload)) for record in records]
 
+    async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
+        """Ids by place."""
+        order = edge.OrderBy("place", edge.Direction.Asc)
+        request = edge.ScrollRequest(limit=limit, filter=to_filter(where), with_payload=False, order_by=order)
+        with _translated():
+            records, _ = self._open_shard().scroll(request)
+        return [Placed(str(record.id), int(record.order_value or 0)) for record in records]
+
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Exact counts by value."""
         request = edge.FacetRequest(field, limit=limit, exact=True, filter=to_filter(where))
@@ -332,7 +340,9 @@ def _dimension(path: Path) -> int | None:
     return dense.size if dense else None
 
 
-def _index(kind: IndexKind) -> edge.KeywordIndexParams | edge.DatetimeIndexParams:
+def _index(kind: IndexKind) -> edge.KeywordIndexParams | edge.DatetimeIndexParams | edge.IntegerIndexParams:
     if kind == "datetime":
         return edge.DatetimeIndexParams()
+    if kind == "integer":
+        return edge.IntegerIndexParams()
     return edge.KeywordIndexParams(is_tenant=kind == "tenant")

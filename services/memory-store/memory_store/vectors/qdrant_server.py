@@ -13,7 +13,18 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 from memloop.wire.errors import DependencyError, NotSupported, Unavailable
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import NO_WORDS, Collection, Found, Page, Payload, Point, Query, Ranked, SparseVector
+from memory_store.vectors.port import (
+    NO_WORDS,
+    Collection,
+    Found,
+    Page,
+    Payload,
+    Placed,
+    Point,
+    Query,
+    Ranked,
+    SparseVector,
+)
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
 from memory_store.vectors.server_filters import to_filter
 
@@ -147,6 +158,15 @@ class ServerCollection:
             )
         return [Found(str(record.id), _payload(record.payload)) for record in records]
 
+    async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
+        """Ids by place."""
+        order = models.OrderBy(key="place", direction=models.Direction.ASC)
+        with _translated():
+            records, _ = await self._client.scroll(
+                self.name, scroll_filter=to_filter(where), limit=limit, order_by=order, with_payload=False
+            )
+        return [Placed(str(record.id), int(record.order_value or 0)) for record in records]
+
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Exact counts by value."""
         with _translated():
@@ -223,7 +243,9 @@ def _translated() -> Generator[None]:
         raise DependencyError(f"Qdrant refused: {error}") from error
 
 
-def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams:
+def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams | models.IntegerIndexParams:
+    if kind == "integer":
+        return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER)
     if kind == "datetime":
         return models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME)
     return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=kind == "tenant")

@@ -12,7 +12,7 @@ _PREFIX = "memloop"
 _GENERATION = "~"
 _NAME = re.compile(rf"{_PREFIX}_.+_\d+(?:{_GENERATION}\d+)?")
 
-IndexKind: TypeAlias = Literal["tenant", "keyword", "datetime"]
+IndexKind: TypeAlias = Literal["tenant", "keyword", "datetime", "integer"]
 
 PAYLOAD_INDEXES: tuple[tuple[str, IndexKind], ...] = (
     ("tenant", "tenant"),
@@ -24,6 +24,8 @@ PAYLOAD_INDEXES: tuple[tuple[str, IndexKind], ...] = (
     ("chain", "keyword"),
     ("writes", "keyword"),
     ("tags", "keyword"),
+    ("speaker", "keyword"),
+    ("place", "integer"),
     ("valid_from", "datetime"),
     ("valid_to", "datetime"),
     ("created_at", "datetime"),
