@@ -171,7 +171,7 @@ async def test_waiting_ends_with_the_read_or_with_its_time() -> None:
         return next(reads)
 
     pauses_s = (0.001, 0.001)
-    assert (await ended(state, what="the read", wait_s=5, pauses_s=pauses_s)).status == "incomplete"
+    assert (await ended(state, what="the read", wait_s=60, pauses_s=pauses_s)).status == "incomplete"
 
     async def never() -> LongRead:
         return ended_read("queued")

@@ -13,7 +13,7 @@ from memloop.wire.errors import MemloopError
 from tests.fakes.odd_peer import OddPeer, Script, answering
 from tests.memloop.http1_rig import OK, Run, peer_and_client
 
-AGING = Timeouts(connect_s=5.0, read_s=5.0, total_s=10.0, connection_age_s=0.1)
+AGING = Timeouts(connect_s=60.0, read_s=60.0, total_s=120.0, connection_age_s=0.1)
 
 
 def balancing(ready: Sequence[bytes]) -> Script:

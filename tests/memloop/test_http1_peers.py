@@ -29,8 +29,8 @@ def test_a_silent_peer_is_a_timeout_and_is_told_to_stop(run: Run, pieces: list[b
 def test_a_slow_peer_that_goes_on_is_no_silent_one(run: Run) -> None:
     async def scenario() -> None:
         pieces = [CHUNKED, *[b"1\r\nx\r\n"] * 5, b"0\r\n\r\n"]
-        limits = Timeouts(read_s=2.0)
-        async with peer_and_client(answering(*pieces, pause_s=0.5), timeouts=limits) as (_, http):
+        limits = Timeouts(read_s=4.0)
+        async with peer_and_client(answering(*pieces, pause_s=0.75), timeouts=limits) as (_, http):
             assert await http.json("GET", "x") == b"xxxxx"
 
     run(scenario)
@@ -53,7 +53,7 @@ def test_nobody_there_is_refused_and_a_name_that_is_none_too(run: Run) -> None:
         async with odd_peer(answering(OK)) as peer:
             pass
         for url in (peer.url, "http://no-such-host.invalid"):
-            async with client(url, timeouts=Timeouts()) as http:
+            async with client(url) as http:
                 with pytest.raises(ConnectRefused):
                     await http.json("GET", "x")
 
@@ -154,12 +154,12 @@ def flooding(sent: list[int]) -> Script:
 def test_what_nobody_takes_is_not_read_and_is_whole_when_somebody_does(run: Run) -> None:
     async def scenario() -> None:
         sent = [0]
-        limits = Timeouts(read_s=1.0)
+        limits = Timeouts(read_s=2.0)
         async with peer_and_client(flooding(sent), timeouts=limits) as (_, http), http.open("GET", "x") as response:
             before = -1
             while sent[0] != before:  # until the peer is held up
                 before = sent[0]
-                await asyncio.sleep(1.2)  # longer than a silence may be: waiting for us is no silence of the peer
+                await asyncio.sleep(2.4)  # longer than a silence may be: waiting for us is no silence of the peer
             assert sent[0] < 400 * 65_536 / 2
             assert sum([len(chunk) async for chunk in response.chunks()]) == 400 * 65_536
 

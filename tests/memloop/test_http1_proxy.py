@@ -13,7 +13,7 @@ from tests.fakes.odd_peer import answering, odd_peer
 from tests.memloop.http1_rig import Run, certificate
 
 MODELS = b'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{"data":[]}'
-QUICK = Timeouts(connect_s=2.0, read_s=2.0, total_s=5.0)
+PATIENT = Timeouts(connect_s=60.0, read_s=60.0, total_s=120.0)
 BASIC = b"Proxy-Authorization: Basic dXNlcjpwQHNz"
 
 
@@ -25,7 +25,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def engine(scheme: str, port: int) -> EngineClient:
-    return EngineClient(f"{scheme}://engine.test:{port}/v1", model="m", api_key="k", timeouts=QUICK)
+    return EngineClient(f"{scheme}://engine.test:{port}/v1", model="m", api_key="k", timeouts=PATIENT)
 
 
 def port_of(url: str) -> int:
