@@ -35,7 +35,7 @@ class Running:
 
 
 @asynccontextmanager
-async def running(*, drain_s: float = DRAIN_S, grace_s: float = 5.0) -> AsyncGenerator[Running]:
+async def running(*, drain_s: float = DRAIN_S, grace_s: float = PATIENCE_S) -> AsyncGenerator[Running]:
     go_on, router = asyncio.Event(), APIRouter()
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -70,7 +70,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def test_readiness_goes_first_and_requests_are_still_served(http: aiohttp.ClientSession) -> None:
-    async with running() as it:
+    async with running(drain_s=PATIENCE_S) as it:
         async with http.get(it.url + "/livez") as before:
             assert "Connection" not in before.headers
         it.terminate()
@@ -82,7 +82,7 @@ async def test_readiness_goes_first_and_requests_are_still_served(http: aiohttp.
 async def test_it_listens_no_longer_once_it_has_drained(http: aiohttp.ClientSession) -> None:
     async with running() as it:
         it.terminate()
-        await asyncio.wait_for(it.over, 20)
+        await asyncio.wait_for(it.over, PATIENCE_S)
         with pytest.raises(aiohttp.ClientConnectorError):
             await http.get(it.url + "/livez")
 
@@ -114,7 +114,7 @@ async def test_without_a_time_to_drain_it_stops_at_once(http: aiohttp.ClientSess
 
 
 async def test_a_second_signal_ends_the_drain(http: aiohttp.ClientSession) -> None:
-    async with running(drain_s=30.0) as it:
+    async with running(drain_s=10 * PATIENCE_S) as it:
         it.terminate()
         it.terminate()
-        await asyncio.wait_for(it.over, 20)
+        await asyncio.wait_for(it.over, PATIENCE_S)

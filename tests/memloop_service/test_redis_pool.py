@@ -8,12 +8,13 @@ from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
 from memloop_service.redis_link import connect, redis_errors
+from tests.fakes.processes import PATIENCE_S
 
 MOST = 4
 
 
 def few_connections(redis_url: str, wait_s: float) -> Redis:
-    return connect(f"{redis_url}?max_connections={MOST}", connect_timeout_s=1.0, read_timeout_s=wait_s)
+    return connect(f"{redis_url}?max_connections={MOST}", connect_timeout_s=30.0, read_timeout_s=wait_s)
 
 
 async def hold(redis: Redis, seconds: float) -> None:
@@ -26,7 +27,7 @@ async def _set(redis: Redis, number: int) -> bool:
 
 
 async def test_a_burst_waits_for_connections_and_all_of_it_succeeds(redis_url: str) -> None:
-    async with few_connections(redis_url, 3.0) as redis:
+    async with few_connections(redis_url, 30.0) as redis:
         replies = await asyncio.gather(*(redis.set(f"key{number}", number) for number in range(50 * MOST)))
     assert all(replies)
 
@@ -36,15 +37,16 @@ async def test_a_command_that_gets_no_connection_in_time_is_unavailable(redis_ur
         held = [group.create_task(hold(redis, 0)) for _ in range(MOST)]
         await asyncio.sleep(0.05)
         began = time.monotonic()
-        with pytest.raises(Unavailable), redis_errors():
-            await redis.get("key")
-        assert 0.2 < time.monotonic() - began < 2
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(Unavailable), redis_errors():
+                await redis.get("key")
+        assert time.monotonic() - began > 0.2
         for task in held:
             task.cancel()
 
 
 async def test_whoever_stops_waiting_leaves_the_connection_to_the_next(redis_url: str) -> None:
-    async with few_connections(redis_url, 3.0) as redis:
+    async with few_connections(redis_url, 30.0) as redis:
         for _ in range(20):
             burst = [asyncio.create_task(_set(redis, number)) for number in range(10 * MOST)]
             await asyncio.sleep(0)
