@@ -21,7 +21,7 @@ def test_sglangs_own_parser_understands_every_flag_that_we_write() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=240,
     )
     assert parsed.returncode == 0, parsed.stderr[-2000:]
     understood = json.loads(parsed.stdout.splitlines()[-1])

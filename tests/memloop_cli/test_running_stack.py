@@ -97,9 +97,9 @@ async def test_work_that_ends_gives_its_result(component: Make, tmp_path: Path) 
 
 
 async def test_a_component_that_is_never_ready_is_given_up_with_its_answer(component: Make, tmp_path: Path) -> None:
-    with pytest.raises(CliError, match=r"api was not ready within 4 s: waiting"):
+    with pytest.raises(CliError, match=r"api was not ready within 15 s: waiting"):
         async with running_stack(
-            ((component("api", "never-ready", timeout_s=4.0),),), logs=tmp_path / "logs", say=lambda _: None
+            ((component("api", "never-ready", timeout_s=15.0),),), logs=tmp_path / "logs", say=lambda _: None
         ):
             pytest.fail("it is not ready")
 
@@ -128,7 +128,7 @@ import asyncio, os
 from pathlib import Path
 from memloop_cli.stack.component import Component, http_probe
 from memloop_cli.stack.running import running_stack
-part = Component("api", "", {command!r}, dict(os.environ), {port}, http_probe({port}), 10.0)
+part = Component("api", "", {command!r}, dict(os.environ), {port}, http_probe({port}), {PATIENCE_S})
 async def main():
     async with running_stack(((part,),), logs=Path({str(tmp_path)!r}), say=print):
         await asyncio.Event().wait()

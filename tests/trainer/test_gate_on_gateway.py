@@ -32,7 +32,7 @@ def write_turns(path: Path, stored: tuple[Recalled, ...]) -> Path:
 async def asked(rows: Path, folder: Path, url: str, *, key: str = ALICE_KEY) -> tuple[str, ...]:
     """What was said to the only row."""
     held_out = open_held_out(rows, None)
-    gateway = Gateway(url, api_key=key, retries=RetryPolicy(2, 0.01), wait_s=30)
+    gateway = Gateway(url, api_key=key, retries=RetryPolicy(2, 0.01), wait_s=60)
     with Answers(folder / "answers.jsonl", held_out, model="m") as answers:
         async with gateway:
             await ask_all(held_out, answers, gateway, model="m", places=2, done=lambda: None)
