@@ -140,12 +140,16 @@ class CountingEngine:
     def __init__(self, known: dict[str, str]) -> None:
         self._known = known
         self.asked = Counter[str]()
-        self.woken = asyncio.Event()
+
+    async def until_asked(self, times: int) -> None:
+        """Wait for so many more questions."""
+        wanted = self.asked.total() + times
+        while self.asked.total() < wanted:  # noqa: ASYNC110 - bounded by the test's time limit
+            await asyncio.sleep(0.002)
 
     async def answer(self, request: web.Request) -> web.Response:
         question = _question((await request.json())["messages"][-1]["content"])
         self.asked[question] += 1
-        self.woken.set()
         await asyncio.sleep(random.uniform(0.005, 0.04))
         content = f"\\boxed{{{self._known.get(question, 'nothing')}}}"
         return web.json_response({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]})
@@ -168,10 +172,8 @@ async def test_kills_lose_nothing_and_cost_only_what_was_in_flight(
     given = ["--questions", str(source), "--ask", url, "tiny", "--samples", "1", "--at-once", str(places)]
     command = [sys.executable, "-m", "trainer", "data", "filter", *given, "--out", str(out)]
     for _ in range(kills):
-        counting.woken.clear()
         process = await asyncio.create_subprocess_exec(*command)
-        await counting.woken.wait()
-        await asyncio.sleep(random.uniform(0.0, 0.4))
+        await counting.until_asked(random.randint(2 * places, 60))
         process.kill()
         assert await process.wait() == -signal.SIGKILL
         assert not out.exists()
