@@ -178,7 +178,7 @@ class StreamReader:
         if self._task is None:
             self._task = asyncio.create_task(self._read(), name="event streams")
             self._task.add_done_callback(self._ended)
-        elif self._looking is not None:
+        elif self._looking is not None and not self._looking.expired():
             self._looking.reschedule(max(asyncio.get_running_loop().time(), self._began + _PACE_S))
         return channel
 

@@ -1,0 +1,38 @@
+"""The shared reader of event streams: whoever joins is read, at whatever moment."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import cast
+
+from redis.asyncio import Redis
+
+from gateway.long_read.streams import StreamReader
+from tests.gateway.rig import eventually
+
+
+class Quiet:
+    """A Redis whose streams are empty: it answers at once where they end, and never that something came."""
+
+    def __init__(self) -> None:
+        self.looks: list[set[str]] = []
+
+    async def xrevrange(self, name: str, *, count: int) -> Sequence[object]:
+        del name, count
+        return []
+
+    async def xread(self, streams: Mapping[str, str], *, count: int, block: int) -> None:
+        del count, block
+        self.looks.append(set(streams))
+        await asyncio.Event().wait()
+
+
+async def test_a_stream_that_is_joined_while_the_wait_is_cut_short_is_read_with_the_next() -> None:
+    redis, joined = Quiet(), set[str]()
+    reader = StreamReader(cast(Redis, redis), wait_s=60)
+    async with AsyncExitStack() as followers:
+        while len(redis.looks) < 4:  # one in every turn of the loop, and so in each in which a wait ends
+            joined.add(f"stream-{len(joined)}")
+            await followers.enter_async_context(reader.joined(f"stream-{len(joined) - 1}", job="job"))
+            await asyncio.sleep(0)
+        await eventually(lambda: redis.looks[-1] == joined)
