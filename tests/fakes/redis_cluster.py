@@ -28,7 +28,7 @@ class RedisClusterServers:
         return "redis+cluster://" + ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
 
     @classmethod
-    def start(cls, *, appendonly: bool = False, node_timeout_ms: int = 5000) -> "RedisClusterServers":
+    def start(cls, *, appendonly: bool = False, node_timeout_ms: int = 15_000) -> "RedisClusterServers":
         """Start, join and wait until every slot is served and every replica has its data.
 
         A primary that is silent for ``node_timeout_ms`` is taken for dead.
@@ -49,7 +49,7 @@ class RedisClusterServers:
 
     def ask(self, number: int, *words: str | int) -> Any:
         """A node's reply to a command."""
-        with Redis(port=self.servers[number].port, decode_responses=True, socket_timeout=5.0) as node:
+        with Redis(port=self.servers[number].port, decode_responses=True, socket_timeout=60.0) as node:
             return cast(Any, node.execute_command(*words))  # pyright: ignore[reportUnknownMemberType]
 
     def info(self, number: int) -> dict[str, Any]:

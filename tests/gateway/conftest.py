@@ -32,9 +32,9 @@ def settings(engine: FakeEngine, store: FakeStore, redis_url: str) -> GatewaySet
             "engine_url": engine.url,
             "store_url": store.url,
             "redis_url": redis_url,
-            "redis_timeout_s": 3.0,
-            "recall_timeout_s": 1.5,
-            "enqueue_timeout_s": 3.0,
+            "redis_timeout_s": 30.0,
+            "recall_timeout_s": 30.0,
+            "enqueue_timeout_s": 30.0,
             "startup_wait_s": 0.0,
         }
     )

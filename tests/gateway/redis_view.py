@@ -14,7 +14,7 @@ _OF_SERVERS = {"CONFIG", "FLUSHALL", "KEYS"}
 @asynccontextmanager
 async def connected(url: str) -> AsyncGenerator[Redis]:
     """A client of the test's own."""
-    redis = connect(url, connect_timeout_s=5, read_timeout_s=5)
+    redis = connect(url, connect_timeout_s=30, read_timeout_s=30)
     try:
         yield redis
     finally:

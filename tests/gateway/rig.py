@@ -56,18 +56,22 @@ class Rig:
 
 
 def settings_for(redis_url: str, **changes: object) -> WorkerSettings:
-    """Settings of a worker or an API with times as short as tests want them."""
+    """Settings of a worker or an API with retries as quick as tests want them.
+
+    Leases and time limits are long: a machine that stalls for a moment changes nothing.
+    """
     values: dict[str, object] = {
         "redis_url": SecretStr(redis_url),
         "model": "m",
-        "startup_wait_s": 30,
-        "job_idle_s": 1.5,
-        "lane_ttl_s": 1.5,
+        "startup_wait_s": 60.0,
         "job_retry_s": 0.02,
         "job_poll_s": 0.1,
         "job_attempts": 3,
         "heartbeat_s": 0.2,
-        "sync_wait_s": 30.0,
+        "sync_wait_s": 60.0,
+        "redis_timeout_s": 30.0,
+        "recall_timeout_s": 30.0,
+        "enqueue_timeout_s": 30.0,
     }
     return WorkerSettings.model_validate(values | changes)
 

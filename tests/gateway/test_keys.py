@@ -140,7 +140,7 @@ async def test_rotation_with_an_overlap_lets_both_secrets_work_until_its_end(adm
 
 
 async def test_an_expired_key_is_refused_and_cannot_be_rotated(admin: Admin) -> None:
-    made = await admin.made(expires_at=int(time.time()) + 1)
+    made = await admin.made(expires_at=int(time.time()) + 3)
 
     async def expired() -> bool:
         return await admin.status_with(made["secret"]) == 401
@@ -226,18 +226,19 @@ async def test_neither_made_nor_unknown_keys_cost_a_call_to_redis(admin: Admin, 
 
 
 async def test_the_last_use_of_a_key_is_written_down(operated: GatewaySettings) -> None:
+    began = int(time.time())
     async with running_gateway(operated) as gateway:
         admin = Admin(gateway)
         made = await admin.made()
         await admin.status_with(made["secret"])
     async with running_gateway(operated) as gateway:
         (listed,) = (await Admin(gateway).call("GET", f"{KEYS}?tenant=a")).json["data"]
-    assert abs(listed["last_used_at"] - time.time()) < 10
+    assert began <= listed["last_used_at"] <= time.time()
 
 
 async def test_without_redis_known_keys_work_on_and_unknown_ones_are_not_judged(operated: GatewaySettings) -> None:
     server = RedisServer.start(appendonly=True)
-    there = operated.model_copy(update={"redis_url": type(operated.redis_url)(server.url), "redis_timeout_s": 0.5})
+    there = operated.model_copy(update={"redis_url": type(operated.redis_url)(server.url), "redis_timeout_s": 30.0})
     async with running_gateway(there) as gateway:
         admin = Admin(gateway)
         made = await admin.made()

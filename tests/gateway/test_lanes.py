@@ -16,9 +16,10 @@ from gateway.redis.key_names import Keys, Partition
 from gateway.redis.lua import entries
 from memloop.wire.errors import DependencyError
 from tests.fakes.redis_server import RedisServer
+from tests.gateway.dead_workers import been_silent
 from tests.gateway.redis_view import command, connected, keys
 
-LEASE_MS = 1000
+LEASE_MS = 60_000
 
 
 @pytest.fixture
@@ -120,10 +121,10 @@ async def test_a_job_is_submitted_once(queue: LaneQueue) -> None:
 
 async def test_a_retried_job_keeps_its_place_and_its_lane_waits_for_it(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
-    await queue.retry(await next_lease(queue), counter="failures", delay_ms=1000, error="no")
+    await queue.retry(await next_lease(queue), counter="failures", delay_ms=3000, error="no")
     assert await queue.take("one") is None
-    assert 0 < await queue.promote_due() <= 1.0
-    await asyncio.sleep(1.01)
+    assert 0 < await queue.promote_due() <= 3.0
+    await asyncio.sleep(3.01)
     assert await queue.promote_due() == math.inf
     lease = await next_lease(queue)
     assert (lease.job_id, lease.failures, lease.starts) == ("a", 1, 2)
@@ -155,20 +156,23 @@ async def test_a_holder_that_lost_its_lane_can_write_nothing(queue: LaneQueue) -
     assert await finish(queue, new) is True
 
 
-async def test_a_heartbeat_keeps_a_long_job_from_being_stolen(queue: LaneQueue) -> None:
+async def test_a_heartbeat_keeps_a_long_job_from_being_stolen(queue: LaneQueue, redis: Redis) -> None:
     await submit(queue, "a")
     lease = await next_lease(queue, "busy")
-    for _ in range(8):
-        await asyncio.sleep(0.15)
+    for _ in range(3):
+        await been_silent(redis, "busy")
+        assert await queue.beat(lease, consumer="busy", lease_ms=2 * LEASE_MS) == "held"
+        assert await redis.pttl(part(redis).lock("memory", "t/ben")) > LEASE_MS
+        assert await queue.claim_stale("two", idle_ms=LEASE_MS, count=5) == []
         assert await queue.beat(lease, consumer="busy", lease_ms=LEASE_MS) == "held"
-        assert await queue.claim_stale("two", idle_ms=800, count=5) == []
-    assert await finish(queue, lease)
+    await been_silent(redis, "busy")
+    assert await queue.claim_stale("two", idle_ms=LEASE_MS, count=5) == [lease.ticket]
 
 
 async def test_a_lock_that_expired_lets_the_lane_wait_with_the_next_job(queue: LaneQueue) -> None:
     await submit(queue, "a")
-    await next_lease(queue, "dead")
-    await asyncio.sleep(LEASE_MS / 1000 + 0.05)
+    assert await queue.begin(await next_ticket(queue, "dead"), lease_ms=20) is not None
+    await asyncio.sleep(0.05)
     await submit(queue, "b")
     lease = await next_lease(queue, "two")
     assert lease.job_id == "a"
@@ -212,9 +216,9 @@ async def test_a_forgotten_job_loses_its_lease_and_its_lane_goes_on(queue: LaneQ
 async def test_an_eraser_waits_for_the_lane_and_jobs_wait_for_the_eraser(queue: LaneQueue) -> None:
     await submit(queue, "a", "b")
     held = await next_lease(queue)
-    assert await queue.take_lane("t/ben", lease_ms=5000, force=False) is None
+    assert await queue.take_lane("t/ben", lease_ms=LEASE_MS, force=False) is None
     await finish(queue, held)
-    token = await queue.take_lane("t/ben", lease_ms=5000, force=False)
+    token = await queue.take_lane("t/ben", lease_ms=LEASE_MS, force=False)
     assert token is not None
     assert token > held.token
     assert await queue.begin(await next_ticket(queue), lease_ms=LEASE_MS) is None

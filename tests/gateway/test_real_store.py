@@ -36,8 +36,7 @@ async def real_store(redis_url: str, tmp_path: Path) -> AsyncGenerator[str]:
 @pytest.fixture
 async def gateway(settings: GatewaySettings, real_store: str) -> AsyncGenerator[Gateway]:
     """A gateway on that store."""
-    patient = {"store_url": real_store, "recall_timeout_s": 5.0}
-    async with running_gateway(settings.model_copy(update=patient)) as running:
+    async with running_gateway(settings.model_copy(update={"store_url": real_store})) as running:
         yield running
 
 

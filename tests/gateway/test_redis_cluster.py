@@ -21,7 +21,7 @@ from tests.fakes.redis_cluster import RedisClusterServers
 from tests.gateway.redis_view import connected, keys
 from tests.gateway.rig import eventually, memory_queue, turns
 
-OPTIONS = RunnerOptions(concurrency=4, lease_s=5, idle_s=5, attempts=3, poll_s=0.2)
+OPTIONS = RunnerOptions(concurrency=4, lease_s=60, idle_s=60, attempts=3, poll_s=0.2, stop_s=60)
 
 
 @pytest.fixture(scope="module")

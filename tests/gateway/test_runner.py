@@ -14,12 +14,13 @@ from gateway.queue.jobs import JobCancelled, JobGone, Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
 from memloop.wire.errors import Conflict, EngineError, MemloopError, NotFound, RateLimited, Timeout, Unavailable
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.redis_view import connected
 from tests.gateway.rig import eventually
 
 QUICK = RunnerOptions(
-    concurrency=4, lease_s=1.5, idle_s=1.5, attempts=3, outages=5, crashes=2, retry_s=0.01, poll_s=0.05, stop_s=0.1
+    concurrency=4, lease_s=60, idle_s=60, attempts=3, outages=5, crashes=2, retry_s=0.01, poll_s=0.05, stop_s=60
 )
 Work = Callable[[Lease, Hold], Awaitable[None]]
 
@@ -136,12 +137,14 @@ async def test_no_more_jobs_run_at_once_than_are_allowed(queue: LaneQueue) -> No
 
 
 async def test_a_job_much_longer_than_lease_and_idle_time_runs_once(queue: LaneQueue) -> None:
+    short = replace(QUICK, lease_s=4, idle_s=4)
+
     async def work(lease: Lease, hold: Hold) -> None:
-        await asyncio.sleep(3.0)
+        await asyncio.sleep(9)
 
     handler = Handler(work)
     await submit(queue, "long")
-    async with running(queue, handler, consumer="one"), running(queue, handler, consumer="two"):
+    async with running(queue, handler, options=short), running(queue, handler, options=short, consumer="two"):
         await drained(queue)
     assert handler.runs == {"long": 1}
 
@@ -215,7 +218,7 @@ async def test_a_job_that_kills_its_workers_is_buried_after_the_cap(queue: LaneQ
         assert ticket is not None
         assert await queue.begin(ticket, lease_ms=100) is not None
     handler = Handler()
-    async with running(queue, handler):
+    async with running(queue, handler, options=replace(QUICK, idle_s=0.05)):
         await drained(queue)
     assert handler.runs == {}
     assert list(handler.buried) == ["killer"]
@@ -228,7 +231,7 @@ async def test_an_erased_job_stops_and_is_not_retried(queue: LaneQueue) -> None:
     async def work(lease: Lease, hold: Hold) -> None:
         started.set()
         try:
-            await asyncio.sleep(30)
+            await asyncio.sleep(300)
         finally:
             stopped.set()
 
@@ -237,7 +240,7 @@ async def test_an_erased_job_stops_and_is_not_retried(queue: LaneQueue) -> None:
     async with running(queue, handler):
         await started.wait()
         await queue.forget("lane", "job", index=index(queue))
-        await asyncio.wait_for(stopped.wait(), 20)
+        await asyncio.wait_for(stopped.wait(), PATIENCE_S)
         await drained(queue)
     assert handler.runs == {"job": 1}
 
@@ -247,7 +250,7 @@ async def test_a_cancelled_job_stops_and_ends_as_cancelled(queue: LaneQueue) -> 
 
     async def work(lease: Lease, hold: Hold) -> None:
         started.set()
-        await asyncio.sleep(30)
+        await asyncio.sleep(300)
 
     handler = Handler(work)
     await submit(queue, "job")
@@ -275,12 +278,12 @@ async def test_a_handler_that_notices_itself_ends_the_job_too(queue: LaneQueue, 
 
 async def test_a_stop_waits_for_jobs_and_gives_back_what_takes_too_long(queue: LaneQueue) -> None:
     async def work(lease: Lease, hold: Hold) -> None:
-        await asyncio.sleep(0.05 if lease.job_id == "quick" else 30)
+        await asyncio.sleep(0.05 if lease.job_id == "quick" else 300)
 
     handler = Handler(work)
     await submit(queue, "quick", "a")
     await submit(queue, "slow", "b")
-    async with running(queue, handler):
+    async with running(queue, handler, options=replace(QUICK, stop_s=3)):
         await eventually(lambda: len(handler.runs) == 2)
     assert handler.order == ["quick"]
     assert (await queue.depth()).jobs == 1
@@ -302,7 +305,7 @@ async def test_a_redis_that_restarts_in_the_middle_loses_no_job() -> None:
         queue = LaneQueue(client, "memory")
         for number in range(3):
             await submit(queue, str(number))
-        async with running(queue, handler):
+        async with running(queue, handler, options=replace(QUICK, idle_s=1)):
             await eventually(lambda: bool(handler.runs))
             server.kill()
             gate.set()
@@ -334,7 +337,7 @@ def test_what_counts_as_an_outage(error: Exception, outage: bool) -> None:
 
 
 async def test_a_ticket_that_a_stopping_worker_gets_goes_to_another_at_once(queue: LaneQueue) -> None:
-    patient = replace(QUICK, lease_s=30, idle_s=30, poll_s=1.0)
+    patient = replace(QUICK, lease_s=3600, idle_s=3600, poll_s=1.0)
     handler, stop = Handler(), asyncio.Event()
     stopping = asyncio.create_task(Runner(queue, handler, patient, consumer="one").run(stop))
     await asyncio.sleep(0.3)  # it waits for tickets by now
@@ -343,4 +346,4 @@ async def test_a_ticket_that_a_stopping_worker_gets_goes_to_another_at_once(queu
     await stopping
     assert handler.runs == {}
     async with running(queue, handler, options=patient, consumer="two"):
-        await eventually(lambda: handler.runs == {"job": 1}, timeout_s=20)
+        await eventually(lambda: handler.runs == {"job": 1})

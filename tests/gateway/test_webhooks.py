@@ -27,11 +27,13 @@ from tests.fakes.job_engine import Body, Reply
 from tests.fakes.processes import PATIENCE_S, signalled
 from tests.fakes.webhook_receiver import Receiver, webhook_receiver
 from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY, Api, api
+from tests.gateway.dead_workers import been_silent
 from tests.gateway.long_reads import PATH, asked, queued, reader
 from tests.gateway.redis_view import keys
 from tests.gateway.rig import eventually
 from tests.gateway.test_worker_kill import worker_process
 
+LOST, _LEASE_MS = "lost", 60_000
 SECRET = f"whsec_{base64.b64encode(bytes(range(32))).decode()}"
 
 
@@ -52,7 +54,7 @@ async def hooked(
         "webhook_allow_networks": "127.0.0.0/8",
         "webhook_retry_s": 0.02,
         "webhook_attempts": 3,
-        "webhook_timeout_s": 2.0,
+        "webhook_timeout_s": 30.0,
     }
     async with webhook_receiver(_secret_of("local")) as receiver, api(redis_url, answer, **(settings | changes)) as it:
         yield it, receiver
@@ -61,11 +63,11 @@ async def hooked(
 async def leased(queue: LaneQueue) -> tuple[Lease, LeaseHold]:
     """The queue's next job, begun by a worker that will not end it."""
     await queue.ensure_group()
-    tickets = [await queue.take("lost", partition=part) for part in queue.keys.partitions]
+    tickets = [await queue.take(LOST, partition=part) for part in queue.keys.partitions]
     (ticket,) = [ticket for ticket in tickets if ticket is not None]
-    lease = await queue.begin(ticket, lease_ms=500)
+    lease = await queue.begin(ticket, lease_ms=_LEASE_MS)
     assert lease is not None
-    return lease, LeaseHold(queue, lease, "lost", 500)
+    return lease, LeaseHold(queue, lease, LOST, _LEASE_MS)
 
 
 def _outcome(it: Api, outcome: str) -> float:
@@ -193,7 +195,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked_under_the_nam
         at = webhooks.keys.of_id(record.id)
         await webhooks.submit(delivery_of(record, tenant="local", url=str(url), at=at))
         work = it.rig.work
-        handler = DeliveryHandler(work.redis, work.reading.webhooks.rules, work.metrics, timeout_s=2, lookup=lookup)
+        handler = DeliveryHandler(work.redis, work.reading.webhooks.rules, work.metrics, timeout_s=30, lookup=lookup)
         lease, hold = await leased(it.rig.work.reading.webhooks.queue)
         ending = await handler.run(lease, hold)
     assert ending.status == "delivered"
@@ -236,6 +238,7 @@ async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_tells_it_onc
             await ReadHandler(work.redis, replace(reading, records=records)).run(lease, hold)
         assert (await it.get(f"{PATH}/{read_id}")).json["status"] == "completed"
         assert (await reading.queue.depth()).jobs == 1
+        await been_silent(work.redis, LOST)
         async with it.rig.working():
             await eventually(lambda: _outcome(it, "delivered") == 1)
             await eventually(lambda: _idle(reading.queue))

@@ -17,6 +17,7 @@ from tests.fakes.job_engine import Body, Reply, add_memory, last_text, tool_call
 from tests.fakes.job_store import Hold
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S, signalled
+from tests.gateway.dead_workers import been_silent, consumer_of
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import Rig, eventually, rig, script
 
@@ -52,7 +53,7 @@ POINTS = {
 
 @asynccontextmanager
 async def worker_process(it: Rig) -> AsyncGenerator["asyncio.subprocess.Process"]:
-    """``python -m gateway.worker`` as its own process; killed at the end if it still runs."""
+    """``python -m gateway.worker`` as its own process; killed at the end if it still runs, and others take over."""
     fields = it.settings.model_dump(exclude_defaults=True, exclude={"redis_url", "webhook_secret"}, mode="json")
     environment = {f"MEMLOOP_{name.upper()}": str(value) for name, value in fields.items()}
     if it.settings.webhook_secret is not None:
@@ -69,6 +70,7 @@ async def worker_process(it: Rig) -> AsyncGenerator["asyncio.subprocess.Process"
         yield process
     finally:
         await signalled(process, signal.SIGKILL)
+        await been_silent(it.work.redis, consumer_of(process.pid))
 
 
 async def killed_at(it: Rig, kill: Kill) -> None:
