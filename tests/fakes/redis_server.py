@@ -114,11 +114,6 @@ class RedisServer:
         """How many keys there are."""
         return int(self.command("DBSIZE").strip(b":\r\n"))
 
-    def blocked(self) -> int:
-        """How many clients wait in a blocking command."""
-        shown = dict(line.split(":") for line in self.command("INFO clients").decode().split("\r\n") if ":" in line)
-        return int(shown["blocked_clients"])
-
     def flush(self) -> None:
         """Forget everything."""
         if self.command("FLUSHALL") != b"+OK\r\n":

@@ -161,7 +161,7 @@ async def test_without_redis_every_denial_is_still_a_line(caplog: pytest.LogCapt
         with caplog.at_level(logging.INFO, logger="memloop.audit"):
             async with auditor.keeping():
                 auditor.denied(Denial("denied", 403, "permission_denied", tenant="a", key="key_1"), request_id="req_1")
-    (record,) = caplog.records
+    (record,) = [record for record in caplog.records if record.name == "memloop.audit"]
     line = json.loads(JsonLines("gateway").format(record))
     assert (line["logger"], line["message"], line["level"]) == ("memloop.audit", "denied", "warning")
     assert (line["tenant"], line["actor_key"], line["code"], line["status"]) == ("a", "key_1", "permission_denied", 403)

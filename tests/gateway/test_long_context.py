@@ -11,6 +11,7 @@ from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Object, Refuses, Says
 from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, Answer, Gateway, running_gateway, said
+from tests.gateway.test_rate_limits import until_counted
 
 AUTO = {"mode": "off", "long_context": "auto"}
 LONG = "The harbour lies in the north. " * 1200
@@ -214,6 +215,7 @@ async def test_reading_counts_in_the_keys_tokens(settings: GatewaySettings, engi
     limited = settings.model_copy(update={"tokens_per_minute": 1_000_000})
     async with running_gateway(limited) as gateway:
         await _chat(gateway, _user(LONG), _user(QUESTION))
+        await until_counted(gateway, 10 * (CHUNKS + 1))
         after = await _chat(gateway, _user(""))
     spent = 1_000_000 - int(after.headers["x-ratelimit-remaining-tokens"])
     assert 10 * (CHUNKS + 1) <= spent < 10 * (CHUNKS + 1) + 20

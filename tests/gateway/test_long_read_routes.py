@@ -10,8 +10,9 @@ import pytest
 from tests.fakes.job_engine import Body, Reply, last_text
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api, events_of
-from tests.gateway.long_reads import PATH, asked, followed, queued, reader
+from tests.gateway.long_reads import PATH, asked, queued, reader
 from tests.gateway.rig import eventually
+from tests.gateway.running import Answer
 
 
 async def test_a_short_read_is_answered_at_once_and_can_be_asked_for_later(redis_url: str) -> None:
@@ -40,13 +41,15 @@ async def test_a_streamed_read_sends_every_event_in_order_and_ends(redis_url: st
 
 
 async def test_a_quiet_stream_is_kept_alive(redis_url: str) -> None:
-    async with api(redis_url, reader, hang_at=1, heartbeat_s=0.05) as it:
-        waiting = asyncio.create_task(it.post(PATH, asked(stream=True)))
-        await it.rig.engine.hanging.wait()
-        await asyncio.sleep(1.0)
+    async with (
+        api(redis_url, reader, hang_at=1, heartbeat_s=0.05) as it,
+        it.gateway.http.post(it.gateway.url + PATH, json=asked(stream=True)) as response,
+    ):
+        raw = b""
+        while raw.count(b": keep-alive\n\n") < 2:
+            raw += await response.content.readany()
         it.rig.engine.let_go.set()
-        answer = await waiting
-    assert answer.raw.count(b": keep-alive\n\n") >= 2
+        answer = Answer(response.status, response.headers, raw + await response.read())
     assert events_of(answer)[-1][0] == "long_read.completed"
 
 
@@ -135,7 +138,11 @@ async def test_a_client_that_leaves_aborts_the_engines_request(redis_url: str) -
         await eventually(lambda: it.rig.engine.active == 0)
         assert await statuses(it) == ["cancelled"]
         assert len(it.rig.engine.calls) == 2
-        assert await it.gateway.metric("upstream_abort_total") == 1
+
+        async def counted() -> bool:
+            return await it.gateway.metric("upstream_abort_total") == 1
+
+        await eventually(counted)
 
 
 async def test_a_client_that_leaves_a_stream_aborts_the_engines_request(redis_url: str) -> None:
@@ -236,12 +243,11 @@ async def test_redis_gone_under_a_follower_is_an_error_event(redis_url: str) -> 
     server = RedisServer.start()
     async with api(server.url, reader) as it:
         read_id = await queued(it)
-        idle = server.blocked()
-        following = asyncio.create_task(followed(it, read_id))
-        await eventually(lambda: server.blocked() > idle)
-        server.stop()
-        events = await following
-    assert (events[0][0], events[-1][0]) == ("long_read.queued", "error")
+        async with it.gateway.http.get(f"{it.gateway.url}{PATH}/{read_id}?stream=true") as response:
+            first = await response.content.readuntil(b"\n\n")
+            server.stop()
+            events = events_of(Answer(response.status, response.headers, first + await response.read()))
+    assert [name for name, _ in events] == ["long_read.queued", "error"]
     assert events[-1][1]["error"]["type"] == "upstream_error"
 
 

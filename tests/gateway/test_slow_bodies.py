@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from gateway.settings import GatewaySettings
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS
 from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, Gateway, question, running_gateway
@@ -46,13 +47,14 @@ async def drip(writer: asyncio.StreamWriter) -> None:
 
 async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     """The status, and all that came before the gateway closed the connection."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         raw = await reader.read()
     return int(raw.split(b" ")[1]), raw
 
 
 def with_limits(settings: GatewaySettings, **changes: object) -> GatewaySettings:
-    return GatewaySettings.model_validate(settings.model_dump() | {"api_keys": TWO_TENANTS} | changes)
+    patient = {"api_keys": TWO_TENANTS, "body_timeout_s": 300.0}
+    return GatewaySettings.model_validate(settings.model_dump() | patient | changes)
 
 
 async def active(gateway: Gateway) -> float:
@@ -88,7 +90,7 @@ async def test_a_body_that_drips_is_ended(settings: GatewaySettings, path: str) 
         dripping.cancel()
         assert status == 408
         assert b'"code":"body_timeout"' in raw
-        assert 0.4 < time.monotonic() - began < 3
+        assert time.monotonic() - began > 0.4
 
         async def room_is_free() -> bool:
             return await active(gateway) == 0
@@ -98,13 +100,13 @@ async def test_a_body_that_drips_is_ended(settings: GatewaySettings, path: str) 
 
 
 async def test_a_body_that_comes_at_a_fair_pace_may_take_longer_than_the_deadline(settings: GatewaySettings) -> None:
-    impatient = with_limits(settings, body_timeout_s=0.5, body_bytes_per_s=1000)
+    impatient = with_limits(settings, body_timeout_s=2.0, body_bytes_per_s=1000)
     body = orjson.dumps(question("x" * 4000))
     async with running_gateway(impatient) as gateway, sockets(gateway, 1) as [(reader, writer)]:
         writer.write(head(CHAT, len(body)).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         for start in range(0, len(body), 400):
             writer.write(body[start : start + 400])
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.3)
         assert (await answered(reader))[0] == 200
 
 
@@ -113,16 +115,16 @@ async def test_hundreds_of_slow_bodies_of_one_tenant_leave_another_its_chats(set
     async with running_gateway(full) as gateway, sockets(gateway, SLOW) as opened:
         for _, writer in opened:
             writer.write(head(CHAT, 10 * MIB) + b"[")
-        share = SLOW * 3 // 4
+        share, refusals = SLOW * 3 // 4, 'gateway_refused_requests_total{limit="tenant"}'
 
         async def share_is_taken() -> bool:
-            return await active(gateway) == share
+            return (await active(gateway), await gateway.metric(refusals)) == (share, SLOW - share)
 
         await eventually(share_is_taken)
         assert await asyncio.gather(*(chats(gateway, BOB_KEY) for _ in range(20))) == [200] * 20
         refused = await gateway.post(CHAT, question(), headers={"Authorization": f"Bearer {ALICE_KEY}"})
         assert (refused.status, refused.error["code"], refused.headers["Retry-After"]) == (429, "tenant_full", "1")
-        assert await gateway.metric('gateway_refused_requests_total{limit="tenant"}') == SLOW - share + 1
+        assert await gateway.metric(refusals) == SLOW - share + 1
 
 
 async def test_bytes_of_one_tenant_leave_another_its_share(settings: GatewaySettings) -> None:

@@ -12,6 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from tests.fakes.job_engine import Body, Reply, add_memory
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.api_rig import ALICE_KEY
 from tests.gateway.long_reads import reader
 
@@ -64,7 +65,7 @@ class Caller:
 async def caller(url: str, key: str = ALICE_KEY, *, era: Era = "auto") -> AsyncGenerator[Caller]:
     """A client that is connected to the gateway at the URL."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=30) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_S) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=era) as client,
     ):
         yield Caller(client, http)

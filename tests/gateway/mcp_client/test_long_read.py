@@ -25,12 +25,12 @@ async def test_a_read_tells_its_progress_and_answers(it: Whole, era: Era) -> Non
 
     async with caller(it.gateway.url, era=era) as client:
         arguments = {"question": "Where?", "text": LONG}
-        result = await client.client.call_tool("long_read", arguments, progress_callback=note)
-    read = told(result)
+        read = told(await client.client.call_tool("long_read", arguments, progress_callback=note))
+        chunks = read["progress"]["chunks_total"]
+        last = f"{read['id']}: chunk {chunks} of {chunks}"
+        await eventually(lambda: bool(heard) and heard[-1][1] == last)
     assert (read["status"], read["output_text"], read["model"]) == ("completed", "In Rome.", "m")
-    chunks = read["progress"]["chunks_total"]
     assert chunks > 1
-    assert heard[-1][1] == f"{read['id']}: chunk {chunks} of {chunks}"
     assert [progress for progress, _ in heard] == sorted({progress for progress, _ in heard})
 
 
@@ -54,8 +54,13 @@ async def test_a_client_that_cancels_stops_the_engine(redis_url: str, folder: Pa
         await asyncio.wait({call})
         assert len(it.engine.calls) == 2
         assert (await client.call("memory_list", user_id="ann"))["items"] == []
-        reads = (await it.gateway.get("/v1/long-read", headers={"X-API-Key": "alice-key"})).json["data"]
-        assert [read["status"] for read in reads] == ["cancelled"]
+        await eventually(lambda: _is_cancelled(it))
+
+
+async def _is_cancelled(it: Whole) -> bool:
+    """Whether the only read is."""
+    (read,) = (await it.gateway.get("/v1/long-read", headers={"X-API-Key": "alice-key"})).json["data"]
+    return read["status"] == "cancelled"
 
 
 async def cancelled_with_a_second_request(it: Whole, *, key: str, changed: dict[str, str] | None = None) -> int:
@@ -108,11 +113,7 @@ async def test_the_older_clients_own_cancelling_stops_its_read(redis_url: str, f
         await taken.wait()
         it.engine.let_go.set()
 
-        async def cancelled() -> bool:
-            (read,) = (await it.gateway.get("/v1/long-read", headers={"X-API-Key": "alice-key"})).json["data"]
-            return read["status"] == "cancelled"
-
-        await eventually(cancelled)
+        await eventually(lambda: _is_cancelled(it))
         assert len(it.engine.calls) == 2
 
 
