@@ -33,7 +33,7 @@ UNSENT: Final = "/v1/memory/import"
 KEPT: Final = ("/history", "/recover")
 """What still answers for a deleted memory: deletion is soft, its history stays, and it can be taken back."""
 
-_SLOW_S: Final = 20
+_SLOW_S: Final = 60
 _LOADED_WITHIN_S: Final = 120
 _OTHER_VERSION: Final = 412
 """``If-Match`` asks for it."""

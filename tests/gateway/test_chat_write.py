@@ -7,6 +7,7 @@ from gateway.redis.key_names import event_id
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import ChatRequest
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.redis_server import RedisServer
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Refuses, Says
@@ -106,9 +107,9 @@ async def test_chat_is_not_held_up_by_a_redis_that_does_not_answer(settings: Gat
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    stuck = {"redis_url": f"redis://127.0.0.1:{port}", "redis_timeout_s": 30.0, "enqueue_timeout_s": 0.05}
+    stuck = {"redis_url": f"redis://127.0.0.1:{port}", "redis_timeout_s": 300.0, "enqueue_timeout_s": 0.05}
     own = GatewaySettings.model_validate({**settings.model_dump(), **stuck})
-    async with server, running_gateway(own) as gateway, asyncio.timeout(20):
+    async with server, running_gateway(own) as gateway, asyncio.timeout(PATIENCE_S):
         answer = await gateway.chat("Hi.", memory=WRITE)
     assert answer.status == 200
     assert answer.json["memory"]["error"].startswith("Queuing the memory write failed")

@@ -63,7 +63,7 @@ async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySett
 async def test_start_waits_for_inference_that_is_still_loading(settings: GatewaySettings) -> None:
     launcher = Launcher(refusals=1)
     async with _launched(launcher) as url:
-        asking = settings.model_copy(update={"inference_url": url, "startup_wait_s": 10.0})
+        asking = settings.model_copy(update={"inference_url": url, "startup_wait_s": 60.0})
         async with open_backend(asking, _metrics()) as backend:
             assert backend.models.chat.id == "served"
     assert launcher.asked.count("/v1/model") == 2

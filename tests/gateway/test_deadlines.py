@@ -38,9 +38,9 @@ def test_a_deadline_that_is_no_time_is_refused(text: str) -> None:
 
 async def test_an_engine_that_is_too_slow_is_stopped_and_the_client_told(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(SLOW)
-    refused = await gateway.post(CHAT, question(), headers={"X-Request-Timeout": "0.2"})
+    refused = await gateway.post(CHAT, question(), headers={"X-Request-Timeout": "2"})
     assert (refused.status, refused.error["code"]) == (504, "deadline_exceeded")
-    await engine.until_running(0, within_s=2.0)
+    await engine.until_running(0)
     assert engine.aborted == 1
 
 
@@ -57,11 +57,11 @@ async def test_the_timeout_that_openais_client_sends_bounds_the_engine_call(
         await client.chat.completions.create(
             model="m",
             messages=[{"role": "user", "content": "Hi."}],
-            extra_headers={"x-stainless-read-timeout": "0.2"},
+            extra_headers={"x-stainless-read-timeout": "2"},
         )
     await client.close()
     assert (refused.value.status_code, refused.value.code) == (504, "deadline_exceeded")
-    await engine.until_running(0, within_s=2.0)
+    await engine.until_running(0)
 
 
 @pytest.mark.parametrize("error", [RateLimited("x"), Overloaded("x"), Unavailable("x")], ids=repr)

@@ -219,7 +219,7 @@ async def test_chats_go_to_the_fallback_while_the_first_engine_is_down(
 async def test_clients_are_told_at_once_while_the_engine_is_gone_and_served_when_it_is_back(
     settings: GatewaySettings, engine: FakeEngine
 ) -> None:
-    changes = {"model": MODEL, "engine_breaker_failures": 2, "engine_breaker_open_s": 0.3}
+    changes = {"model": MODEL, "engine_breaker_failures": 2, "engine_breaker_open_s": 3.0}
     async with running_gateway(settings.model_copy(update=changes)) as gateway:
         await engine.stop()
         await gateway.chat()

@@ -13,7 +13,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 from gateway.files.extract import Unreadable
 from gateway.files.extraction import ExtractionLimits, extracted
 
-LIMITS = ExtractionLimits(memory_bytes=1 << 29, cpu_s=20, wall_s=30.0, text_bytes=1 << 24)
+LIMITS = ExtractionLimits(memory_bytes=1 << 29, cpu_s=20, wall_s=240.0, text_bytes=1 << 24)
 
 
 async def blocks_of(raw: bytes) -> AsyncGenerator[bytes]:

@@ -12,8 +12,14 @@ from tests.gateway.running import Gateway, running_gateway
 
 @pytest.fixture
 async def gateway(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
-    """A gateway that waits for 0.3 s of silence, and leaves an engine alone after two of them."""
-    changes = {"model": MODEL, "engine_read_timeout_s": 0.3, "engine_breaker_failures": 2, "heartbeat_s": 0.1}
+    """A gateway that waits for 2 s of silence, and leaves an engine alone after two of them."""
+    changes = {
+        "model": MODEL,
+        "engine_breaker_open_s": 300.0,
+        "engine_read_timeout_s": 2.0,
+        "engine_breaker_failures": 2,
+        "heartbeat_s": 0.1,
+    }
     async with running_gateway(settings.model_copy(update=changes)) as running:
         yield running
 

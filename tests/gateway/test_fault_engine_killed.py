@@ -11,7 +11,7 @@ from tests.gateway.running import running_gateway
 async def test_every_client_gets_its_documented_answer_and_is_served_when_the_engine_is_back(
     settings: GatewaySettings, engine: FakeEngine
 ) -> None:
-    changes = {"model": MODEL, "engine_breaker_failures": 3, "engine_breaker_open_s": 0.2}
+    changes = {"model": MODEL, "engine_breaker_failures": 3, "engine_breaker_open_s": 3.0}
     async with running_gateway(settings.model_copy(update=changes)) as gateway:
         engine.will(Hangs(), Hangs("Hel"))
         whole, stream = asyncio.create_task(gateway.chat()), asyncio.create_task(gateway.chat(stream=True))

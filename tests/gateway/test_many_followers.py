@@ -11,6 +11,7 @@ import orjson
 from redis.asyncio import Redis
 
 from memloop.wire.long_read import ReadEvent
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, Api, api
 from tests.gateway.long_reads import PATH, asked, reader
 from tests.gateway.redis_view import command
@@ -158,7 +159,7 @@ async def test_the_streams_of_a_deleted_read_end(redis_url: str) -> None:
         clients = await followers.joined(read_id, 3)
         deleted = await it.call("DELETE", f"{PATH}/{read_id}", headers=key(ALICE_KEY))
         assert deleted.status == 200
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert [await client.follow() for client in clients] == [[0]] * 3
 
 

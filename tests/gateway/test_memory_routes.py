@@ -141,7 +141,10 @@ async def test_if_match_guards_an_edit(redis_url: str, if_match: str, status: in
 
 async def test_events_are_listed_newest_first_and_by_namespace(redis_url: str) -> None:
     async with api(redis_url, script(TEA)) as it:
-        ids = [(await it.post("/v1/memory/add", said("x", agent_id=agent))).json["event_id"] for agent in "ab"]
+        ids: list[str] = []
+        for agent in "ab":
+            ids.append((await it.post("/v1/memory/add", said("x", agent_id=agent))).json["event_id"])
+            await asyncio.sleep(0.002)  # events are ordered by milliseconds
         everything = await it.get("/v1/memory/events?user_id=alice")
         one_agent = await it.get("/v1/memory/events?user_id=alice&agent_id=a")
         newest = await it.get("/v1/memory/events?user_id=alice&limit=1")

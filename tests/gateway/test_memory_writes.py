@@ -8,6 +8,7 @@ from gateway.redis.key_names import event_id
 from memloop.wire.memory import Namespace
 from tests.fakes.job_engine import Body, Reply, add_memory, cut, last_text, tool_call
 from tests.fakes.job_store import Hold
+from tests.fakes.processes import PATIENCE_S
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import ALICE, Rig, contents, eventually, rig, script, turns
 
@@ -269,7 +270,7 @@ async def test_a_graceful_stop_gives_the_job_back_uncounted(redis_url: str) -> N
 async def test_a_worker_that_is_stopped_while_it_starts_stops(redis_url: str) -> None:
     async with rig(redis_url, script(500)) as it:
         for passed_s in (0.0, 0.0005, 0.001, 0.002):
-            async with asyncio.timeout(20), it.working():
+            async with asyncio.timeout(PATIENCE_S), it.working():
                 await asyncio.sleep(passed_s)
 
 
