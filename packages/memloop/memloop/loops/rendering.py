@@ -74,7 +74,7 @@ def pending_line(turn: PendingTurn) -> str:
     """``- [user] text (2026-01-31)``, with the tags in the text made harmless."""
     text = turn.content if len(turn.content) <= _PENDING_CHARS else f"{turn.content[:_PENDING_CHARS]} …"
     date = f" ({turn.timestamp:%Y-%m-%d})" if turn.timestamp else ""
-    return f"- [{_role(turn.role)}] {_one_line(text)}{date}"
+    return f"- [{_role(turn.role)}] {one_line(text)}{date}"
 
 
 def sealed(text: str) -> str:
