@@ -1,5 +1,6 @@
 """Writes facts into a store's folder before it starts, through its own adapter: embedding 100,000 texts is too slow."""
 
+from itertools import count
 from pathlib import Path
 from typing import cast
 
@@ -32,7 +33,7 @@ def _point(number: int, rows: Rows, *, tenant: str, words: Bm25) -> Point:
     moment, text = now(), fact(number)
     namespace = Namespace(tenant=tenant, user_id=user_of(number))
     add = StoreAdd(namespace=namespace, drafts=(MemoryDraft(key=text, value=text),))
-    [statement] = statements_of(add, written_at=moment, policy=WritePolicy())
+    [statement] = statements_of(add, written_at=moment, policy=WritePolicy(), arrivals=count())
     item = MemoryItem(
         id=version_id(statement.chain, statement.value_hash, 1),
         memory=text,

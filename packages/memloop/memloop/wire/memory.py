@@ -187,7 +187,7 @@ class StoreSearch(SearchOptions):
 
 
 class SearchHit(Wire):
-    """A found item. ``score`` is the fused rank score (RRF), higher is better; the breakdown names its parts."""
+    """A found item. ``score`` is a cosine plus boosts, higher is better; the breakdown names its parts."""
 
     item: MemoryItem
     score: float
