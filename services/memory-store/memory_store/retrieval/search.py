@@ -87,19 +87,19 @@ class Retrieval:
         user_filter = parse_filters(request.filters) if request.filters else None
         view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
         namespace = within(request.namespace)
-        named = await self._speakers(request.query, namespace)
+        where = all_of([namespace, view.condition(self._clock()), user_filter])
+        named = await self._speakers(request.query, where)
         with self._stage("embed"):
             dense, sparse = await self._encoding.query(without_names(request.query, named))
         depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
-        where = all_of([namespace, view.condition(self._clock()), user_filter])
         return _Query(where, corpus=namespace, depth=depth, named=named, dense=dense, sparse=sparse)
 
-    async def _speakers(self, question: str, namespace: Condition) -> frozenset[str]:
-        """Returns the words of the question that name a speaker of the namespace."""
+    async def _speakers(self, question: str, where: Condition) -> frozenset[str]:
+        """Returns the words of the question that name a speaker of memories that can be seen."""
         words = possible_names(question) if self._tuning.speaker else ()
         if not words:
             return frozenset()
-        spoken = all_of([namespace, OneOf("speaker", words)])
+        spoken = all_of([where, OneOf("speaker", words)])
         known = await self._vectors.values("speaker", where=spoken, limit=_MOST_NAMES)
         return frozenset(words) & known.keys()
 
