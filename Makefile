@@ -126,7 +126,7 @@ test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read
 	$(BIN)/pytest -m slow -s tests/gateway/test_worker_kills.py
 
 .PHONY: test-cluster test-rolling
-CLUSTER_TESTS := $(addprefix tests/gateway/test_,$(addsuffix .py,lanes runner service_tiers rate_limits idempotency keys audit \
+CLUSTER_TESTS := $(addprefix tests/gateway/test_,$(addsuffix .py,lanes runner fair_turns queue_quota service_tiers rate_limits idempotency keys audit \
   checkpoints files reads read_options webhooks dead_letters long_read_routes long_read_background memory_routes memory_writes \
   concurrent_writes direct_writes erase_leaves_nothing jobs_on_real_store publishing chat_write stored_texts traces worker_kill)) \
   tests/memory_store/test_buffers_and_fencing.py
@@ -183,6 +183,10 @@ bench-gateway: $(READY) ## what the gateway adds to a call, beside LiteLLM's pro
 
 bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
 	$(BIN)/python -m benchmarks.memory
+
+.PHONY: bench-fairness
+bench-fairness: $(READY) ## a tenant's add and chat, alone and beside another one's 10,000 adds and 200 reads; ARGS="--adds 1500"
+	$(BIN)/python -m benchmarks.fairness $(ARGS)
 
 .PHONY: evaluate-retrieval
 evaluate-retrieval: $(READY) ## recall with and without each trick of retrieval, on made-up conversations

@@ -105,11 +105,13 @@ class Intake:
         """Start one more lane while all slots are busy, of a tenant without a running job; pause when there is none."""
         ticket = None
         if self._slots.locked() and not self._spare.locked():
-            running = {ticket.tenant for ticket in self._running}
-            take = partial(self._queue.take, self._consumer, partition=partition, passing=running)
-            ticket = await self._in(self._spare, take)
+            ticket = await self._in(self._spare, partial(self._of_another, partition))
         if ticket is None:
             await self._pause(_SPARE_LOOK_S)
+
+    async def _of_another(self, partition: Partition) -> Ticket | None:
+        running = {ticket.tenant for ticket in self._running}
+        return await self._queue.take(self._consumer, partition=partition, passing=running)
 
     async def _reclaim(self) -> None:
         """Start one dead worker's ticket; pause when there is none."""
