@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memloop.wire.errors import NotSupported
 from memory_store.vectors.filters import AllOf, AnyOf, Condition, Equals, Ids, Missing, Not, OneOf, TimeRange
-from memory_store.vectors.port import Collection, Found, Page, Payload, Point, Query, Ranked
+from memory_store.vectors.port import Collection, Found, Page, Payload, Placed, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec
 
 Turn = Callable[[], Awaitable[None]]
@@ -98,6 +98,10 @@ class PlainCollection:
         await self.turn()
         found = sorted(self._that(where), key=lambda point: str(point.payload["created_at"]), reverse=True)
         return [Found(point.id, point.payload) for point in found[:limit]]
+
+    async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
+        """Not here."""
+        raise NotImplementedError
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Counts by value."""
