@@ -86,6 +86,13 @@ def test_a_card_may_show_its_request_as_json_and_its_system_text_as_it_is(tmp_pa
     ]
 
 
+def test_a_user_text_beside_a_system_text_goes_before_one_that_stands_alone(tmp_path: Path) -> None:
+    alone = f'{TICKS}py\nm = [{{"role": "user", "content": "Or:\\n\\n[user]: Hi"}}]\n{TICKS}\n'
+    card = CARD.replace("## Serve", alone)
+    profile = imported("memreader-card", write_card(tmp_path / "snapshot", card))
+    assert sent(profile, "memory", conversation="X")[1]["content"].startswith("Decide about this")
+
+
 def test_memagent_is_imported_byte_for_byte(tmp_path: Path) -> None:
     profile = imported("memagent", write_memagent(tmp_path / "checkout"))
     constants = run_by_python(MEMAGENT[MEMAGENT.index("TEMPLATE =") : MEMAGENT.index("SIZE =")])
@@ -121,6 +128,18 @@ def test_memreread_is_imported_byte_for_byte(tmp_path: Path, ends: str) -> None:
         "get_integrating_messages", "Q", "M", "", "S", "A"
     )
     assert profile.prompts["judge"].sampling.max_tokens == 8192
+
+
+def test_published_numbers_do_not_move_with_our_defaults(tmp_path: Path) -> None:
+    writer = imported("memreader-card", write_card(tmp_path / "one" / "snapshot")).prompts["memory"]
+    assert (writer.sampling.max_tokens, writer.sampling.temperature) == (1024, 0.2)
+    assert (writer.thinking, writer.tool_choice) == (True, "required")
+    manifest = (tmp_path / "one" / "profile" / "manifest.toml").read_text()
+    assert "temperature = 0.2\nthinking = true\n" in manifest
+    reader = imported("memreread", write_memreread(tmp_path / "two" / "checkout"))
+    limits = {name: reader.prompts[name].sampling.max_tokens for name in ("read", "answer", "judge", "integrate")}  # type: ignore[index]
+    assert limits == {"read": 1024, "answer": 1024, "judge": 8192, "integrate": 1024}
+    assert "chunk_tokens = 5000\n" in (tmp_path / "two" / "profile" / "manifest.toml").read_text()
 
 
 def test_a_profile_names_its_sources_and_refuses_a_text_that_was_edited(tmp_path: Path) -> None:
@@ -171,6 +190,8 @@ def refusal(kind: Kind, source: Path) -> str:
             "looked for the text TEMPLATE_FINAL, and found FINAL_TEMPLATE, NO_MEM",
         ),
         ('NO_MEMORY = "Nothing noted yet"', "NO_MEMORY = load()", "looked for the text NO_MEMORY"),
+        ("SIZE = int", 'if len(os.environ) > 9:\n    NO_MEMORY = "None"\nSIZE = int', "looked for the text NO_MEMORY"),
+        ("SIZE = int", "from utils import NO_MEMORY\nSIZE = int", "looked for the text NO_MEMORY"),
         ("import os", "import os(", "looked for Python, and found a source that cannot be parsed"),
     ],
 )
@@ -205,6 +226,8 @@ def test_a_changed_history_is_refused(tmp_path: Path, old: str, new: str, reason
         ('"You keep notes.\\n"', 'f"Today is {today()}.\\n"', "and found one that an expression completes"),
         ("[user]: My", "User: My", "looked for one user text with a conversation of [role]: lines, and found none"),
         ("[assistant]: Noted.", "Noted.", "looked for one user text with a conversation"),
+        ("conversation = ", "SYSTEM_PROMPT, _ = load()\nconversation = ", "looked for one system text, and found none"),
+        ("conversation = ", "from prompts import SYSTEM_PROMPT\nconversation = ", "one system text, and found none"),
         (f"{TICKS}python", f"{TICKS}ruby", "found none in 3 blocks (ruby, bash)"),
         ("Guidelines:", "Guidelines: \\ud800", "found one with a lone surrogate"),
         (

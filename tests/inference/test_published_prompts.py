@@ -93,6 +93,12 @@ def test_a_hub_id_in_the_cache_is_served_with_its_cards_prompts(
     assert profile.origin is not None
 
 
+def test_the_hub_id_of_a_published_model_wants_its_prompts_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(PromptsMissing, match="profile import memreader-card"):
+        plan(settings_of("IAAR-Shanghai/MemReader-4B-thinking"))
+
+
 def test_the_default_prompts_need_the_setting_and_are_warned_of(checkpoint: Path) -> None:
     (checkpoint / "config.json").write_text("{}")
     told = warnings(settings_of(WRITER, model_path=checkpoint, profile="default"))

@@ -88,7 +88,8 @@ def compose() -> Launch:
     """Read the settings and build everything from them. Raises SettingsRefused or RegistryError."""
     settings = read_settings(os.environ)
     cards = read_registry(settings.models_file or MODELS_FILE)
-    fetch_prompts(settings, cards)
+    card = card_of(settings, cards)
+    fetch_prompts(settings, card)
     plan = plan_engine(settings, cards, Machine.look())
     registry = new_registry()
     client = EngineClient(f"{plan.url}/v1", model=plan.served_name, api_key=plan.api_key)
@@ -103,7 +104,7 @@ def compose() -> Launch:
     config = uvicorn.Config(
         app, host=settings.host, port=settings.port, log_config=None, access_log=False, server_header=False
     )
-    warnings = prompt_warnings(card_of(settings, cards), lifecycle.profile)
+    warnings = prompt_warnings(card, lifecycle.profile)
     return Launch(settings, lifecycle, BUILDERS[plan.engine](plan), app, _Server(config), client, warnings)
 
 

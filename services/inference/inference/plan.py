@@ -67,14 +67,18 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
 
 
 def card_of(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> ModelCard:
-    """The model's row, or one for a folder or hub id without a row. Raises SettingsRefused."""
+    """The model's row, or one for a folder or hub id without a row. Raises SettingsRefused.
+
+    The hub id of a published model wants its prompts, as its row does.
+    """
     if settings.model in cards:
         return cards[settings.model]
     looks_like_source = "/" in settings.model or Path(settings.model).is_dir()
     if not looks_like_source and settings.model_path is None:
         known = ", ".join(sorted(cards))
         raise SettingsRefused(f"MEMLOOP_MODEL={settings.model} is neither a folder nor a hub id nor one of: {known}")
-    return ModelCard(source=settings.model)
+    published = next((card for card in cards.values() if card.source == settings.model), ModelCard())
+    return ModelCard(source=settings.model, prompts=published.prompts)
 
 
 def _source(settings: LauncherSettings, card: ModelCard) -> tuple[str, bool]:

@@ -9,7 +9,7 @@ from inference.engines import BUILDERS, EnginePlan
 from inference.estimate import GIB, RUNTIME_BYTES, Estimate, Hardware, estimate, shape_of
 from inference.gpus import GPU_GIB
 from inference.machine import ENGINES, Machine
-from inference.plan import plan_engine
+from inference.plan import card_of, plan_engine
 from inference.prompts import OWN_PROMPTS, PromptsMissing, profile_of, prompt_warnings
 from inference.registry import MODELS_FILE, ModelCard, ModelShape, read_registry
 from inference.settings import LauncherSettings, read_settings
@@ -50,7 +50,7 @@ def plan_text(settings: LauncherSettings, cards: Mapping[str, ModelCard], *, gpu
     profile = profile_of(plan)
     memory = estimate(plan, shape, hardware, call_tokens=profile.budget.window_tokens) if shape else None
     warnings = [*missing, *_about_shape(plan, shape), *_about_memory(plan, memory), *_about_speed(plan)]
-    warnings += prompt_warnings(card, profile) if card and not missing else []
+    warnings += [] if missing else prompt_warnings(card_of(settings, cards), profile)
     if homeless:
         warnings.append("the location of its weights is unknown: set MEMLOOP_MODEL_PATH to their folder")
     rows = [*_what(settings, plan, profile), *_memory(plan, memory, hardware)]

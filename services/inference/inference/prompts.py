@@ -19,8 +19,6 @@ from inference.settings import LauncherSettings, SettingsRefused
 from memloop.profiles import Profile, profile_files, profile_from_files, whole_profile
 
 OWN_PROMPTS: Final = "default"
-
-
 _WITH_THE_WEIGHTS: Final[frozenset[Kind]] = frozenset({"memreader-card"})
 """Prompts whose sources are part of the checkpoint on the hub."""
 log = logging.getLogger(__name__)
@@ -38,12 +36,11 @@ class ChosenPrompts:
     files: Mapping[str, str] | None = None
 
 
-def fetch_prompts(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> None:
+def fetch_prompts(settings: LauncherSettings, card: ModelCard) -> None:
     """Download a hub model's card before the start, as the engine will download its weights."""
-    card = cards.get(settings.model)
-    if card is None or card.source is None or card.prompts not in _WITH_THE_WEIGHTS:
+    if settings.profile or settings.model_path or card.source is None or Path(card.source).is_dir():
         return
-    if settings.profile or settings.model_path or Path(card.source).is_absolute():
+    if card.prompts not in _WITH_THE_WEIGHTS:
         return
     for name in source_names(card.prompts):
         try:

@@ -36,21 +36,28 @@ def import_card(sources: Sequence[SourceFile]) -> Imported:
         found.look_at(block)
     texts = {
         "memory_system.txt": found.only("system text", found.systems),
-        "memory_user.txt": found.only("user text with a conversation of [role]: lines", found.users),
+        "memory_user.txt": found.only(
+            "user text with a conversation of [role]: lines", found.users or found.lone_users
+        ),
         "tools.json": found.only(f"list of the tools {', '.join(sorted(_TOOLS))}", found.tools),
     }
     checked_template(texts["memory_user.txt"], "conversation", card.name)
-    prompt = {"template": "memory_user.txt", "system": "memory_system.txt", "tools": "tools.json"}
+    named = {"template": "memory_user.txt", "system": "memory_system.txt", "tools": "tools.json"}
+    prompt = {**named, "max_tokens": 1024, "temperature": 0.2, "thinking": True, "tool_choice": "required"}
     return Imported("memreader-card", (card,), texts, settings={}, prompts={"memory": prompt})
 
 
 @dataclass
 class _Found:
-    """The card's texts so far. Examples repeat them: what counts is that all agree."""
+    """The card's texts so far. Examples repeat them: what counts is that all agree.
+
+    ``users`` stand in a request with a system text, ``lone_users`` elsewhere.
+    """
 
     card: str
     systems: list[str] = field(default_factory=list[str])
     users: list[str] = field(default_factory=list[str])
+    lone_users: list[str] = field(default_factory=list[str])
     tools: list[str] = field(default_factory=list[str])
     blocks: list[str] = field(default_factory=list[str])
 
@@ -65,7 +72,7 @@ class _Found:
         if block.language in _PLAIN and _SYSTEM_LABEL.search(block.label):
             self.systems.append(block.text)
         elif block.language in _PLAIN and _USER_LABEL.search(block.label):
-            self.users += _templates([block.text])
+            self.lone_users += _templates([block.text])
 
     def only(self, what: str, candidates: Iterable[str]) -> str:
         """The one text that all candidates are. Raises ImportRefused."""
@@ -96,8 +103,9 @@ class _Found:
         if sorted(_tool_name(item) for item in items) == sorted(_TOOLS):
             self.tools.append(as_json_file(cast(list[Json], items)))
         said = [(item.get("role"), content) for item in items if isinstance(content := item.get("content"), str)]
-        self.systems += [text for role, text in said[:1] if role == "system" and text != HOLE]
-        self.users += _templates(text for role, text in said if role == "user")
+        led = [text for role, text in said[:1] if role == "system"]
+        self.systems += [text for text in led if text != HOLE]
+        (self.users if led else self.lone_users).extend(_templates(text for role, text in said if role == "user"))
 
 
 def _tool_name(item: dict[str, Value]) -> str:

@@ -10,6 +10,7 @@ from inference.profile_import.sources import SourceFile
 from memloop.wire.chat import Json
 
 Kind: TypeAlias = Literal["memreader-card", "memagent", "memreread"]
+Entry: TypeAlias = str | int | float | bool
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
@@ -17,14 +18,15 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 class Imported:
     """The texts of a profile by file name, and the manifest's entries that stand beside them.
 
-    ``settings`` are the manifest's own values, ``prompts`` those of each prompt, ``budget`` those of the window.
+    ``settings`` are the manifest's own values, ``prompts`` those of each prompt, ``budget`` those of the window: the
+    published numbers stand there, so that they do not move with our defaults.
     """
 
     kind: Kind
     sources: tuple[SourceFile, ...]
     texts: Mapping[str, str]
     settings: Mapping[str, str]
-    prompts: Mapping[str, Mapping[str, str | int]]
+    prompts: Mapping[str, Mapping[str, Entry]]
     budget: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def files(self) -> dict[str, str]:
@@ -38,7 +40,7 @@ class Imported:
 
     def _manifest(self) -> str:
         named = {"name": self.kind, "version": self.version, "extends": "default", **self.settings}
-        tables: dict[str, Mapping[str, str | int]] = {"": named}
+        tables: dict[str, Mapping[str, Entry]] = {"": named}
         if self.budget:
             tables["budget"] = self.budget
         tables |= {f"prompts.{prompt}": values for prompt, values in self.prompts.items()}
@@ -59,8 +61,8 @@ def as_json_file(tools: list[Json]) -> str:
     return json.dumps(tools, ensure_ascii=False, indent=2)
 
 
-def _table(name: str, values: Mapping[str, str | int]) -> str:
-    lines = [f"{_key(key)} = {_quoted(value) if isinstance(value, str) else value}" for key, value in values.items()]
+def _table(name: str, values: Mapping[str, Entry]) -> str:
+    lines = [f"{_key(key)} = {_written(value)}" for key, value in values.items()]
     return "\n".join(([f"[{name}]"] if name else []) + lines) + "\n"
 
 
@@ -70,7 +72,12 @@ def _key(name: str) -> str:
 
 def _quoted(text: str) -> str:
     """A TOML basic string."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return _written(text)
+
+
+def _written(value: Entry) -> str:
+    """A value in TOML, which writes these kinds as JSON does, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _sha256(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import string
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, TypeAlias, cast
 
@@ -42,10 +43,11 @@ class Literals:
             self._assign(statement)
 
     def texts(self, tree: ast.Module) -> dict[str, str]:
-        """The module's own names that hold texts."""
+        """The module's own names that hold texts. One that is bound twice, in whatever scope, has no sure value."""
+        bound = Counter(name for statement in _in_order(tree) for name in _bound(statement))
         for statement in tree.body:
             self._assign(statement)
-        return {name: value for name, value in self._names.items() if isinstance(value, str)}
+        return {name: value for name, value in self._names.items() if isinstance(value, str) and bound[name] == 1}
 
     def value(self, node: ast.expr) -> Value:
         """The expression's value; ``HOLE`` in the place of everything that only a run would show."""
@@ -81,10 +83,8 @@ class Literals:
                 | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
                 self._names[name] = self.value(value)
-            case ast.AugAssign(target=ast.Name(id=name)):
-                self._names[name] = HOLE
             case _:
-                pass
+                self._names |= dict.fromkeys(_bound(statement), HOLE)
 
     def _checked(self, constant: str | int | float | None) -> Value:
         if isinstance(constant, str) and any("\ud800" <= char <= "\udfff" for char in constant):
@@ -147,6 +147,20 @@ class Literals:
             raise ImportRefused(
                 f"{self._where}: looked for texts, and found names that make more than {MOST_BYTES} bytes"
             )
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement itself gives a value."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name for alias in names)
+        case _:
+            pass
+    for part in _expressions(statement):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
 
 
 def _opened(text: str) -> str:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from inference.profile_import.imported import Imported
+from inference.profile_import.imported import Entry, Imported
 from inference.profile_import.literals import HOLE, Literals, parse_python
 from inference.profile_import.slots import our_template
 from inference.profile_import.sources import ImportRefused, SourceFile
@@ -17,6 +17,8 @@ _MERGED: Final = {"question": "question", "memory": "memory", "subquestion": "su
 _HISTORY_OF: Final = "get_progress_or_answer_messages"
 _HISTORY_LINE: Final = f"<query>{HOLE}</query> <result>{HOLE}</result>"
 _JUDGE_TOKENS: Final = 8192
+_DECODING: Final = {"max_tokens": 1024, "temperature": 0.7, "top_p": 0.95, "thinking": False}
+_BUDGET: Final = {"window_tokens": 8192, "question_tokens": 1024, "chunk_tokens": 5000, "memory_tokens": 1024}
 _WINDOW_TOKENS: Final = 16_384
 """Room for a verdict of ``_JUDGE_TOKENS`` beside question, memory and history."""
 
@@ -30,7 +32,7 @@ def import_memagent(sources: Sequence[SourceFile]) -> Imported:
         "answer.txt": constants.template("TEMPLATE_FINAL", {"prompt": "problem", "memory": "memory"}),
     }
     settings = {"empty_memory": constants.text("NO_MEMORY")}
-    return Imported("memagent", (module,), texts, settings, _prompts(texts))
+    return Imported("memagent", (module,), texts, settings, _prompts(texts), _BUDGET)
 
 
 def import_memreread(sources: Sequence[SourceFile]) -> Imported:
@@ -43,10 +45,11 @@ def import_memreread(sources: Sequence[SourceFile]) -> Imported:
         "judge.txt": constants.template("DECOMPOSING_OR_ANSWERING_TEMPLATE", _JUDGED),
         "integrate.txt": constants.template("INTEGRATING_TEMPLATE", _MERGED),
     }
-    settings = {"empty_memory": constants.text("NO_MEMORY"), "no_history": _no_history(tools)}
+    words = {"empty_memory": constants.text("NO_MEMORY"), "no_history": _no_history(tools)}
     entries = _prompts(texts)
     entries["judge"]["max_tokens"] = _JUDGE_TOKENS
-    return Imported("memreread", (prompts, tools), texts, settings, entries, budget={"window_tokens": _WINDOW_TOKENS})
+    budget = {**_BUDGET, "window_tokens": _WINDOW_TOKENS}
+    return Imported("memreread", (prompts, tools), texts, {**words, "subanswer": "whole"}, entries, budget)
 
 
 class _Constants:
@@ -69,8 +72,8 @@ class _Constants:
         return our_template(self.text(name), slots, f"{self._name}: {name}")
 
 
-def _prompts(texts: Mapping[str, str]) -> dict[str, dict[str, str | int]]:
-    return {name.removesuffix(".txt"): {"template": name} for name in texts}
+def _prompts(texts: Mapping[str, str]) -> dict[str, dict[str, Entry]]:
+    return {name.removesuffix(".txt"): {"template": name, **_DECODING} for name in texts}
 
 
 def _no_history(module: SourceFile) -> str:

@@ -32,7 +32,7 @@ def our_template(text: str, slots: Mapping[str, str], where: str) -> str:
 def checked_template(template: str, slot: str, where: str) -> str:
     """A template that shows ``{slot}`` once. Raises ImportRefused."""
     if template.count(f"{{{slot}}}") != 1:
-        raise ImportRefused(f"{where}: looked for one place of {{{slot}}}, and found {template.count(slot)}")
+        raise ImportRefused(f"{where}: looked for one place of {{{slot}}}, and found {template.count(f'{{{slot}}}')}")
     return template
 
 
