@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.parity.__main__ import TOKENIZER, compared
 from benchmarks.parity.compare import compare
 from benchmarks.parity.items import Project, Reply, items_of
 from benchmarks.parity.scripted_model import Request, ScriptedModel
+from benchmarks.parity.upstream import NoUpstream, Upstream
 from memloop.wire.chat import Json
 from tests.fakes.processes import clean_environment
-from tests.fakes.published_sources import MEMAGENT, MEMREREAD_API, write_memagent, write_memreread
+from tests.fakes.published_sources import MEMAGENT, MEMREREAD_API, with_light_tokenizer, write_memagent, write_memreread
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 240.0
@@ -51,7 +53,7 @@ def test_all_requests_of_memagent_are_equal_or_named(tmp_path: Path) -> None:
 
 
 def test_all_requests_of_memreread_are_equal_or_named(tmp_path: Path) -> None:
-    checkout = write_memreread(tmp_path / "checkout")
+    checkout = with_light_tokenizer(write_memreread(tmp_path / "checkout"))
     before = sorted(checkout.rglob("*"))
     status, out, err = run(checkout)
     assert status == 0, out + err
@@ -73,7 +75,7 @@ def test_all_requests_of_memreread_are_equal_or_named(tmp_path: Path) -> None:
 
 def test_a_difference_without_a_name_fails_the_run(tmp_path: Path) -> None:
     changed = MEMAGENT.replace("temperature=temperature", "temperature=0.5")
-    status, out, _ = run(write_memagent(tmp_path / "checkout", changed))
+    status, out, _ = run(with_light_tokenizer(write_memagent(tmp_path / "checkout", changed)))
     assert status == 1
     assert "UNNAMED plain, request 1: temperature: 0.5 and 0.7" in out
 
@@ -88,26 +90,28 @@ def test_a_missing_module_ends_the_run_with_the_way_out(tmp_path: Path) -> None:
 
 def test_a_loop_that_breaks_ends_the_run_with_its_last_lines(tmp_path: Path) -> None:
     broken = MEMAGENT.replace("    memory = NO_MEMORY\n", "    raise RuntimeError('the loop broke')\n")
-    status, _, err = run(write_memagent(tmp_path / "checkout", broken))
+    status, _, err = run(with_light_tokenizer(write_memagent(tmp_path / "checkout", broken)))
     assert status == 2
     assert "memagent's loop ended with status 1" in err
     assert "RuntimeError: the loop broke" in err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"),
+    ("python", "tokenizer", "reason"),
     [
-        ((), "is no checkout of MemReread or MemAgent"),
-        (("--tokenizer", "/nowhere"), "/nowhere/tokenizer.json"),
-        (("--python", "/no/python"), "/no/python cannot be run"),
+        (sys.executable, Path("/nowhere"), "/nowhere/tokenizer.json"),
+        ("/no/python", TOKENIZER, "/no/python cannot be run"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
-    checkout = write_memagent(tmp_path / "checkout") if arguments else tmp_path
-    status, out, err = run(checkout, *arguments)
-    assert (status, out) == (2, "")
-    assert f"nothing was compared: {'' if arguments else checkout}" in err
-    assert reason in err
+async def test_what_cannot_be_run_is_refused(tmp_path: Path, python: str, tokenizer: Path, reason: str) -> None:
+    checkout = write_memagent(tmp_path / "checkout")
+    with pytest.raises((NoUpstream, FileNotFoundError), match=reason):
+        await compared(Upstream(checkout, python, tokenizer))
+
+
+async def test_a_folder_of_another_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NoUpstream, match="is no checkout of MemReread or MemAgent"):
+        await compared(Upstream(tmp_path, sys.executable, TOKENIZER))
 
 
 def request(content: str = "Q", times: int = 1, **fields: object) -> Request:

@@ -282,6 +282,25 @@ class MemReread_API:
         return await self.query(get_answering_messages(question, memory), 1024)
 """
 
+LIGHT_TRANSFORMERS: Final = """\
+from tokenizers import Tokenizer
+
+
+class AutoTokenizer:
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def from_pretrained(cls, folder):
+        return cls(Tokenizer.from_file(folder + "/tokenizer.json"))
+
+    def encode(self, text):
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def decode(self, ids):
+        return self.tokenizer.decode(ids, skip_special_tokens=False)
+"""
+
 
 def write_card(snapshot: Path, card: str = CARD) -> Path:
     """The snapshot, with a model card."""
@@ -299,6 +318,12 @@ def write_memreread(checkout: Path, prompts: str = PROMPTS, tools: str = TOOLS, 
     modules = {"recursive/prompts.py": prompts, "recursive/tools.py": tools}
     running = {"quick_start.py": QUICK_START, "exp/interface/mem_reread_api.py": loop}
     return _write(checkout, modules | running)
+
+
+def with_light_tokenizer(checkout: Path) -> Path:
+    """The checkout with a module in the place of transformers, whose import takes seconds."""
+    places = ("transformers.py", "taskutils/memory_eval/transformers.py")
+    return _write(checkout, dict.fromkeys(places, LIGHT_TRANSFORMERS))
 
 
 def _write(folder: Path, files: dict[str, str]) -> Path:
