@@ -1,8 +1,12 @@
 """Opens the socket that a process listens on."""
 
 import socket
+from typing import Final
 
 from memloop_service.settings import ServiceSettings
+
+_UNSENT_BYTES: Final = 128 * 1024
+"""The most of a response that the kernel holds for a client that does not take it; by default it holds 4 MB."""
 
 
 def listener(settings: ServiceSettings, port: int) -> socket.socket:
@@ -16,6 +20,8 @@ def listener(settings: ServiceSettings, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(settings.write_timeout_s * 1000))
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     try:
         bound.bind((settings.host, port))
     except OSError as error:

@@ -9,6 +9,8 @@ import httptools
 
 _MOST_HEADER_BYTES = 64 * 1024
 _FIRST_FINAL_STATUS = 200
+_MOST_TAKEN_BYTES = 64 * 1024
+"""At a time: who relays a body holds as much of it several times, for a client that may not take it."""
 
 
 class AnswerError(Exception):
@@ -72,11 +74,13 @@ class Answer:
                 raise AnswerError("endless headers")
 
     def take(self) -> bytes:
-        """The bytes of the body that are here."""
+        """The bytes of the body that are here, 64 KiB of them at most."""
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
         self.parts.clear()
-        self.size = 0
-        return data
+        if len(data) > _MOST_TAKEN_BYTES:
+            self.parts.append(data[_MOST_TAKEN_BYTES:])
+        self.size = max(0, len(data) - _MOST_TAKEN_BYTES)
+        return data[:_MOST_TAKEN_BYTES]
 
     def ends_with_the_connection(self) -> bool:
         """Whether the peer closes its connection to say that the body is whole."""

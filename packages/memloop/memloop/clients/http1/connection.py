@@ -11,7 +11,7 @@ from typing import Final, cast
 from memloop.clients.http1.answer import Answer, AnswerError
 from memloop.wire.errors import Timeout, Unavailable
 
-_MOST_WAITING_BYTES: Final = 256 * 1024
+_MOST_WAITING_BYTES: Final = 64 * 1024
 _RETRY_AFTER_S: Final = 1.0
 _TAKES_NO_WORK: Final = 503
 """A server that starts, drains or is full: the next connection may lead to another one."""
@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
 
     def _taken_from(self, answer: Answer) -> bytes:
         data = answer.take()
-        if self._paused and self._transport is not None:
+        if self._paused and self._transport is not None and answer.size <= _MOST_WAITING_BYTES:
             self._paused = False
             self._transport.resume_reading()
         return data
