@@ -1,50 +1,15 @@
 """How a process finds out which model, profile and tokenizer it works with."""
 
-import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-
 import pytest
-from aiohttp import web
 
 from gateway.engine.backend import open_backend
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
-from memloop.profiles import ProfileError, load_profile, profile_files
+from memloop.profiles import ProfileError, load_profile
 from memloop.wire.errors import Unavailable
 from memloop_service import new_registry
-from tests.fakes.web_server import serving
-from tests.fakes.word_tokenizer import word_tokenizer
-
-
-@dataclass
-class Launcher:
-    """An inference launcher that answers 503 ``refusals`` times first."""
-
-    refusals: int = 0
-    window_tokens: int = 32_768
-    asked: list[str] = field(default_factory=list[str])
-
-    async def answer(self, request: web.Request) -> web.Response:
-        self.asked.append(request.path)
-        if self.refusals:
-            self.refusals -= 1
-            return web.Response(status=503)
-        model = {"id": "served", "engine_url": "http://127.0.0.1:1/v1", "max_model_len": self.window_tokens}
-        bodies: Mapping[str, str] = {
-            "/v1/model": json.dumps(model),
-            "/v1/profile": json.dumps({"ref": "tiny", "files": profile_files("tiny")}),
-            "/v1/tokenizer": word_tokenizer(),
-        }
-        return web.Response(text=bodies[request.path])
-
-
-@asynccontextmanager
-async def _launched(launcher: Launcher) -> AsyncGenerator[str]:
-    async with serving([web.get("/v1/{name}", launcher.answer)]) as url:
-        yield url
+from tests.fakes.launcher import Launcher, launched
 
 
 def _metrics() -> Metrics:
@@ -52,7 +17,7 @@ def _metrics() -> Metrics:
 
 
 async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySettings) -> None:
-    async with _launched(Launcher()) as url:
+    async with launched(Launcher()) as url:
         asking = settings.model_copy(update={"inference_url": url})
         async with open_backend(asking, _metrics()) as backend:
             assert backend.models.chat.id == "served"
@@ -62,7 +27,7 @@ async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySett
 
 async def test_start_waits_for_inference_that_is_still_loading(settings: GatewaySettings) -> None:
     launcher = Launcher(refusals=1)
-    async with _launched(launcher) as url:
+    async with launched(launcher) as url:
         asking = settings.model_copy(update={"inference_url": url, "startup_wait_s": 60.0})
         async with open_backend(asking, _metrics()) as backend:
             assert backend.models.chat.id == "served"
@@ -70,7 +35,7 @@ async def test_start_waits_for_inference_that_is_still_loading(settings: Gateway
 
 
 async def test_start_fails_when_inference_does_not_come(settings: GatewaySettings) -> None:
-    async with _launched(Launcher(refusals=1000)) as url:
+    async with launched(Launcher(refusals=1000)) as url:
         asking = settings.model_copy(update={"inference_url": url})
         with pytest.raises(Unavailable, match="inference launcher"):
             async with open_backend(asking, _metrics()):
@@ -78,7 +43,7 @@ async def test_start_fails_when_inference_does_not_come(settings: GatewaySetting
 
 
 async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
-    async with _launched(Launcher()) as url:
+    async with launched(Launcher()) as url:
         told = settings.model_copy(update={"inference_url": url, "model": "mine", "profile": "default"})
         async with open_backend(told, _metrics()) as backend:
             assert (backend.models.chat.id, backend.models.chat.profile.name) == ("mine", "default")
@@ -86,7 +51,7 @@ async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
 
 
 async def test_a_profile_that_does_not_fit_the_served_window_is_refused(settings: GatewaySettings) -> None:
-    async with _launched(Launcher(window_tokens=4096)) as url:
+    async with launched(Launcher(window_tokens=4096)) as url:
         told = settings.model_copy(update={"inference_url": url, "profile": "default"})
         with pytest.raises(ProfileError, match=r"the prompt read needs .* and the window has 4096"):
             async with open_backend(told, _metrics()):

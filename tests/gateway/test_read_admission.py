@@ -37,7 +37,8 @@ async def counting(redis_url: str) -> AsyncGenerator[tuple[Reading, CountingSpli
     splitter = CountingSplitter()
     async with rig(redis_url, reader) as it:
         backend = it.work.reading.backend
-        models = Models([replace(backend.models.reader, splitter=splitter)], {})
+        models = Models((), {})
+        models.arrived(replace(backend.models.reader, splitter=splitter))
         yield replace(it.work.reading, backend=replace(backend, models=models)), splitter
 
 

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,11 @@ import pytest
 
 from gateway.metrics import Metrics
 from gateway.worker import open_work, working
+from memloop.wire.errors import Unavailable
 from memloop_service import new_registry
-from tests.fakes.processes import clean_environment
+from tests.fakes.launcher import Launcher, launched
+from tests.fakes.ports import free_port
+from tests.fakes.processes import PATIENCE_S, clean_environment
 from tests.fakes.real_store import real_store
 from tests.fakes.service_process import started
 from tests.fakes.strict_shapes import Body
@@ -221,6 +224,41 @@ async def test_a_dead_writer_leaves_reads_alone_and_its_jobs_wait(redis_url: str
         event = (await it.gateway.get(f"/v1/memory/events/{added.json['event_id']}?user_id=u1")).json
         assert event["status"] in {"queued", "in_progress"}
         assert (await it.gateway.get("/readyz")).status == 200
+
+
+async def test_a_reader_that_is_not_there_at_the_start_comes_later(redis_url: str, tmp_path: Path) -> None:
+    port = free_port()
+    async with two_models(redis_url, tmp_path, launchers={"reader": port}) as it:
+        assert (await it.gateway.post("/v1/memory/add", ADD)).json["status"] == "completed"
+        refused = await it.gateway.post(PATH, a_read())
+        assert (refused.status, refused.error["code"]) == (503, "model_not_ready")
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert [model["id"] for model in (await it.gateway.get("/v1/models")).json["data"]] == ["talker", "w", "r", "j"]
+        ready = await it.gateway.get("/readyz")
+        assert (ready.status, "r: the inference launcher" in ready.json["warnings"]["models"]) == (200, True)
+        async with launched(Launcher(), port=port):
+            await eventually(lambda: _reader_is_there(it))
+        assert (await it.gateway.post(PATH, a_read())).json["status"] == "completed"
+        assert (await it.gateway.get("/v1/models/r")).json["max_model_len"] == 32_768
+        assert "warnings" not in (await it.gateway.get("/readyz")).json
+
+
+def _reader_is_there(it: TwoModels) -> bool:
+    with suppress(Unavailable):
+        return it.gateway.backend.models.reader.id == "r"
+    return False
+
+
+async def test_writes_wait_for_a_writer_that_is_not_there_at_the_start(redis_url: str, tmp_path: Path) -> None:
+    port = free_port()
+    async with two_models(redis_url, tmp_path, launchers={"writer": port}) as it:
+        added = (await it.gateway.post("/v1/memory/add", ADD | {"sync": False})).json
+        assert (await it.gateway.post(PATH, a_read())).json["status"] == "completed"
+        assert not it.engines.writer.asked
+        async with launched(Launcher(), port=port):
+            event = await it.gateway.work.memory.queue.events.wait("local", added["event_id"], timeout_s=PATIENCE_S)
+    assert event.status == "completed"
+    assert len(it.engines.writer.asked) == 2
 
 
 async def test_without_any_engine_the_process_is_not_ready(redis_url: str, tmp_path: Path) -> None:

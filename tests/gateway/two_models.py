@@ -1,6 +1,6 @@
 """A models file of a writer and a reader on two strict engines, each with a key and prompts of its own."""
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,14 +37,12 @@ chat = "talker"
 [models.w]
 engine_url = "{writer}"
 api_key_env = "KEY_OF_WRITER"
-profile = "writing"
+{writers_profile}
 
 [models.r]
 engine_url = "{reader}"
 api_key_file = "key"
-profile = "reading"
-tokenizer = "tokenizer.json"
-window_tokens = 4096
+{readers_profile}
 owned_by = "us"
 created = 1767225600
 
@@ -59,6 +57,10 @@ engine_model = "w"
 api_key_env = "KEY_OF_WRITER"
 profile = "judging"
 """
+_PARTS = {
+    "writer": 'profile = "writing"',
+    "reader": 'profile = "reading"\ntokenizer = "tokenizer.json"\nwindow_tokens = 4096',
+}
 ENVIRONMENT = {"KEY_OF_WRITER": "kw"}
 """What the file's tables name of the environment."""
 
@@ -71,12 +73,19 @@ class Engines:
     reader: StrictEndpoint
     folder: Path
 
-    def file(self, *roles: str, down: Collection[str] = ()) -> Path:
-        """A models file with these further lines about roles; nothing listens where the engines ``down`` should be."""
+    def file(self, *roles: str, down: Collection[str] = (), launchers: Mapping[str, int] | None = None) -> Path:
+        """A models file with these further lines about roles; nothing listens where the engines ``down`` should be.
+
+        A model with a port in ``launchers`` has its profile and tokenizer from a launcher there.
+        """
         urls = {"writer": self.writer.url, "reader": self.reader.url}
         urls |= {name: f"http://127.0.0.1:{free_port()}/v1" for name in down}
         path = self.folder / "models.toml"
-        path.write_text(_FILE.format(roles="\n".join(roles), **urls))
+        parts = {f"{name}s_profile": text for name, text in _PARTS.items()}
+        parts |= {
+            f"{name}s_profile": f'inference_url = "http://127.0.0.1:{port}"' for name, port in (launchers or {}).items()
+        }
+        path.write_text(_FILE.format(roles="\n".join(roles), **urls, **parts))
         return path
 
 
@@ -107,13 +116,23 @@ async def two_engines(folder: Path) -> AsyncGenerator[Engines]:
 
 @asynccontextmanager
 async def two_models(
-    redis_url: str, folder: Path, *roles: str, down: Collection[str] = (), **changes: object
+    redis_url: str,
+    folder: Path,
+    *roles: str,
+    down: Collection[str] = (),
+    launchers: Mapping[str, int] | None = None,
+    **changes: object,
 ) -> AsyncGenerator[TwoModels]:
     """Everything in this process; ``KEY_OF_WRITER`` must be set. ``changes`` are settings."""
     async with AsyncExitStack() as stack:
         engines = await stack.enter_async_context(two_engines(folder))
         store = await stack.enter_async_context(store_server())
-        given = {"models": engines.file(*roles, down=down), "model": None, "store_url": store.url, **changes}
+        given = {
+            "models": engines.file(*roles, down=down, launchers=launchers),
+            "model": None,
+            "store_url": store.url,
+            **changes,
+        }
         settings = settings_for(redis_url, **given)
         gateway = await stack.enter_async_context(running_gateway(settings))
         await stack.enter_async_context(working(gateway.work, settings))

@@ -119,7 +119,7 @@ async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> A
             metrics=metrics,
         ) as memory,
     ):
-        access = open_access(settings, redis, splitter=backend.models.chat.splitter, metrics=metrics)
+        access = open_access(settings, redis, splitter=backend.models.counting, metrics=metrics)
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)

@@ -66,7 +66,7 @@ class GatewaySettings(ServiceSettings):
     tokenizer: Path | None = None
     model: str | None = None
     startup_wait_s: float = Field(default=120.0, ge=0)
-    """How long to wait for inference to provide the profile and the tokenizer."""
+    """How long to wait for the launcher; with a models file, until one model is there."""
 
     api_keys: SecretStr = SecretStr("")
     api_keys_file: Path | None = None

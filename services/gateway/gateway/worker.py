@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from gateway.engine import Backend, open_backend, refuse_wrong_models
+from gateway.engine import Backend, LoopModel, open_backend, refuse_wrong_models
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
@@ -155,7 +155,9 @@ async def working(work: Work, settings: WorkerSettings) -> AsyncGenerator[None]:
 
 async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as group:
-        for runner in _runners(work, settings):
+        consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        group.create_task(_writes(work, settings, stop, consumer))
+        for runner in _runners(work, settings, consumer):
             group.create_task(runner.run(stop))
         gauges = group.create_task(_gauges(work))
         idle = group.create_task(flush_for_ever(work.memory, age_s=settings.buffer_flush_age_s))
@@ -164,13 +166,24 @@ async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> No
         await ended({gauges, idle, sweep})
 
 
-def _runners(work: Work, settings: WorkerSettings) -> Iterator[Runner]:
-    consumer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, consumer: str) -> None:
+    """Run the memory writes once their model is there; until then they wait in their queue."""
+    writer, stopped = asyncio.create_task(work.backend.models.writer()), asyncio.create_task(stop.wait())
+    await asyncio.wait({writer, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not writer.done():
+        writer.cancel()
+        return
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
+    tools = _writer_tools(work, writer.result(), limits)
+    handler = MemoryHandler(tools, dead_letter_keep_s=settings.dead_letter_keep_s)
+    options = _options(settings, settings.worker_concurrency)
+    await Runner(work.memory.queue.lanes, handler, options, consumer=consumer).run(stop)
+
+
+def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Runner]:
     reading = work.reading
-    writes = MemoryHandler(_writer_tools(work, limits), dead_letter_keep_s=settings.dead_letter_keep_s)
     reads = ReadHandler(work.redis, reading)
-    yield Runner(work.memory.queue.lanes, writes, _options(settings, settings.worker_concurrency), consumer=consumer)
     yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)
     yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
     if reading.files.records is not None:
@@ -214,8 +227,7 @@ def _options(settings: WorkerSettings, concurrency: int) -> RunnerOptions:
     )
 
 
-def _writer_tools(work: Work, limits: BufferLimits) -> WriterTools:
-    writer = work.backend.models.writer
+def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> WriterTools:
     return WriterTools(
         redis=work.redis,
         store=work.memory.store,

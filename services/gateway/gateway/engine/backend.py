@@ -1,10 +1,11 @@
 """Opens the engines of every model and bundles them into one value."""
 
+import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
 
@@ -16,6 +17,11 @@ from gateway.engine.served import LoopModel, loop_model
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.clients import EngineClient, InferenceClient, Timeouts
+from memloop.profiles import ProfileError
+from memloop.wire.errors import DependencyError
+from memloop_service.chores import alongside
+
+_POLL_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +35,18 @@ class Backend:
 
 @asynccontextmanager
 async def open_backend(settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[Backend]:
-    """Open the configured engines and close them on exit. Raises as ``read_models`` and ``loop_model`` do."""
-    config, deadline = read_models(settings), time.monotonic() + settings.startup_wait_s
+    """Open the configured engines and close them on exit.
+
+    Waits up to ``startup_wait_s`` until one model is there; the others may come later. Raises DependencyError when none
+    comes in time, ProfileError when profile and model do not fit, and as ``read_models`` does.
+    """
+    config = read_models(settings)
+    models = Models(config.specs, config.roles)
     async with AsyncExitStack() as stack:
-        models = [await _opened(spec, settings, metrics, stack, deadline) for spec in config.specs]
-        yield Backend(Models(models, config.roles), metrics, settings.heartbeat_s)
+        late = [await _opening(spec, settings, stack) for spec in config.specs]
+        late = await _first_arrivals(late, models, metrics, wait_s=settings.startup_wait_s)
+        await stack.enter_async_context(alongside(_later_arrivals(late, models, metrics)))
+        yield Backend(models, metrics, settings.heartbeat_s)
 
 
 async def backend_of(request: Request) -> Backend:
@@ -44,18 +57,70 @@ async def backend_of(request: Request) -> Backend:
 BackendDep: TypeAlias = Annotated[Backend, Depends(backend_of)]
 
 
-async def _opened(
-    spec: ModelSpec, settings: GatewaySettings, metrics: Metrics, stack: AsyncExitStack, deadline: float
-) -> LoopModel:
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """A model's clients, before its services have named its parts."""
+
+    spec: ModelSpec
+    guards: Sequence[EngineGuard]
+    breakers: Sequence[Breaker]
+    inference: InferenceClient | None
+
+    async def model(self, metrics: Metrics) -> LoopModel:
+        """Complete the model. Raises as ``loop_model`` does."""
+        model = await loop_model(self.spec, Engines(self.guards), self.inference)
+        for place, breaker in enumerate(self.breakers):
+            metrics.watch_circuit(model.label, place, breaker.is_open)
+        counted = metrics.upstream_fallback.labels(model.label).inc
+        return replace(model, engines=Engines(self.guards, model=model.engine_model, on_fallback=counted))
+
+
+async def _opening(spec: ModelSpec, settings: GatewaySettings, stack: AsyncExitStack) -> _Opening:
     inference = await stack.enter_async_context(InferenceClient(spec.inference_url)) if spec.inference_url else None
     clients = [await stack.enter_async_context(_engine(settings, spec, url)) for url in spec.engine_urls]
     breakers = [_breaker(settings) for _ in clients]
     guards = [EngineGuard(client, breaker) for client, breaker in zip(clients, breakers, strict=True)]
-    model = await loop_model(spec, Engines(guards), inference, deadline=deadline)
-    for place, breaker in enumerate(breakers):
-        metrics.watch_circuit(model.label, place, breaker.is_open)
-    counted = metrics.upstream_fallback.labels(model.label).inc
-    return replace(model, engines=Engines(guards, model=model.engine_model, on_fallback=counted))
+    return _Opening(spec, guards, breakers, inference)
+
+
+async def _first_arrivals(
+    openings: list[_Opening], models: Models, metrics: Metrics, *, wait_s: float
+) -> list[_Opening]:
+    """Ask until one model is there; return those that are not."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        failures = await _arrivals(openings, models, metrics)
+        for failure in failures.values():
+            if isinstance(failure, ProfileError) or (not models.any and time.monotonic() >= deadline):
+                raise failure
+        if models.any:
+            return [openings[place] for place in failures]
+        await asyncio.sleep(_POLL_S)
+
+
+async def _later_arrivals(openings: list[_Opening], models: Models, metrics: Metrics) -> None:
+    """Ask for the models that are not there yet, repeatedly."""
+    while openings:
+        await asyncio.sleep(_POLL_S)
+        openings = [openings[place] for place in await _arrivals(openings, models, metrics)]
+
+
+async def _arrivals(
+    openings: list[_Opening], models: Models, metrics: Metrics
+) -> dict[int, DependencyError | ProfileError]:
+    """Ask for all models; return the failures by the opening's place."""
+    outcomes = await asyncio.gather(*(_arrival(opening, models, metrics) for opening in openings))
+    return {place: failure for place, failure in enumerate(outcomes) if failure is not None}
+
+
+async def _arrival(opening: _Opening, models: Models, metrics: Metrics) -> DependencyError | ProfileError | None:
+    """Take the model into service, or return the reason why it is not there."""
+    try:
+        models.arrived(await opening.model(metrics))
+    except (DependencyError, ProfileError) as error:
+        models.missing(opening.spec.id or "", str(error))
+        return error
+    return None
 
 
 def _engine(settings: GatewaySettings, spec: ModelSpec, url: str) -> EngineClient:

@@ -2,33 +2,53 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
-from gateway.engine.models_file import Role
+from gateway.engine.models_file import ModelSpec, Role
 from gateway.engine.served import LoopModel
+from memloop.chunking import EstimatingSplitter
+from memloop.ports import Splitter
 from memloop.wire.chat import Json
-from memloop.wire.errors import InvalidRequest, MemloopError, NotFound
+from memloop.wire.errors import InvalidRequest, MemloopError, NotFound, Unavailable
 
 _CHECK_S: Final = 2.0
+_RETRY_AFTER_S: Final = 5.0
 
 
 class Models:
-    """All models. Without a models file there is one, whose engine decides about every other id."""
+    """All models. Without a models file there is one, whose engine decides about every other id.
 
-    def __init__(self, models: Sequence[LoopModel], roles: Mapping[Role, str]) -> None:
-        """``roles`` names a model for each role; it is empty without a models file."""
-        self._models = {model.id: model for model in models}
-        self._first = models[0]
+    A model is there once its launcher, if it has one, has named its parts; until then requests for it get 503.
+    """
+
+    def __init__(self, specs: Sequence[ModelSpec], roles: Mapping[Role, str]) -> None:
+        """``specs`` are the tables of the models file; without one, they and ``roles`` are empty."""
+        self._specs = {spec.id: spec for spec in specs if roles}
         self._roles = roles
+        self._models: dict[str, LoopModel] = {}
+        self._missing: dict[str, str] = {}
+        self._arrived = asyncio.Event()
+
+    def arrived(self, model: LoopModel) -> None:
+        """Take a model into service."""
+        self._models[model.id] = model
+        self._missing.pop(model.id, None)
+        self._arrived.set()
+        self._arrived = asyncio.Event()
+
+    def missing(self, model_id: str, reason: str) -> None:
+        """Keep the reason why a model is not there yet."""
+        self._missing[model_id] = reason
 
     @property
-    def writer(self) -> LoopModel:
-        """The model that decides what to remember."""
-        return self._in_role("writer")
+    def any(self) -> bool:
+        """Whether one model is there."""
+        return bool(self._models)
 
     @property
     def reader(self) -> LoopModel:
-        """The model of long reads that name none."""
+        """The model of long reads that name none. Raises Unavailable until it is there, as all roles do."""
         return self._in_role("reader")
 
     @property
@@ -36,12 +56,34 @@ class Models:
         """The model that clients take when their user names none."""
         return self._in_role("chat")
 
+    @property
+    def counting(self) -> Splitter:
+        """The chat model's tokenizer, for requests whose model is not known; an estimate until it is there."""
+        try:
+            return self.chat.splitter
+        except Unavailable:
+            return EstimatingSplitter()
+
+    async def writer(self) -> LoopModel:
+        """Return the model that decides what to remember, once it is there."""
+        while True:
+            arrived = self._arrived
+            with suppress(Unavailable):
+                return self._in_role("writer")
+            await arrived.wait()
+
     def named(self, model_id: str) -> LoopModel:
-        """Return the model of this id. Raises NotFound (``model_not_found``) for one that the models file lacks."""
+        """Return the model of this id.
+
+        Raises NotFound (``model_not_found``) for one that the models file lacks, Unavailable for one not there yet.
+        """
         if model_id in self._models:
             return self._models[model_id]
         if not self._roles:
             return self._first.of_id(model_id)
+        if model_id in self._specs:
+            message = f"The model {model_id!r} is not there yet."
+            raise Unavailable(message, code="model_not_ready", retry_after_s=_RETRY_AFTER_S)
         raise NotFound(f"There is no model {model_id!r}.", param="model", code="model_not_found")
 
     def asked(self, model: object) -> LoopModel:
@@ -65,14 +107,14 @@ class Models:
 
     def judge_of(self, reader: LoopModel) -> LoopModel:
         """Return the model that judges another one's memory: the judge, else the reading model itself."""
-        return self._models[self._roles["judge"]] if "judge" in self._roles else reader
+        return self._in_role("judge") if "judge" in self._roles else reader
 
     async def listing(self) -> Json:
         """Return ``GET /v1/models``: the file's models, the chat model first; without a file the engine's list."""
         if not self._roles:
             return await self._first.engines.get_json("models")
-        ordered = sorted(self._models.values(), key=lambda model: model is not self.chat)
-        return {"object": "list", "data": [model.listing() for model in ordered]}
+        ordered = sorted(self._specs.values(), key=lambda spec: spec.id != self._roles["chat"])
+        return {"object": "list", "data": [self._entry(spec) for spec in ordered]}
 
     async def check(self) -> None:
         """Raise unless an engine of some model answers: a readiness check that bypasses the breakers."""
@@ -86,11 +128,21 @@ class Models:
         """Return a sentence for the operator about the models without an engine, or None."""
         every = list(self._models.values())
         states = await asyncio.gather(*(_state(model) for model in every))
-        down = [f"{model.id}: {state}" for model, state in zip(every, states, strict=True) if state is not None]
-        return "; ".join(down) or None
+        down = {model.id: state for model, state in zip(every, states, strict=True) if state is not None}
+        return "; ".join(f"{model_id}: {reason}" for model_id, reason in (down | self._missing).items()) or None
+
+    @property
+    def _first(self) -> LoopModel:
+        return next(iter(self._models.values()))
 
     def _in_role(self, role: Role) -> LoopModel:
-        return self._models[self._roles[role]] if self._roles else self._first
+        return self.named(self._roles[role]) if self._roles else self._first
+
+    def _entry(self, spec: ModelSpec) -> Json:
+        model = self._models.get(spec.id or "")
+        window = spec.window_tokens if model is None else model.window_tokens
+        known: Json = {} if window is None else {"max_model_len": window}
+        return {"id": spec.id, "object": "model", "created": spec.created, "owned_by": spec.owned_by, **known}
 
 
 async def _state(model: LoopModel) -> str | None:

@@ -3,11 +3,8 @@
 Sources, in order: the specification, the inference service, then the engine (the id) and safe defaults (the rest).
 """
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import Final
 
 from gateway.engine.engines import Engines
 from gateway.engine.models_file import ModelSpec
@@ -21,8 +18,6 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 
 DEFAULT_PROFILE: Final = "default"
-_POLL_S: Final = 0.5
-_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +34,6 @@ class LoopModel:
     splitter: Splitter
     label: str
     window_tokens: int | None = None
-    owned_by: str = "memloop"
-    created: int = 0
 
     @property
     def keeps_its_name(self) -> bool:
@@ -56,23 +49,16 @@ class LoopModel:
         """Return the model for a loop, with metrics and a span around each call."""
         return WatchedModel(self.engines, metrics, model_id=self.id, label=self.label, operation=operation)
 
-    def listing(self) -> Json:
-        """Return the model's entry in ``GET /v1/models``."""
-        window: Json = {} if self.window_tokens is None else {"max_model_len": self.window_tokens}
-        return {"id": self.id, "object": "model", "created": self.created, "owned_by": self.owned_by, **window}
 
+async def loop_model(spec: ModelSpec, engine: Engines, inference: InferenceClient | None) -> LoopModel:
+    """Complete the specification.
 
-async def loop_model(
-    spec: ModelSpec, engine: Engines, inference: InferenceClient | None, *, deadline: float
-) -> LoopModel:
-    """Complete the specification. Waits until ``deadline`` (monotonic) for the services that provide missing parts.
-
-    Raises DependencyError when none answers in time, ProfileError when profile and model do not fit.
+    Raises DependencyError while a service that provides a part does not answer, ProfileError when profile and model do
+    not fit.
     """
-    launched = await _wait(inference.model, deadline) if inference else None
-    model_id = spec.id or (launched.id if launched else await _wait(lambda: _model_id(engine), deadline))
-    profile = await _wait(lambda: _profile(spec, inference), deadline)
-    splitter = await _wait(lambda: _splitter(spec, inference), deadline)
+    launched = await inference.model() if inference else None
+    model_id = spec.id or (launched.id if launched else _first_id(await engine.get_json("models")))
+    profile, splitter = await _profile(spec, inference), await _splitter(spec, inference)
     window_tokens = spec.window_tokens or (launched.max_model_len if launched else None)
     if isinstance(splitter, TokenizerSplitter):  # an estimate is too rough to reject prompts by
         _check_fit(spec, profile, splitter, window_tokens)
@@ -85,8 +71,6 @@ async def loop_model(
         splitter=splitter,
         label=model_id,
         window_tokens=window_tokens,
-        owned_by=spec.owned_by,
-        created=spec.created,
     )
 
 
@@ -102,10 +86,6 @@ def _within(profile: Profile, window_tokens: int | None) -> Profile:
     if window_tokens is None or window_tokens >= profile.budget.window_tokens:
         return profile
     return replace(profile, budget=replace(profile.budget, window_tokens=window_tokens))
-
-
-async def _model_id(engine: Engines) -> str:
-    return _first_id(await engine.get_json("models"))
 
 
 def _first_id(listing: Json) -> str:
@@ -127,13 +107,3 @@ async def _splitter(spec: ModelSpec, inference: InferenceClient | None) -> Split
     if spec.splitter is not None:
         return spec.splitter
     return EstimatingSplitter() if inference is None else TokenizerSplitter(await inference.tokenizer())
-
-
-async def _wait(ask: Callable[[], Awaitable[_Answer]], deadline: float) -> _Answer:
-    while True:
-        try:
-            return await ask()
-        except DependencyError:
-            if time.monotonic() >= deadline:
-                raise
-        await asyncio.sleep(_POLL_S)
