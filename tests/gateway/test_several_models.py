@@ -140,6 +140,16 @@ async def test_the_judge_judges_with_its_own_prompt(redis_url: str, tmp_path: Pa
     assert [JUDGING in texts_of(body) for body in it.engines.writer.asked] == [True]
 
 
+async def test_a_read_with_parity_judges_itself(redis_url: str, tmp_path: Path) -> None:
+    async with two_models(redis_url, tmp_path, 'judge = "j"') as it:
+        options = {"strategy": "memreread", "options": {"parity": True}, "chunk_tokens": None, "max_rereads": 1}
+        read = (await it.gateway.post(PATH, a_read(model="w", **options))).json
+    assert (read["status"], read["model"]) == ("completed", "w")
+    said = [texts_of(body) for body in it.engines.writer.asked]
+    assert sum("Decide whether the memory is enough" in text for text in said) == 1
+    assert not any(JUDGING in text for text in said)
+
+
 async def test_without_a_judge_the_reader_judges_itself(both: TwoModels) -> None:
     read = (await both.gateway.post(PATH, a_read(strategy="memreread"))).json
     assert (read["status"], read["usage"]["llm_calls"]) == ("completed", CHUNKS + 2)
