@@ -188,6 +188,10 @@ bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
 bench-fairness: $(READY) ## a tenant's add and chat, alone and beside another one's 10,000 adds and 200 reads; ARGS="--adds 1500"
 	$(BIN)/python -m benchmarks.fairness $(ARGS)
 
+.PHONY: bench-pending
+bench-pending: $(READY) ## what listing turns without a decision adds to a search
+	$(BIN)/python -m benchmarks.memory.pending
+
 .PHONY: evaluate-retrieval
 evaluate-retrieval: $(READY) ## recall with and without each trick of retrieval, on made-up conversations
 	$(BIN)/memloop-evaluate retrieval
