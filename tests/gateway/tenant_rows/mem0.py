@@ -11,7 +11,7 @@ def _refused(body: Any) -> bool:
 
 
 def _empty(body: Any) -> bool:
-    return body["results"] == [] and body.get("count", 0) == 0
+    return body["results"] == body.get("pending", []) == [] and body.get("count", 0) == 0
 
 
 def _message(body: Any) -> bool:

@@ -3,6 +3,7 @@
 from tests.gateway.tenants import Attempt
 
 SAID = {"messages": [{"role": "user", "content": "Mine."}], "user_id": "alice"}
+NOTHING_FOUND = {"results": [], "pending": []}
 _AIMED = {
     "item": {
         "id": "{item}",
@@ -29,7 +30,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/memory/batch", {"adds": [SAID | {"tenant": "a"}]}, 422),
     ],
     "POST /v1/memory/search": [
-        Attempt("/v1/memory/search", {"query": "tea at five", "user_id": "alice"}, 200, lambda b: b == {"results": []}),
+        Attempt("/v1/memory/search", {"query": "tea at five", "user_id": "alice"}, 200, lambda b: b == NOTHING_FOUND),
         Attempt(
             "/v1/memory/search",
             {
@@ -40,7 +41,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
                 "filters": {"OR": [{"tenant": {"eq": "a"}}, {"user_id": "*"}]},
             },
             200,
-            lambda body: body == {"results": []},
+            lambda body: body == NOTHING_FOUND,
         ),
         Attempt("/v1/memory/search", {"query": "tea", "user_id": "alice", "tenant": "a"}, 422),
     ],
