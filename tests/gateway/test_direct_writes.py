@@ -2,10 +2,15 @@
 
 from typing import Any
 
-from memloop.wire.memory import Namespace
+import pytest
+
+from gateway.memory.jobs import new_event_id, queued_event
+from gateway.memory.operations import job_of
+from memloop.wire.errors import Conflict
+from memloop.wire.memory import MemoryAdd, Namespace
 from tests.gateway.api_rig import api
 from tests.gateway.redis_view import connected, keys
-from tests.gateway.rig import ALICE, script
+from tests.gateway.rig import ALICE, script, turns
 
 
 def said(*texts: str, **fields: object) -> dict[str, Any]:
@@ -62,6 +67,19 @@ async def test_a_write_whose_memories_are_erased_meanwhile_is_refused_and_not_qu
         assert (await it.rig.writes.lanes.depth()).jobs == 0
         async with connected(redis_url) as redis:
             assert await keys(redis, "*:lock:*") == []
+
+
+async def test_no_event_is_recorded_after_an_erasure_has_taken_the_lane(redis_url: str) -> None:
+    async with api(redis_url, script(500)) as it:
+        queue = it.rig.writes
+        token = await queue.lanes.take_idle_lane(ALICE.lane(), lease_ms=60_000)
+        assert token is not None
+        assert await queue.lanes.take_lane(ALICE.lane(), lease_ms=60_000, force=True) is not None
+        add = MemoryAdd(messages=turns("Tea at five."), user_id="alice", infer=False)
+        job = job_of(add, "local", event_id=new_event_id(ALICE))
+        with pytest.raises(Conflict, match="were erased"):
+            await queue.record_direct_write(job, queued_event(job), token=token)
+        assert await queue.events.newest(ALICE, limit=10) == ()
 
 
 async def test_a_write_that_the_store_cannot_take_now_is_queued_and_written_once_later(redis_url: str) -> None:

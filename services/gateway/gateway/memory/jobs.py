@@ -16,7 +16,7 @@ from gateway.memory.events import MemoryEvents
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
-from memloop.wire.errors import MemloopError, RateLimited, TooLarge, Unavailable
+from memloop.wire.errors import Conflict, MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 
@@ -109,10 +109,14 @@ class MemoryQueue:
             raise
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
-        """Store the event of a write done under a token of ``take_idle_lane``, and free the lane."""
+        """Store the event of a write done under a token of ``take_idle_lane``, and free the lane.
+
+        Raises Conflict, and stores nothing, if an erasure has taken the lane.
+        """
         submission = self._submission(job, event)
         fields = {name: value for name, value in submission.fields.items() if name != "payload"}
-        await self.lanes.record(replace(submission, fields=fields), token)
+        if not await self.lanes.record(replace(submission, fields=fields), token):
+            raise Conflict("These memories were erased while the write was under way.", code="erased")
 
     def _submission(self, job: MemoryJob, event: MemoryEvent) -> Submission:
         namespace = job.namespace

@@ -221,13 +221,17 @@ class LaneQueue:
         token = await self._take_idle_lane([*self._lane_keys(part, lane), part.fence], [lease_ms])
         return int(cast(str, token)) or None
 
-    async def record(self, job: Submission, token: int) -> None:
-        """Store the record of work done under :meth:`take_idle_lane`'s token for ``keep_ms``, and free the lane."""
+    async def record(self, job: Submission, token: int) -> bool:
+        """Store the record of work done under :meth:`take_idle_lane`'s token for ``keep_ms``, and free the lane.
+
+        Returns False, and writes nothing, when the lane was lost.
+        """
         part = self.keys.of_id(job.job_id)
         pairs = [value for pair in job.fields.items() for value in pair]
         args = [f"{token}|erase", job.lane, job.job_id, job.created_ms, self.keep_ms, job.tenant, *pairs]
         listed = await self._record.number([*self._lane_keys(part, job.lane), part.job(job.job_id), job.index], args)
         await self.look_through(listed, job.index)
+        return listed > 0
 
     async def leave_lane(self, lane: str, token: int) -> None:
         """Undo :meth:`take_lane` or :meth:`take_idle_lane`."""

@@ -257,13 +257,13 @@ RECORD = (
     + LIST_IN
     + """
 -- KEYS[11] job, KEYS[12] index; ARGV: mine, lane, id, created ms, keep ms, tenant, then the hash's pairs
+-- Writes nothing and returns 0 when the lane was lost: an erasure that took it over must find no record afterwards
+if redis.call('GET', q.lock) ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[11], unpack(ARGV, 7))
 redis.call('PEXPIRE', KEYS[11], ARGV[5])
 local listed = list_in(KEYS[12], ARGV[3], ARGV[4])
-if redis.call('GET', q.lock) == ARGV[1] then
-  redis.call('DEL', q.lock)
-  pass_on(q, ARGV[6], ARGV[2])
-end
+redis.call('DEL', q.lock)
+pass_on(q, ARGV[6], ARGV[2])
 return listed
 """
 )
