@@ -48,7 +48,7 @@ async def open_memory(
                 refused=metrics.memory_writes_not_admitted,
             ),
             failures=WriteFailures(redis),
-            pending=PendingWrites(redis),
+            pending=PendingWrites(redis, wait_s=settings.recall_timeout_s / 2),
             traces=traces,
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             metrics=metrics,

@@ -17,7 +17,6 @@ from memloop.wire.memory import Namespace, PendingTurn
 
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144
-_READ_S: Final = 1.0
 _WORD: Final = re.compile(r"\w{2,}")
 
 _READ: Final = """
@@ -49,16 +48,20 @@ class Standing:
 
 
 class PendingWrites:
-    """The undecided writes in one Redis, read in one round trip: the newest 50 of a user, of 256 KiB together."""
+    """The undecided writes in one Redis, read in one round trip: the newest 50 of a user, of 256 KiB together.
 
-    def __init__(self, redis: Redis) -> None:
+    ``wait_s`` bounds that round trip.
+    """
+
+    def __init__(self, redis: Redis, *, wait_s: float) -> None:
+        self._wait_s = wait_s
         self._keys = Keys(redis)
         self._read = Script(redis, _READ)
 
     async def of_user(self, namespace: Namespace) -> Standing:
         """Return how the namespace's writes stand; as if there were none while Redis does not answer."""
         with suppress(DependencyError, TimeoutError):
-            async with asyncio.timeout(_READ_S):
+            async with asyncio.timeout(self._wait_s):
                 return await self._standing(namespace)
         return Standing()
 
