@@ -17,8 +17,9 @@ from gateway.queue.handling import Hold
 from gateway.queue.jobs import Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.rules import QueueRules
+from gateway.settings import WorkerSettings
 from tests.gateway.redis_view import command, connected, keys
-from tests.gateway.rig import eventually
+from tests.gateway.rig import eventually, rig, script
 from tests.gateway.test_runner import QUICK, Handler, running
 
 LEASE_MS = 600_000
@@ -275,3 +276,14 @@ async def test_while_one_tenant_has_all_slots_another_one_gets_the_spare_one(red
         assert begun == ["loud0", "loud1", "quiet0", "quiet1", "quiet2"]
         go_on.set()
         await eventually(lambda: len(handler.order) == 8)
+
+
+async def test_the_operators_weights_hold_in_every_queue(redis_url: str) -> None:
+    async with rig(redis_url, script("x"), tenant_weights="acme=4, beta=2") as it:
+        assert [queue.rules.weights for queue in it.work.queues] == [{"acme": 4, "beta": 2}] * 4
+
+
+@pytest.mark.parametrize("weights", ["acme", "acme=0", "acme=-1", "acme=x", "=2", "acme=2;beta=1"])
+def test_wrong_weights_are_refused(weights: str) -> None:
+    with pytest.raises(ValueError, match="MEMLOOP_TENANT_WEIGHTS needs tenant=weight"):
+        WorkerSettings.model_validate({"tenant_weights": weights})
