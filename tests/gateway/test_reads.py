@@ -200,3 +200,8 @@ async def test_an_incomplete_read_saves_nothing(redis_url: str) -> None:
 async def test_a_request_that_does_not_fit_is_refused_before_any_call(redis_url: str) -> None:
     with pytest.raises(Unprocessable):
         await read(redis_url, job(chunk_tokens=9000), [])
+
+
+def test_a_read_that_was_queued_without_a_model_keeps_the_one_of_its_request() -> None:
+    queued = job(model="m2").model_dump(mode="json", exclude={"model"})
+    assert ReadJob.model_validate(queued).model == "m2"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
+from pydantic import model_validator
 from redis.asyncio import Redis
 
 from gateway.access import OtherTenants
@@ -19,6 +20,7 @@ from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue,
 from gateway.redis import Script, entry_list, text
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
+from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop_service.redis_link import redis_errors
@@ -45,6 +47,16 @@ class ReadJob(Wire):
     model: str
     request: LongReadRequest
     text: Blob | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _model_of_request(cls, data: object) -> object:
+        """Take the model from the request where the job names none: it was queued before an upgrade."""
+        if not isinstance(data, dict):
+            return data
+        job = cast(Json, data)
+        request = job.get("request")
+        return {"model": request.get("model"), **job} if isinstance(request, dict) else job
 
 
 class ReadPage(Wire):
