@@ -304,6 +304,29 @@ async def test_an_answer_is_found_by_the_question_in_the_turn_before_it(store: S
     )
 
 
+async def test_the_turns_of_one_write_keep_their_order(store: StoreApi) -> None:
+    drafts = [MemoryDraft(key=f"turn {at}", value=f"value {at}") for at in range(20)]
+
+    items = [one.item for one in await store.add_all(*drafts)]
+
+    assert len({item.valid_from for item in items}) == 1
+    assert [place_of(item.valid_from, item.created_at) for item in items] == sorted(
+        {place_of(item.valid_from, item.created_at) for item in items}
+    )
+
+
+async def test_the_speaker_whom_the_question_names_comes_first(store: StoreApi) -> None:
+    for name in ("Anna", "Ben", "Carla"):
+        await store.add(f"{name}: My cat", f"{name}: My cat is grey")
+
+    for name in ("Anna", "Ben", "Carla"):
+        first, *others = await store.search(f"What colour is {name}'s cat?", explain=True)
+
+        assert first.item.memory == f"{name}: My cat is grey"
+        assert first.score_breakdown["speaker"] > 0
+        assert all("speaker" not in one.score_breakdown for one in others)
+
+
 async def test_what_was_said_in_the_month_that_is_asked_for_comes_first(http: httpx.AsyncClient) -> None:
     store = StoreApi(http)
     for month, thing in ((3, "a bowl"), (5, "a vase"), (7, "a mask")):
