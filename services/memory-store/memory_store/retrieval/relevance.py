@@ -20,6 +20,7 @@ class Relevance:
         self._sparse = {one.id: one.score for one in sparse}
         self._ranks = {"dense": _ranks(dense), "sparse": _ranks(sparse)}
         self._floor = min(self._dense.values(), default=0.0)
+        self._above = {one: self._above_floor(one) for one in {**self._dense, **self._sparse}}
 
     def shares(self, item_id: str) -> dict[str, float]:
         """Returns the parts that add up to the item's relevance."""
@@ -38,13 +39,16 @@ class Relevance:
 
     def above_floor(self, item_id: str) -> float:
         """Returns how much more relevant the item is than the last one of the dense ranking without a common word."""
+        return self._above.get(item_id, 0.0)
+
+    def _above_floor(self, item_id: str) -> float:
         dense = self._dense.get(item_id, self._floor) - self._floor
         return self._tuning.dense * dense + self._tuning.sparse * self._sparse.get(item_id, 0.0)
 
     def best(self, count: int, *, raised: Mapping[str, float], known: Iterable[str] = ()) -> list[str]:
         """Returns the ids of the most relevant items, best first. ``raised`` adds to some; ``known`` compete too."""
-        ids = {*self._dense, *self._sparse, *known}
-        values = ((-round(self.above_floor(one) + raised.get(one, 0.0), 6), one) for one in ids)
+        above = {**dict.fromkeys(known, 0.0), **self._above}
+        values = ((-round(value + raised.get(one, 0.0), 6), one) for one, value in above.items())
         return [item_id for _, item_id in heapq.nsmallest(count, values)]
 
 

@@ -106,7 +106,7 @@ class Retrieval:
     async def _candidates(self, query: _Query) -> list[Candidate]:
         """Returns the best by the rankings and by the turns around them."""
         relevance = await self._relevance(query)
-        payloads = await self._read(relevance.best(query.depth, raised={}), query)
+        payloads = await self._read(relevance.best(_PROMPTERS, raised={}), query)
         context = await self._context(payloads, relevance, query)
         best = relevance.best(query.depth, raised={one: its.total for one, its in context.items()}, known=context)
         payloads |= await self._read([one for one in best if one not in payloads], query)
@@ -131,7 +131,7 @@ class Retrieval:
     ) -> dict[str, Context]:
         """Returns what the turns around them add to the best items and to the turns of the same sessions."""
         tuning = self._tuning
-        prompters = [Candidate(one, payload) for one, payload in list(payloads.items())[:_PROMPTERS]]
+        prompters = [Candidate(one, payload) for one, payload in payloads.items()]
         sessions = around(prompters) if tuning.beside or tuning.near or tuning.session else None
         if sessions is None:
             return {}
