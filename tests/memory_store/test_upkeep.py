@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -18,6 +19,7 @@ from memory_store.main import Adapters, build
 from memory_store.metrics import Metrics
 from memory_store.redis.link import connect
 from memory_store.settings import Settings
+from memory_store.vectors.filters import AllOf
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
@@ -288,6 +290,21 @@ def _has_secret(path: Path) -> bool:
     with suppress(FileNotFoundError):
         return path.is_file() and SECRET.encode() in path.read_bytes()
     return False
+
+
+async def test_a_flush_gives_old_memories_the_fields_that_an_upgrade_brought(
+    vectors: LiveCollection, settings: Settings
+) -> None:
+    async with store_on(vectors, settings) as store:
+        item = (await store.add("turn", "Anna: I moved to Rome", kind="RawTurn")).item
+        [new] = await vectors.get([item.id], where=AllOf(()))
+        old = {name: value for name, value in new.payload.items() if name not in {"place", "speaker"}}
+        await vectors.upsert([replace(new, payload=old)])
+
+        assert (await store.http.post("/v1/admin/flush")).status_code == 200
+
+        [flushed] = await vectors.get([item.id], where=AllOf(()))
+        assert flushed.payload == new.payload
 
 
 async def test_flushes_follow_one_another(vectors: LiveCollection, settings: Settings) -> None:

@@ -1,15 +1,17 @@
 """Bringing a second collection to the contents of the one in service, while that one is written to, and swapping them.
 
+Payloads are written as a write of today would, so that memories from before an upgrade get the fields that it brought.
 Nothing about a copy is stored but its target: points whose payload is there already are left alone. So a copy that was
 killed goes on where it was when it is started again, and one that is older than the collection in service is caught up.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from memory_store.items.documents import from_payload, to_payload
 from memory_store.vectors.filters import AllOf, Ids
 from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
@@ -84,7 +86,7 @@ class Copy:
         """Make the target agree about these points, as they are in service now."""
         if not ids:
             return
-        points = await self._live.get(ids, where=_EVERYTHING)
+        points = [_of_today(point) for point in await self._live.get(ids, where=_EVERYTHING)]
         known: Mapping[str, object] = {one.id: one.payload for one in await target.get(ids, where=_EVERYTHING)}
         fresh = [point for point in points if known.get(point.id) != point.payload]
         gone = tuple(known.keys() - {point.id for point in points})
@@ -92,3 +94,8 @@ class Copy:
             await target.upsert(await self._transform(fresh))
         if gone:
             await target.delete(where=Ids(gone))
+
+
+def _of_today(point: Point) -> Point:
+    """The point with every field of a payload that is written today: an older one may lack some."""
+    return replace(point, payload=to_payload(from_payload(point.id, point.payload)))
