@@ -96,7 +96,8 @@ async def test_a_session_that_is_sent_again_is_written_once(redis_url: str, tmp_
     turns_per_decision = load_profile("default").turns_per_decision
     assert turns_per_decision is not None
     decisions = ceil(len(talk.sessions[0].turns) / turns_per_decision)
-    assert len(asked) == len(set(asked)) == decisions
+    assert len(asked) == len(set(asked))
+    assert sum("tools" in call for call in it.engine.calls) == decisions
     texts = [each.text for each in found]
     assert len(texts) == len(set(texts)) > 5
     assert set(texts) <= set(again.memories)

@@ -23,6 +23,8 @@ def examined(talk: Conversation, *, judge: Callable[[Mapping[str, Any]], str] | 
     def answer(body: Body) -> Reply:
         if body.get("tools"):
             return add_memory(*_TURN.findall(last_text(body)))
+        if "<memories>\nNew memory " in last_text(body):
+            return ""  # no turn changes a fact of another one
         if str(body["messages"][0]["content"]) == ANSWER_SYSTEM:
             return _from_notes(last_text(body), answers)
         return (judge or by_words)(json.loads(last_text(body)))
