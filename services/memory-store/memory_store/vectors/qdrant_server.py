@@ -1,16 +1,14 @@
 """A Qdrant server (1.20 or newer) through its async client: production, and several stores over one collection."""
 
-import contextlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient, models
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from memloop.wire.errors import DependencyError, NotSupported, Unavailable
+from memloop.wire.errors import NotSupported
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import (
@@ -26,9 +24,9 @@ from memory_store.vectors.port import (
     SparseVector,
 )
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
+from memory_store.vectors.server_errors import translated
 from memory_store.vectors.server_filters import to_filter
 
-_RETRY_AFTER_S = 2.0
 _ALIAS = "memloop"
 
 
@@ -63,13 +61,13 @@ class ServerCollections:
 
     async def names(self) -> Sequence[str]:
         """Those with our names; others may share the server."""
-        with _translated():
+        with translated():
             collections = (await self._client.get_collections()).collections
         return [collection.name for collection in collections if is_ours(collection.name)]
 
     async def serving(self) -> str | None:
         """What the alias names."""
-        with _translated():
+        with translated():
             aliases = (await self._client.get_aliases()).aliases
         return next((alias.collection_name for alias in aliases if alias.alias_name == _ALIAS), None)
 
@@ -78,12 +76,12 @@ class ServerCollections:
         make = models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=name, alias_name=_ALIAS))
         drop = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=_ALIAS))
         known = await self.serving() is not None
-        with _translated():
+        with translated():
             await self._client.update_collection_aliases([drop, make] if known else [make])
 
     async def open(self, spec: CollectionSpec, name: str) -> "ServerCollection":
         """Find the collection or make it, with its indexes."""
-        with _translated():
+        with translated():
             if not await self._client.collection_exists(name):
                 await _create(self._client, spec, name, self._spread)
             info = await self._client.get_collection(name)
@@ -93,7 +91,7 @@ class ServerCollections:
 
     async def drop(self, name: str) -> None:
         """Delete the collection."""
-        with _translated():
+        with translated():
             await self._client.delete_collection(name)
 
     async def archive(self, collection: Collection) -> Path:
@@ -117,12 +115,12 @@ class ServerCollection:
 
     async def ping(self) -> None:
         """One round trip."""
-        with _translated():
+        with translated():
             await self._client.collection_exists(self.name)
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Waits until the server has applied the points."""
-        with _translated():
+        with translated():
             structs = [_to_struct(point) for point in points]
             await self._client.upsert(self.name, points=structs, wait=True)
 
@@ -130,7 +128,7 @@ class ServerCollection:
         """Points by id that the condition allows."""
         if not ids:
             return []
-        with _translated():
+        with translated():
             records, _ = await self._client.scroll(
                 self.name,
                 scroll_filter=to_filter(all_of([Ids(tuple(ids)), where])),
@@ -142,7 +140,7 @@ class ServerCollection:
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
         """A page in the order of ids."""
-        with _translated():
+        with translated():
             records, next_id = await self._client.scroll(
                 self.name, scroll_filter=to_filter(where), limit=limit, offset=start_id, with_payload=True
             )
@@ -152,7 +150,7 @@ class ServerCollection:
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         """A page by time, from the newest on."""
         order = models.OrderBy(key="created_at", direction=models.Direction.DESC)
-        with _translated():
+        with translated():
             records, _ = await self._client.scroll(
                 self.name, scroll_filter=to_filter(where), limit=limit, order_by=order, with_payload=True
             )
@@ -161,7 +159,7 @@ class ServerCollection:
     async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
         """Ids by place."""
         order = models.OrderBy(key="place", direction=models.Direction.ASC)
-        with _translated():
+        with translated():
             records, _ = await self._client.scroll(
                 self.name, scroll_filter=to_filter(where), limit=limit, order_by=order, with_payload=False
             )
@@ -169,7 +167,7 @@ class ServerCollection:
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Exact counts by value."""
-        with _translated():
+        with translated():
             answer = await self._client.facet(
                 self.name, key=field, facet_filter=to_filter(where), limit=limit, exact=True
             )
@@ -177,7 +175,7 @@ class ServerCollection:
 
     async def nearest(self, dense: tuple[float, ...], *, where: Condition, limit: int) -> Sequence[Found]:
         """By cosine."""
-        with _translated():
+        with translated():
             answer = await self._client.query_points(
                 self.name, query=list(dense), using=DENSE, query_filter=to_filter(where), limit=limit, with_payload=True
             )
@@ -199,18 +197,18 @@ class ServerCollection:
             )
             for query in queries
         ]
-        with _translated():
+        with translated():
             answers = await self._client.query_batch_points(self.name, requests)
         return [[Ranked(str(point.id), point.score) for point in answer.points] for answer in answers]
 
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
-        with _translated():
+        with translated():
             return (await self._client.count(self.name, count_filter=to_filter(where), exact=True)).count
 
     async def delete(self, *, where: Condition) -> None:
         """Remove by condition; waits until it is done."""
-        with _translated():
+        with translated():
             selector = models.FilterSelector(filter=to_filter(where))
             await self._client.delete(self.name, points_selector=selector, wait=True)
 
@@ -230,17 +228,6 @@ async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.Colle
     for field, kind in PAYLOAD_INDEXES:
         if field not in info.payload_schema:
             await client.create_payload_index(name, field, field_schema=_index(kind), wait=True)
-
-
-@contextlib.contextmanager
-def _translated() -> Generator[None]:
-    """The client's errors as ours: not reachable 503, anything else that the server says 502."""
-    try:
-        yield
-    except ResponseHandlingException as error:
-        raise Unavailable(f"Qdrant cannot be reached: {error}", retry_after_s=_RETRY_AFTER_S) from error
-    except UnexpectedResponse as error:
-        raise DependencyError(f"Qdrant refused: {error}") from error
 
 
 def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams | models.IntegerIndexParams:

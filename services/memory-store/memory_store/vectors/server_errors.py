@@ -1,0 +1,110 @@
+"""Translates the errors of a Qdrant server and its client into ours. A raw body stands in the log alone."""
+
+import contextlib
+import logging
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from httpx import ConnectTimeout, TimeoutException
+from pydantic import ValidationError
+from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from memloop.wire.errors import DependencyError, Timeout, Unavailable
+
+_RETRY_AFTER_S = 2.0
+_LOGGED_CHARS = 500
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One kind of failure: our error for it."""
+
+    error: type[DependencyError]
+    code: str
+    message: str
+
+    def made(self, retry_after_s: float = _RETRY_AFTER_S) -> DependencyError:
+        """The error; with a time to come back where a retry may help."""
+        helps = issubclass(self.error, Unavailable | Timeout)
+        return self.error(self.message, code=self.code, retry_after_s=retry_after_s if helps else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """The responses of a kind: by status, and by words of the body where the status alone does not decide."""
+
+    statuses: frozenset[int]
+    words: tuple[str, ...]
+    kind: _Kind
+
+    def fits(self, status: int, body: str) -> bool:
+        """Whether it is such a response."""
+        return status in self.statuses and (not self.words or any(word in body for word in self.words))
+
+
+_UNREACHABLE = _Kind(Unavailable, "qdrant_unreachable", "Qdrant cannot be reached.")
+_TIMEOUT = _Kind(Timeout, "qdrant_timeout", "Qdrant did not answer in time.")
+_NO_LIVE_COPY = _Kind(Unavailable, "qdrant_no_live_copy", "A shard of Qdrant has no live copy.")
+_INCONSISTENT = _Kind(Unavailable, "qdrant_consistency", "Too few copies of a shard of Qdrant took the operation.")
+_RATE_LIMITED = _Kind(Unavailable, "qdrant_rate_limited", "Qdrant's rate limit is reached.")
+_BUSY = _Kind(Unavailable, "qdrant_unavailable", "Qdrant is temporarily unavailable.")
+_LOCKED = _Kind(Unavailable, "qdrant_locked", "Qdrant is locked against writes.")
+_FULL = _Kind(Unavailable, "qdrant_storage_full", "Qdrant's storage is full.")
+_KEY_REFUSED = _Kind(DependencyError, "qdrant_key_refused", "Qdrant refused the memory store's key.")
+_STRICT_MODE = _Kind(DependencyError, "qdrant_strict_mode", "Qdrant's strict mode refused the request.")
+_NO_COLLECTION = _Kind(DependencyError, "qdrant_no_collection", "Qdrant does not have the memory store's collection.")
+_REFUSED = _Kind(DependencyError, "qdrant_refused", "Qdrant refused the request.")
+_FAILED = _Kind(DependencyError, "qdrant_failed", "Qdrant failed.")
+_UNREADABLE = _Kind(DependencyError, "qdrant_unreadable", "Qdrant's response could not be read.")
+
+_RULES = (
+    _Rule(frozenset({429}), (), _RATE_LIMITED),
+    _Rule(frozenset({403}), ("Storage locked",), _LOCKED),
+    _Rule(frozenset({401, 403}), (), _KEY_REFUSED),
+    _Rule(frozenset({404}), ("Collection",), _NO_COLLECTION),
+    _Rule(frozenset({408, 504}), (), _TIMEOUT),
+    _Rule(frozenset({400}), ("Help: ",), _STRICT_MODE),
+    _Rule(frozenset({507}), (), _FULL),
+    _Rule(frozenset({500, 503}), ("active replica", "read operations failed", "Shard temporarily"), _NO_LIVE_COPY),
+    _Rule(frozenset({500, 503}), ("onsistency", "Failed to apply operation", "Pre-condition failure"), _INCONSISTENT),
+    _Rule(frozenset({502, 503}), (), _BUSY),
+    _Rule(frozenset(range(500, 600)), (), _FAILED),
+)
+"""The first that fits decides. Source: the status codes and messages of Qdrant's REST API."""
+
+
+@contextlib.contextmanager
+def translated() -> Generator[None]:
+    """The client's errors as ours, by kind: 503 with ``Retry-After`` where a retry helps, 504 when late, else 502."""
+    try:
+        yield
+    except UnexpectedResponse as error:
+        raise _of_response(error).made() from None
+    except ResourceExhaustedResponse as error:
+        _log.warning("Qdrant's rate limit is reached: %s", error.message[:_LOGGED_CHARS])
+        raise _RATE_LIMITED.made(error.retry_after_s) from None
+    except QdrantException as error:
+        _log.warning("Qdrant's rate limit is reached: %s", str(error)[:_LOGGED_CHARS])
+        raise _RATE_LIMITED.made() from None
+    except ResponseHandlingException as error:
+        _log.warning("Qdrant did not answer: %r", error.source)
+        raise _of_transport(error.source).made() from None
+
+
+def _of_response(error: UnexpectedResponse) -> _Kind:
+    status, body = error.status_code or 0, error.content.decode(errors="replace")
+    kind = next((rule.kind for rule in _RULES if rule.fits(status, body)), _REFUSED)
+    # A refusal may quote a value of the request, which may be a user's text.
+    level = logging.DEBUG if kind is _REFUSED else logging.WARNING
+    _log.warning("Qdrant answered %d: %s", status, kind.code)
+    _log.log(level, "Qdrant's response: %s", body[:_LOGGED_CHARS])
+    return kind
+
+
+def _of_transport(source: Exception) -> _Kind:
+    if isinstance(source, ValidationError):
+        return _UNREADABLE
+    late = isinstance(source, TimeoutException) and not isinstance(source, ConnectTimeout)
+    return _TIMEOUT if late else _UNREACHABLE
