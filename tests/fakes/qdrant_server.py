@@ -39,6 +39,8 @@ class QdrantStandIn:
     indexes: dict[str, Json] = field(default_factory=dict[str, Json])
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     refusals: int = 0
+    alias_of_another: str | None = None
+    """Another store points the alias there just before the first one does."""
 
     def __post_init__(self) -> None:
         self._together = asyncio.Barrier(self.asked_together)
@@ -109,6 +111,8 @@ class QdrantStandIn:
         return succeeded({"operation_id": 1, "status": "completed"})
 
     async def _change_aliases(self, request: web.Request) -> web.Response:
+        if self.alias_of_another is not None:
+            self.aliases["memloop"], self.alias_of_another = self.alias_of_another, None
         for action in cast(list[dict[str, dict[str, str]]], (await request.json())["actions"]):
             if "delete_alias" in action:
                 self.aliases.pop(action["delete_alias"]["alias_name"], None)

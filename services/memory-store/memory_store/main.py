@@ -44,6 +44,7 @@ from memory_store.upkeep.redis_files import rewrite_files
 from memory_store.upkeep.routes import admin_routes
 from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
+from memory_store.vectors.opening import kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer, Spread
 from memory_store.vectors.schema import CollectionSpec
@@ -98,7 +99,8 @@ def build(
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         del app
         async with opened(settings, adapters):
-            sweeper = asyncio.create_task(_sweep(parts.items.items, settings.sweep_s), name="sweeper")
+            sweep = _sweep(parts.items.items, adapters.vectors.opened, settings.sweep_s)
+            sweeper = asyncio.create_task(sweep, name="sweeper")
             try:
                 yield
             finally:
@@ -184,7 +186,7 @@ def _item_services(
 
 @contextlib.asynccontextmanager
 async def opened(settings: Settings, adapters: Adapters) -> AsyncGenerator[None]:
-    """The embedder loaded and probed, the collection that fits it open; all closed at the end."""
+    """The embedder loaded and probed, the collection that fits it open or awaited; all closed at the end."""
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(adapters.redis.aclose)
         stack.push_async_callback(adapters.embedder.close)
@@ -194,13 +196,13 @@ async def opened(settings: Settings, adapters: Adapters) -> AsyncGenerator[None]
         dimension = await adapters.embedder.start()
         spec = CollectionSpec(settings.embedding_model, dimension, start_empty=settings.embedding_start_empty)
         stack.push_async_callback(adapters.vectors.close)
-        await adapters.vectors.open(spec)
-        _log.info("collection %s is open", spec.name)
+        await stack.enter_async_context(kept_open(adapters.vectors, spec))
         yield
 
 
-async def _sweep(items: Items, every_s: float) -> None:
-    """Remove expired memories for ever; a failure is logged and tried again."""
+async def _sweep(items: Items, opened: asyncio.Event, every_s: float) -> None:
+    """Remove expired memories for ever, once the vectors are open; a failure is logged and tried again."""
+    await opened.wait()
     while True:
         try:
             removed = await items.remove_expired()

@@ -1,14 +1,17 @@
 """The collection in service: the same for both adapters, and what a copy needs to take its place."""
 
+import asyncio
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from memloop.wire.errors import DependencyError
+from memloop.wire.errors import Unavailable
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.paging import every_id
 from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec
+
+_RETRY_AFTER_S = 2.0
 
 
 class LiveCollection:
@@ -16,6 +19,7 @@ class LiveCollection:
 
     def __init__(self, collections: Collections) -> None:
         self.collections = collections
+        self.opened = asyncio.Event()
         self._current: Collection | None = None
         self._changed: dict[str, None] | None = None
         self._spec: CollectionSpec | None = None
@@ -24,9 +28,11 @@ class LiveCollection:
         """Open the collection in service, or make the first."""
         self._spec = spec
         name = spec.choose(await self.collections.names(), await self.collections.serving())
-        self._current = await self.collections.open(spec, name)
+        current = await self.collections.open(spec, name)
         if await self.collections.serving() != name:
             await self.collections.serve(name)
+        self._current = current
+        self.opened.set()
 
     async def close(self) -> None:
         """Make everything durable and let go."""
@@ -47,14 +53,14 @@ class LiveCollection:
     @property
     def _now(self) -> Collection:
         if self._current is None:
-            raise DependencyError("the vector store is closed")
+            raise _not_open()
         return self._current
 
     @property
     def spec(self) -> CollectionSpec:
         """The model and dimension of its vectors."""
         if self._spec is None:
-            raise DependencyError("the vector store is closed")
+            raise _not_open()
         return self._spec
 
     async def replace(self, other: Collection, spec: CollectionSpec) -> Collection:
@@ -125,3 +131,7 @@ class LiveCollection:
     def _note(self, ids: Sequence[str]) -> None:
         if self._changed is not None:
             self._changed.update(dict.fromkeys(ids))
+
+
+def _not_open() -> Unavailable:
+    return Unavailable("The vectors are not open.", code="vectors_not_open", retry_after_s=_RETRY_AFTER_S)

@@ -24,7 +24,7 @@ from memory_store.vectors.port import (
     SparseVector,
 )
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
-from memory_store.vectors.server_errors import translated
+from memory_store.vectors.server_errors import alias_taken, made_meanwhile, translated
 from memory_store.vectors.server_filters import to_filter
 
 _ALIAS = "memloop"
@@ -75,9 +75,18 @@ class ServerCollections:
         """Move the alias: the server deletes and makes it in one step."""
         make = models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=name, alias_name=_ALIAS))
         drop = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=_ALIAS))
-        known = await self.serving() is not None
-        with translated():
-            await self._client.update_collection_aliases([drop, make] if known else [make])
+        if await self.serving() is None:
+            await self._serve_first(name, make)
+        else:
+            with translated():
+                await self._client.update_collection_aliases([drop, make])
+
+    async def _serve_first(self, name: str, make: models.CreateAliasOperation) -> None:
+        with translated(), made_meanwhile():
+            await self._client.update_collection_aliases([make])
+        served = await self.serving()
+        if served is not None and served != name:
+            raise alias_taken(served)
 
     async def open(self, spec: CollectionSpec, name: str) -> "ServerCollection":
         """Find the collection or make it, with its indexes."""
@@ -214,20 +223,22 @@ class ServerCollection:
 
 
 async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> None:
-    await client.create_collection(
-        name,
-        vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
-        sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        shard_number=spread.shards,
-        replication_factor=spread.replicas,
-        write_consistency_factor=spread.write_consistency,
-    )
+    with made_meanwhile():
+        await client.create_collection(
+            name,
+            vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
+            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            shard_number=spread.shards,
+            replication_factor=spread.replicas,
+            write_consistency_factor=spread.write_consistency,
+        )
 
 
 async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.CollectionInfo) -> None:
     for field, kind in PAYLOAD_INDEXES:
         if field not in info.payload_schema:
-            await client.create_payload_index(name, field, field_schema=_index(kind), wait=True)
+            with made_meanwhile():
+                await client.create_payload_index(name, field, field_schema=_index(kind), wait=True)
 
 
 def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams | models.IntegerIndexParams:

@@ -4,6 +4,7 @@ import contextlib
 import logging
 from collections.abc import Generator
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from httpx import ConnectTimeout, TimeoutException
 from pydantic import ValidationError
@@ -89,8 +90,23 @@ def translated() -> Generator[None]:
         _log.warning("Qdrant's rate limit is reached: %s", str(error)[:_LOGGED_CHARS])
         raise _RATE_LIMITED.made() from None
     except ResponseHandlingException as error:
-        _log.warning("Qdrant did not answer: %r", error.source)
-        raise _of_transport(error.source).made() from None
+        raise _of_transport(error.source).made() from _shown(error.source)
+
+
+@contextlib.contextmanager
+def made_meanwhile() -> Generator[None]:
+    """Accepts that another store has made the same thing meanwhile."""
+    try:
+        yield
+    except UnexpectedResponse as error:
+        if error.status_code != HTTPStatus.CONFLICT:
+            raise
+
+
+def alias_taken(name: str) -> Unavailable:
+    """The error when another store has put another collection in service meanwhile; opening again decides."""
+    message = f"Another store put the collection {name} in service meanwhile."
+    return Unavailable(message, code="qdrant_alias_taken", retry_after_s=_RETRY_AFTER_S)
 
 
 def _of_response(error: UnexpectedResponse) -> _Kind:
@@ -105,6 +121,13 @@ def _of_response(error: UnexpectedResponse) -> _Kind:
 
 def _of_transport(source: Exception) -> _Kind:
     if isinstance(source, ValidationError):
+        _log.warning("Qdrant's response could not be read: %d errors", source.error_count())
         return _UNREADABLE
     late = isinstance(source, TimeoutException) and not isinstance(source, ConnectTimeout)
+    _log.debug("Qdrant did not answer: %r", source)
     return _TIMEOUT if late else _UNREACHABLE
+
+
+def _shown(source: Exception) -> Exception | None:
+    """The cause that a traceback may show: a validation error quotes the response."""
+    return None if isinstance(source, ValidationError) else source
