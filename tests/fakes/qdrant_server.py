@@ -39,6 +39,7 @@ class QdrantStandIn:
     indexes: dict[str, Json] = field(default_factory=dict[str, Json])
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     refusals: int = 0
+    versions_asked: int = 0
     alias_of_another: str | None = None
     """Another store points the alias there just before the first one does."""
 
@@ -66,6 +67,7 @@ class QdrantStandIn:
 
     async def _root(self, request: web.Request) -> web.Response:
         del request
+        self.versions_asked += 1
         return web.json_response({"title": "qdrant - vector search engine", "version": self.version, "commit": "0"})
 
     async def _names(self, request: web.Request) -> web.Response:

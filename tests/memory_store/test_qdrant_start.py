@@ -1,4 +1,4 @@
-"""Starting on a Qdrant server: several stores at once, and a server that comes later. The real client, over HTTP."""
+"""Starting on a Qdrant server: several stores at once, a server that comes later, an old one. With the real client."""
 
 import asyncio
 import logging
@@ -11,6 +11,7 @@ from memloop.wire.errors import Unavailable
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import PAYLOAD_INDEXES, CollectionSpec
+from memory_store.vectors.server_version import ServerTooOld
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.qdrant_server import QdrantStandIn
@@ -73,6 +74,47 @@ async def test_a_store_waits_for_a_server_that_is_not_there_yet(
     waits = [record for record in caplog.records if record.name.startswith("memory_store.vectors.")]
     assert [record.levelname for record in waits] == ["WARNING", "INFO"]
     assert "Qdrant cannot be reached." in waits[0].getMessage()
+
+
+@pytest.mark.parametrize("version", ["1.19.3", "0.11.7", "1.9.0-dev", "custom", ""])
+async def test_an_older_server_is_refused_with_both_versions_and_the_way_out(version: str) -> None:
+    server = QdrantStandIn(version=version)
+    async with server.running() as url:
+        store = _vectors(url)
+        with pytest.raises(
+            ServerTooOld, match=rf"version {version or 'unknown'},.* 1\.20 or newer.*MEMLOOP_QDRANT_URL"
+        ):
+            await store.open(_SPEC)
+        await store.close()
+
+    assert server.collections == {}
+
+
+@pytest.mark.parametrize("version", ["1.20.0", "1.20.0-dev", "1.21.4", "2.0.0", "v1.20.1"])
+async def test_a_newer_server_is_opened(version: str) -> None:
+    server = QdrantStandIn(version=version)
+    async with server.running() as url:
+        store = _vectors(url)
+        await store.open(_SPEC)
+        await store.close()
+
+    assert list(server.collections) == [_SPEC.name]
+
+
+async def test_a_server_that_comes_later_and_is_too_old_is_named_once_in_the_log(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    port, server = free_port(), QdrantStandIn(version="1.19.3")
+    app = app_over(_vectors(f"http://127.0.0.1:{port}"), settings)
+    async with serving(app) as http, server.running(port):
+        async with asyncio.timeout(PATIENCE_S):
+            while server.versions_asked < 3:  # noqa: ASYNC110 - the stand-in counts over HTTP
+                await asyncio.sleep(0.05)
+        ready = await http.get("/readyz")
+
+    refusals = [record for record in caplog.records if "1.19.3" in record.getMessage()]
+    assert ready.status_code == 503
+    assert [record.levelname for record in refusals] == ["ERROR"]
 
 
 async def _until_ready(http: httpx.AsyncClient) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
+from memory_store.vectors.server_version import ServerTooOld
 
 _RETRY_S = 1.0
 _log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ async def _until_open(vectors: LiveCollection, spec: CollectionSpec) -> None:
             await _open(vectors, spec)
         except (Unavailable, Timeout):
             continue
-        except (DependencyError, EmbeddingMismatch) as error:
+        except (DependencyError, EmbeddingMismatch, ServerTooOld) as error:
             if str(error) not in logged:
                 _log.error("the vectors cannot be opened: %s", error)
                 logged.add(str(error))

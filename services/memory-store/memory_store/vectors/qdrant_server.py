@@ -26,6 +26,7 @@ from memory_store.vectors.port import (
 from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
 from memory_store.vectors.server_errors import alias_taken, made_meanwhile, translated
 from memory_store.vectors.server_filters import to_filter
+from memory_store.vectors.server_version import check_version
 
 _ALIAS = "memloop"
 
@@ -89,8 +90,9 @@ class ServerCollections:
             raise alias_taken(served)
 
     async def open(self, spec: CollectionSpec, name: str) -> "ServerCollection":
-        """Find the collection or make it, with its indexes."""
+        """Find the collection or make it, with its indexes. Raises ``ServerTooOld`` too."""
         with translated():
+            check_version((await self._client.info()).version)
             if not await self._client.collection_exists(name):
                 await _create(self._client, spec, name, self._spread)
             info = await self._client.get_collection(name)
