@@ -76,6 +76,11 @@ async def healthy() -> PlainTextResponse:
     return PlainTextResponse("all shards are ready")
 
 
+@app.get("/")
+async def about() -> JSONResponse:
+    return JSONResponse({"title": "qdrant - vector search engine", "version": "1.20.0", "commit": "0"})
+
+
 @app.get("/metrics")
 async def metrics() -> PlainTextResponse:
     count = len(client.get_collections().collections)
