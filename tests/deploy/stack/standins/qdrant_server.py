@@ -172,8 +172,15 @@ async def facet(name: str, request: Request) -> JSONResponse:
     return answer(client.facet(name, asked.key, facet_filter=asked.filter, limit=asked.limit or 10, exact=True))
 
 
-@app.post("/collections/{name}/points/query/batch")
+@app.post("/collections/{name}/points/query")
 async def query(name: str, request: Request) -> JSONResponse:
+    asked = models.QueryRequest.model_validate(await request.json())
+    [found] = client.query_batch_points(name, [asked])
+    return answer(found)
+
+
+@app.post("/collections/{name}/points/query/batch")
+async def query_batch(name: str, request: Request) -> JSONResponse:
     asked = models.QueryRequestBatch.model_validate(await request.json())
     return answer(client.query_batch_points(name, asked.searches))
 
