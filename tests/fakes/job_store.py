@@ -15,30 +15,28 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from memloop.wire.errors import ErrorBody, ErrorEnvelope
+from memloop.wire.history import History, ItemVersion
 from memloop.wire.memory import (
     BatchOutcome,
     BatchResult,
     Buffer,
     BufferPage,
     Erased,
-    History,
     ItemPage,
     ItemPatch,
-    ItemVersion,
     MemoryDraft,
     MemoryItem,
     Namespace,
-    Neighbours,
     Scope,
     SearchHit,
     SearchResult,
     StoreAdd,
     StoreAddResult,
     StoreBatch,
-    StoreNeighbours,
     StoreSearch,
     Written,
 )
+from memloop.wire.neighbours import Neighbours, StoreNeighbours
 
 Moment = Literal["before", "after"]
 _Next: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]

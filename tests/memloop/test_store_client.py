@@ -11,14 +11,13 @@ from memloop.ports import Recalled
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Conflict, DependencyError, MemloopError, NotFound, PreconditionFailed, Unavailable
+from memloop.wire.history import History, ItemVersion
 from memloop.wire.memory import (
     Buffer,
     BufferPage,
     Erased,
-    History,
     ItemPage,
     ItemPatch,
-    ItemVersion,
     MemoryDraft,
     MemoryItem,
     Namespace,

@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 import httpx
 from pydantic import JsonValue
 
+from memloop.wire.history import History, ItemVersion
 from memloop.wire.memory import (
     Erased,
-    History,
     ItemPage,
-    ItemVersion,
     MemoryDraft,
     MemoryItem,
     MemoryType,

@@ -1,6 +1,11 @@
 """Live memories near drafts that are not stored yet."""
 
-from memloop.wire.memory import MemoryDraft, MemoryItem, Namespace, Neighbours, StoreNeighbours
+from memloop.wire.memory import (
+    MemoryDraft,
+    MemoryItem,
+    Namespace,
+)
+from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from tests.memory_store.api import ALICE, StoreApi
 
 CATS = "Tom has two lovely grey cats at home"

@@ -24,27 +24,26 @@ from memloop.wire.errors import (
     Unavailable,
     Unprocessable,
 )
+from memloop.wire.history import History
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     BatchResult,
     Buffer,
     BufferPage,
     Erased,
-    History,
     ItemPage,
     ItemPatch,
     MemoryDraft,
     MemoryItem,
     Namespace,
-    Neighbours,
     Scope,
     SearchResult,
     StoreAdd,
     StoreAddResult,
     StoreBatch,
-    StoreNeighbours,
     StoreSearch,
 )
+from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 
 _TENANT_HEADER = "x-memloop-tenant"

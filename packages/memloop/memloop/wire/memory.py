@@ -147,24 +147,6 @@ class BatchResult(Wire):
     results: tuple[BatchOutcome, ...]
 
 
-class StoreNeighbours(Wire):
-    """``POST /v1/items/neighbours`` of the store: finds the live memories near each draft.
-
-    ``at_least`` is the least cosine between a draft and a neighbour.
-    """
-
-    namespace: Namespace
-    drafts: tuple[MemoryDraft, ...] = Field(min_length=1, max_length=100)
-    at_least: float = Field(default=0.5, ge=-1.0, le=1.0)
-    top_k: Annotated[int, Integral] = Field(default=3, ge=1, le=10)
-
-
-class Neighbours(Wire):
-    """The live memories near each draft, nearest first, in the order of the drafts."""
-
-    neighbours: tuple[tuple[MemoryItem, ...], ...]
-
-
 class SearchOptions(Wire):
     """What a search takes beside its namespace."""
 
@@ -232,32 +214,6 @@ class ItemPatch(Wire):
     metadata: Metadata | None = None
     tags: tuple[str, ...] | None = None
     expires_at: Moment | None = None
-
-
-class VersionChange(Wire):
-    """Why a version came to be or was changed. ``rule`` is the store's name for it, ``because`` the same in words.
-
-    ``other`` is the version that it was compared with or that took its place; ``similarity`` the cosine, where texts
-    and not keys were compared; ``at`` ingest time.
-    """
-
-    rule: str
-    because: str
-    at: datetime
-    other: str | None = None
-    similarity: float | None = None
-
-
-class ItemVersion(MemoryItem):
-    """A version with what happened to it, oldest first."""
-
-    changes: tuple[VersionChange, ...] = ()
-
-
-class History(Wire):
-    """All versions of one item, oldest first."""
-
-    versions: tuple[ItemVersion, ...]
 
 
 class Erased(Wire):

@@ -11,12 +11,12 @@ from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, write, write_batch
 from gateway.memory.schemas import Accepted, Flushing, FlushRequest, MemoryDeleted, MemoryExport
 from gateway.memory.transfer import exported, imported
+from memloop.wire.history import History
 from memloop.wire.memory import (
     BatchResult,
     BufferPage,
     Erased,
     EventPage,
-    History,
     ItemPage,
     ItemPatch,
     MemoryAdd,

@@ -7,7 +7,13 @@ from typing import TypeAlias, TypedDict, Unpack
 
 from pydantic import JsonValue
 
-from memloop.wire.memory import ItemVersion, MemoryItem, Namespace, Scope, Status
+from memloop.wire.history import ItemVersion
+from memloop.wire.memory import (
+    MemoryItem,
+    Namespace,
+    Scope,
+    Status,
+)
 from memory_store.items.conflicts import Version
 from memory_store.items.conversation import place_of, speaker_of
 from memory_store.items.explanations import Cause, Decision, decisions_from, with_one_more

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue, TypeAdapter
 
-from memloop.wire.memory import VersionChange
+from memloop.wire.history import VersionChange
 from memory_store.items.conflicts import Rule
 
 Cause: TypeAlias = Rule | Literal["overtaken", "edited", "deleted", "recovered", "imported"]

@@ -4,7 +4,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from memloop.wire.errors import Conflict, DependencyError, NotFound, PreconditionFailed, Unprocessable
-from memloop.wire.memory import Erased, History, ItemPage, ItemPatch, MemoryItem, Namespace
+from memloop.wire.history import History
+from memloop.wire.memory import (
+    Erased,
+    ItemPage,
+    ItemPatch,
+    MemoryItem,
+    Namespace,
+)
 from memory_store.buffers.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, of_tenant, to_payload, within

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
-from memloop.wire.memory import MemoryItem, Neighbours, StoreNeighbours
+from memloop.wire.memory import (
+    MemoryItem,
+)
+from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, exactly_in, from_payload, now
 from memory_store.items.identity import chain_id

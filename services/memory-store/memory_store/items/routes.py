@@ -8,23 +8,22 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import Field
 
 from memloop.wire.errors import InvalidRequest
+from memloop.wire.history import History
 from memloop.wire.limits import Moment
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
     BatchResult,
     Erased,
-    History,
     ItemPage,
     ItemPatch,
     MemoryItem,
     Namespace,
-    Neighbours,
     Scope,
     StoreAdd,
     StoreAddResult,
     StoreBatch,
-    StoreNeighbours,
 )
+from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memloop_service.direct_route import DirectRoute
 from memory_store.buffers.routes import FencingToken
