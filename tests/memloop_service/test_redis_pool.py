@@ -55,3 +55,17 @@ async def test_whoever_stops_waiting_leaves_the_connection_to_the_next(redis_url
             await asyncio.wait(burst)
             assert all(task.result() for task in burst[1::2])
         assert await asyncio.gather(*(redis.ping() for _ in range(MOST)))  # pyright: ignore
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_cancelled_task_ends_at_whatever_moment_of_its_command(redis_url: str, turns: int) -> None:
+    async with few_connections(redis_url, 30.0) as redis:
+        await redis.ping()  # pyright: ignore
+        for number in range(50):
+            asked = asyncio.create_task(_set(redis, number))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            was_cancelled = asked.cancel()
+            [ended] = await asyncio.gather(asked, return_exceptions=True)
+            assert isinstance(ended, asyncio.CancelledError) == was_cancelled
+        assert await _set(redis, 0)

@@ -6,9 +6,10 @@ names. There are twelve tags, their slots spread evenly: 2, 3, 4, 6 and 12 prima
 one tag, so it needs no more commands than without tags (docs/decisions/0035-slots-by-place.md).
 """
 
+import asyncio
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,13 @@ from urllib.parse import urlsplit
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import Connection, SSLConnection, parse_url
+from redis.asyncio.connection import (
+    AbstractConnection,
+    Connection,
+    SSLConnection,
+    UnixDomainSocketConnection,
+    parse_url,
+)
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -71,6 +78,7 @@ def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode
             retry=Retry(NoBackoff(), _CONNECTION_RETRIES),
             decode_responses=decode,
         )
+        pool.connection_class = _OURS[pool.connection_class]
         return Redis.from_pool(pool)
     nodes, options = _cluster(url, scheme)
     cluster = _Cluster(
@@ -108,12 +116,40 @@ class _Told:
             raise exceptions.ConnectionError("The connection was closed meanwhile.") from error
 
 
-class _Connection(_Told, Connection):
+class _Cancelled:
+    """A connection that ends the command of a cancelled task.
+
+    The client sends a command inside of ``asyncio.wait_for``, which loses a cancellation that comes when the command
+    has just been sent (Python before 3.12, bpo-37658): the task would go on as if nobody had cancelled it.
+    """
+
+    async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
+        """Send a command. Raises CancelledError, and then closes the connection, whose reply nobody reads."""
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
+        await super().send_packed_command(*args, **kwargs)  # pyright: ignore
+        if task is not None and task.cancelling() > before:
+            await self.disconnect(nowait=True)  # pyright: ignore
+            raise asyncio.CancelledError
+
+
+class _Connection(_Cancelled, _Told, Connection):
     pass
 
 
-class _TlsConnection(_Told, SSLConnection):
+class _TlsConnection(_Cancelled, _Told, SSLConnection):
     pass
+
+
+class _SocketFileConnection(_Cancelled, _Told, UnixDomainSocketConnection):
+    pass
+
+
+_OURS: Final[Mapping[type[AbstractConnection], type[AbstractConnection]]] = {
+    Connection: _Connection,
+    SSLConnection: _TlsConnection,
+    UnixDomainSocketConnection: _SocketFileConnection,
+}
 
 
 class _Cluster(RedisCluster):
