@@ -26,11 +26,9 @@ from gateway.mcp.surface import Mcp
 from gateway.memory import routes as memories
 from gateway.memory.memory import Memory, open_memory
 from gateway.metrics import Metrics
-from gateway.queue import queue_rules
 from gateway.redis import redis_of
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
-from gateway.traces.keeper import open_traces
 from gateway.webhooks import routes as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing
@@ -111,13 +109,7 @@ async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> A
     async with (
         redis_of(settings) as redis,
         open_backend(settings, metrics) as backend,
-        open_memory(
-            settings,
-            redis,
-            rules=queue_rules(settings, redis, refused=metrics.jobs_not_admitted),
-            traces=open_traces(settings, redis, metrics),
-            metrics=metrics,
-        ) as memory,
+        open_memory(settings, redis, metrics=metrics) as memory,
     ):
         access = open_access(settings, redis, splitter=backend.models.counting, metrics=metrics)
         rules = memory.queue.lanes.rules

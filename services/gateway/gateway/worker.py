@@ -28,10 +28,10 @@ from gateway.memory.memory import Memory, open_memory
 from gateway.memory.turn_batches import BufferLimits, flush_for_ever
 from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queue_rules, queued_bytes
+from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.redis import Keys, redis_of, redis_state
 from gateway.settings import WorkerSettings
-from gateway.traces.keeper import Served, open_traces
+from gateway.traces.keeper import Served
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
@@ -68,13 +68,7 @@ async def open_work(settings: WorkerSettings, metrics: Metrics) -> AsyncGenerato
     async with (
         redis_of(settings) as redis,
         open_backend(settings, metrics) as backend,
-        open_memory(
-            settings,
-            redis,
-            rules=queue_rules(settings, redis, refused=metrics.jobs_not_admitted),
-            traces=open_traces(settings, redis, metrics),
-            metrics=metrics,
-        ) as memory,
+        open_memory(settings, redis, metrics=metrics) as memory,
     ):
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)

@@ -13,9 +13,9 @@ from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
 from gateway.memory.pending import PendingWrites
 from gateway.metrics import Metrics
-from gateway.queue import QueueRules
+from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
-from gateway.traces.keeper import TraceKeeper
+from gateway.traces.keeper import TraceKeeper, open_traces
 from memloop.clients import StoreClient
 
 
@@ -34,9 +34,7 @@ class Memory:
 
 
 @asynccontextmanager
-async def open_memory(
-    settings: GatewaySettings, redis: Redis, *, rules: QueueRules, traces: TraceKeeper, metrics: Metrics
-) -> AsyncGenerator[Memory]:
+async def open_memory(settings: GatewaySettings, redis: Redis, *, metrics: Metrics) -> AsyncGenerator[Memory]:
     """Build the slice from the settings; close the store's client on exit."""
     async with StoreClient(settings.store_url, key=secret_of(settings.store_key)) as store:
         yield Memory(
@@ -44,12 +42,12 @@ async def open_memory(
             queue=MemoryQueue(
                 redis,
                 keep_ms=int(settings.memory_event_keep_s * 1000),
-                rules=rules,
+                rules=queue_rules(settings, redis, refused=metrics.jobs_not_admitted),
                 refused=metrics.memory_writes_not_admitted,
             ),
             failures=WriteFailures(redis),
             pending=PendingWrites(redis, wait_s=settings.recall_timeout_s / 2),
-            traces=traces,
+            traces=open_traces(settings, redis, metrics),
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             metrics=metrics,
             sync_wait_s=settings.sync_wait_s,
