@@ -161,6 +161,18 @@ class _Cluster(RedisCluster):
             node.connection_class = made
 
 
+LUA_CLOCK: Final = """
+local function now_us()
+  local t = redis.call('TIME')
+  return t[1] * 1000000 + t[2]
+end
+local function now_ms()
+  return math.floor(now_us() / 1000)
+end
+"""
+"""The server's time in microseconds and in milliseconds, for scripts of several processes."""
+
+
 class LuaScript:
     """A Lua script. Its text is sent only to a server that has the keys but not the script."""
 

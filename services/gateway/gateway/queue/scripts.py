@@ -11,6 +11,7 @@ drains. A new job begins with a command that needs memory, and is refused.
 """
 
 from gateway.queue.turns import LANE
+from memloop_service.redis_link import LUA_CLOCK
 
 _HEAD = (
     LANE
@@ -200,12 +201,12 @@ return 1
 """
 )
 
-DUE = """
+DUE = (
+    LUA_CLOCK
+    + """
 -- KEYS: delayed sets of all tiers. Returns the ms until the next lane's delay ends (empty: no lane waits), then the
 -- lanes whose delay has ended: at most 100 per tier; the 101st is then the next
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local soonest, lanes = '', {}
+local now, soonest, lanes = now_ms(), '', {}
 for _, delayed in ipairs(KEYS) do
   local found = redis.call('ZRANGE', delayed, 0, 100, 'WITHSCORES')
   for i = 1, #found, 2 do
@@ -216,6 +217,7 @@ for _, delayed in ipairs(KEYS) do
 end
 return {soonest, unpack(lanes)}
 """
+)
 
 PROMOTE = (
     _HEAD

@@ -19,14 +19,11 @@ State, per partition and queue. All of a tenant is deleted when its last waiting
 Each step costs O(log n) for n waiting lanes.
 """
 
-LANE = """
-local function now_us()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-local function now_ms()
-  return math.floor(now_us() / 1000)
-end
+from memloop_service.redis_link import LUA_CLOCK
+
+LANE = (
+    LUA_CLOCK
+    + """
 local function whole(number)
   return string.format('%.0f', number)
 end
@@ -66,6 +63,7 @@ local function withdraw(q, tenant, lane, job)
   redis.call('ZREM', q.ready, tenant .. ':' .. whole(since) .. ':' .. entry)
 end
 """
+)
 
 TAKE = (
     LANE

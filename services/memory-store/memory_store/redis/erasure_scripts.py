@@ -10,18 +10,13 @@ begins, and, while one is under way, the time (ms) at which it counts as dead (`
 
 from typing import Final
 
+from memloop_service.redis_link import LUA_CLOCK
 from memory_store.redis.fencing import STALE
 
 _HEAD: Final = (
     STALE
+    + LUA_CLOCK
     + """
-local function now_us()
-  local t = redis.call('TIME')
-  return t[1] * 1000000 + t[2]
-end
-local function now_ms()
-  return math.floor(now_us() / 1000)
-end
 local function underway(erasures, scope)
   local till = redis.call('HGET', erasures, 'until ' .. scope)
   return till and tonumber(till) > now_ms()
