@@ -27,11 +27,9 @@ class Neighbourhoods:
         live = all_of([exactly_in(request.namespace), Equals("status", "activated"), self._readable()])
         known = await self._vectors.values("chain", where=all_of([live, OneOf("chain", tuple(chains))]), limit=100)
         others = all_of([live, Not(OneOf("chain", tuple(chains)))])
-        vectors = await self._encoding.documents([f"{draft.key}: {draft.value}" for draft in request.drafts])
-        found = [
-            () if chain in known else await self._near(dense, others, request)
-            for chain, (dense, _) in zip(chains, vectors, strict=True)
-        ]
+        new = [draft for draft, chain in zip(request.drafts, chains, strict=True) if chain not in known]
+        vectors = iter(await self._encoding.documents([f"{draft.key}: {draft.value}" for draft in new]) if new else ())
+        found = [() if chain in known else await self._near(next(vectors)[0], others, request) for chain in chains]
         return Neighbours(neighbours=tuple(found))
 
     def _readable(self) -> Condition:
