@@ -1,6 +1,6 @@
 """The settings of every process. Each process adds its own fields in a subclass."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -10,6 +10,10 @@ def _empty_is_none(value: object) -> object:
     return None if value == "" else value
 
 
+EMPTY_IS_UNSET: Final = BeforeValidator(_empty_is_none)
+"""Takes an empty variable as one that is not set."""
+
+
 class ServiceSettings(BaseSettings):
     """Reads the environment, ``MEMLOOP_`` before each field's name."""
 
@@ -17,7 +21,7 @@ class ServiceSettings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(default=7800, ge=0, le=65_535)
-    metrics_port: Annotated[int | None, BeforeValidator(_empty_is_none)] = Field(default=None, ge=1, le=65_535)
+    metrics_port: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1, le=65_535)
     """Serves ``/metrics`` on this port alone; unset: on ``port``, beside everything else."""
     max_body_bytes: int = Field(default=32 * 1024 * 1024, gt=0)
     body_timeout_s: float = Field(default=30.0, gt=0)

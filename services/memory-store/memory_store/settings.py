@@ -3,19 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from memloop.wire.limits import STORE_BODY_BYTES
 from memloop_service import ServiceSettings
+from memloop_service.settings import EMPTY_IS_UNSET
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, Precision
-
-
-def _empty_is_none(value: object) -> object:
-    return None if value == "" else value
-
-
-_Unset = BeforeValidator(_empty_is_none)
 
 
 class Settings(ServiceSettings):
@@ -29,15 +23,15 @@ class Settings(ServiceSettings):
     port: int = Field(default=7801, ge=0, le=65_535)
     max_body_bytes: int = Field(default=STORE_BODY_BYTES, ge=STORE_BODY_BYTES)
     """Not less than what the gateway admits and keeps until the store takes it."""
-    store_key: Annotated[SecretStr | None, _Unset] = None
+    store_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = None
     """The bearer key of the internal API; without one the process listens on the loopback only."""
     redis_url: str = "redis://127.0.0.1:6379/0"
-    qdrant_url: Annotated[str | None, _Unset] = Field(default=None, validation_alias=AliasChoices("QDRANT_URL"))
+    qdrant_url: Annotated[str | None, EMPTY_IS_UNSET] = Field(default=None, validation_alias=AliasChoices("QDRANT_URL"))
     """A Qdrant server (1.20 or newer); without one, Qdrant Edge keeps the vectors in ``data_dir``."""
-    qdrant_api_key: Annotated[SecretStr | None, _Unset] = Field(
+    qdrant_api_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = Field(
         default=None, validation_alias=AliasChoices("QDRANT_API_KEY")
     )
-    qdrant_shards: Annotated[int | None, _Unset] = Field(default=None, ge=1)
+    qdrant_shards: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1)
     """Of a collection that is made; unset, the server decides: one for each of its nodes."""
     qdrant_replicas: int = Field(default=1, ge=1)
     """How many nodes have each shard of a collection that is made."""
@@ -47,7 +41,7 @@ class Settings(ServiceSettings):
     edge_flush_s: float = Field(default=15.0, gt=0)
     """The most that a power cut can take; a killed process loses nothing."""
     embedding_model: str = DEFAULT_MODEL
-    embedding_threads: Annotated[int | None, _Unset] = Field(default=None, ge=1)
+    embedding_threads: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1)
     """Unset: a thread for each core that this process may use, four at most."""
     embedding_batch: int = Field(default=32, ge=1)
     embedding_precision: Precision = "auto"
@@ -55,10 +49,10 @@ class Settings(ServiceSettings):
     """Texts whose vectors are kept in memory, 1.5 KB each with the default model."""
     embedding_start_empty: bool = False
     """Allows a new, empty collection beside those of other embedding models."""
-    rerank_model: Annotated[str | None, _Unset] = None
+    rerank_model: Annotated[str | None, EMPTY_IS_UNSET] = None
     """A cross-encoder that judges the best results of a search anew; a folder or a name."""
     bm25_language: str = "english"
-    near_duplicate_similarity: Annotated[float | None, _Unset] = Field(default=None, gt=0, le=1)
+    near_duplicate_similarity: Annotated[float | None, EMPTY_IS_UNSET] = Field(default=None, gt=0, le=1)
     raw_turn_days: float = Field(default=30.0, gt=0)
     deleted_days: float = Field(default=30.0, gt=0)
     sweep_s: float = Field(default=300.0, gt=0)
