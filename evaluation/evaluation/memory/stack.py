@@ -1,4 +1,4 @@
-"""Starts the local stack for an evaluation: Redis, store, gateway and worker, with their data beside the results."""
+"""Starts the local stack for an evaluation, or its store alone, with the data beside the results."""
 
 import hashlib
 import os
@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluation.memory.endpoint import Address
+from memloop.clients import StoreClient
 from memloop_cli.stack.local import free_ports, local_stages
 from memloop_cli.stack.running import Ready, running_stack
 
 _TENANT = "local"
 _PORTS = range(10_000, 30_000, 10)
 """Below Linux's ports for outgoing connections; a random start keeps two evaluations apart."""
+
+_REDIS_AND_STORE = 2
+"""The first stages of a local stack."""
+_NO_ENGINE = "http://127.0.0.1:9"
+"""Given, so that the stack has no engine of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +45,19 @@ async def own_stack(folder: Path, model: Address, *, profile: str | None = None)
         yield Place(f"http://127.0.0.1:{ports.gateway}", key)
 
 
+@asynccontextmanager
+async def own_store(folder: Path) -> AsyncGenerator[StoreClient]:
+    """Start a store and its Redis on free ports, without a key, and stop them on exit. Raises CliError."""
+    ports = free_ports(random.choice(_PORTS))
+    stages = local_stages(folder, ports, _kept_environment() | {"MEMLOOP_ENGINE_URL": _NO_ENGINE})[:_REDIS_AND_STORE]
+    async with (
+        running_stack(stages, logs=folder / "logs", say=_say),
+        StoreClient(f"http://127.0.0.1:{ports.by_name['store']}") as store,
+    ):
+        yield store
+
+
 def _environment(model: Address, profile: str | None, key: str) -> dict[str, str]:
-    """Build the stack's environment without the operator's own MEMLOOP variables."""
     settings = {
         "MEMLOOP_ENGINE_URL": model.url,
         "MEMLOOP_MODEL": model.model,
@@ -49,8 +66,12 @@ def _environment(model: Address, profile: str | None, key: str) -> dict[str, str
         "MEMLOOP_PROFILE": profile,
         "MEMLOOP_API_KEYS": f"{_TENANT}:{hashlib.sha256(key.encode()).hexdigest()}",
     }
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOOP_", "QDRANT_"))}
-    return kept | {name: value for name, value in settings.items() if value}
+    return _kept_environment() | {name: value for name, value in settings.items() if value}
+
+
+def _kept_environment() -> dict[str, str]:
+    """Return the environment without the operator's own settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOOP_", "QDRANT_"))}
 
 
 def _say(ready: Ready) -> None:

@@ -2,8 +2,6 @@
 
 import argparse
 import os
-import random
-import sys
 import tempfile
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -14,21 +12,18 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.memory.stack import own_store
 from evaluation.updates.cases import Case, cases
 from evaluation.updates.facts import DEVELOPMENT, HELD_OUT
 from evaluation.updates.oracle import Oracle
 from evaluation.updates.run import Outcome, run
 from memloop.clients.engine import EngineClient
-from memloop.clients.store import StoreClient
 from memloop.ports import ChatModel
 from memloop.profiles import load_profile
-from memloop_cli.stack.local import free_ports, local_stages
-from memloop_cli.stack.running import Ready, running_stack
 
 _SEED = 7
 _REPLACED_GOAL = 90.0
 _MERGED_GOAL = 2.0
-_PORTS = range(10_000, 30_000, 10)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -57,8 +52,9 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _run(chosen: Sequence[Case], options: argparse.Namespace) -> list[Outcome]:
     profile = load_profile(options.profile)
-    async with _store() as store, _models(options.engine_url, options.model) as model:
-        return await run(chosen, store=store, model_of=lambda case: model or Oracle(case), profile=profile)
+    with tempfile.TemporaryDirectory(prefix="memloop-updates-") as folder:
+        async with own_store(Path(folder)) as store, _models(options.engine_url, options.model) as model:
+            return await run(chosen, store=store, model_of=lambda case: model or Oracle(case), profile=profile)
 
 
 @asynccontextmanager
@@ -66,31 +62,8 @@ async def _models(url: str | None, model: str | None) -> AsyncGenerator[ChatMode
     if url is None or model is None:
         yield None
         return
-    client = EngineClient(url, model=model, api_key=os.environ.get("MEMLOOP_ENGINE_API_KEY"))
-    try:
+    async with EngineClient(url, model=model, api_key=os.environ.get("MEMLOOP_ENGINE_API_KEY")) as client:
         yield client
-    finally:
-        await client.close()
-
-
-@asynccontextmanager
-async def _store() -> AsyncGenerator[StoreClient]:
-    """A store and its Redis on free ports, empty."""
-    ports = free_ports(random.choice(_PORTS))
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOOP_", "QDRANT_"))}
-    with tempfile.TemporaryDirectory(prefix="memloop-updates-") as name:
-        folder = Path(name)
-        redis_and_store = local_stages(folder, ports, kept | {"MEMLOOP_ENGINE_URL": "http://127.0.0.1:9"})[:2]
-        async with running_stack(redis_and_store, logs=folder / "logs", say=_say):
-            client = StoreClient(f"http://127.0.0.1:{ports.by_name['store']}")
-            try:
-                yield client
-            finally:
-                await client.close()
-
-
-def _say(ready: Ready) -> None:
-    print(f"{ready.component.name} is ready after {ready.seconds:.1f} s", file=sys.stderr)
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, float]:
