@@ -8,8 +8,8 @@ import asyncio
 import multiprocessing
 import socket
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 
 import orjson
 import uvloop
@@ -22,11 +22,16 @@ PACE_S = 0.001
 _START_S = 30.0
 
 
-@contextmanager
-def mock_engine(*, latency_s: float) -> Generator[str]:
+def mock_engine(*, latency_s: float) -> AbstractContextManager[str]:
     """Run a mock engine and yield its base URL; it stops with the context."""
+    return served(_serve, latency_s)
+
+
+@contextmanager
+def served(serve: Callable[[int, float], None], latency_s: float) -> Generator[str]:
+    """Run ``serve(port, latency_s)`` in a process and yield the base URL; the process ends with the context."""
     port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, latency_s), daemon=True)
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(port, latency_s), daemon=True)
     process.start()
     try:
         wait_for(port)

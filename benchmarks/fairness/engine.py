@@ -1,15 +1,13 @@
 """An engine, its own process, that answers as memory writer, reader or chat; each call takes a fixed time."""
 
 import asyncio
-import multiprocessing
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import orjson
 import uvloop
 from aiohttp import web
 
-from benchmarks.mock_engine import free_port, wait_for
+from benchmarks.mock_engine import served
 
 _FACT: dict[str, object] = {"key": "tea", "memory_type": "UserMemory", "value": "The user likes tea.", "tags": []}
 _KEEP = {"name": "add_memory", "arguments": orjson.dumps({"memory_list": [_FACT], "summary": "tea"}).decode()}
@@ -18,18 +16,9 @@ _READER = {"role": "assistant", "content": r"\boxed{In Rome.}"}
 _USAGE = {"prompt_tokens": 500, "completion_tokens": 50, "total_tokens": 550}
 
 
-@contextmanager
-def writing_engine(*, latency_s: float) -> Generator[str]:
+def writing_engine(*, latency_s: float) -> AbstractContextManager[str]:
     """Run the engine and yield its base URL; it stops with the context."""
-    port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(port, latency_s), daemon=True)
-    process.start()
-    try:
-        wait_for(port)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.join()
+    return served(_serve, latency_s)
 
 
 def _serve(port: int, latency_s: float) -> None:
