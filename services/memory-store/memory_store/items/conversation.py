@@ -14,7 +14,7 @@ _MAX_SECONDS = 2**32 - 1
 """136 years on either side of the epoch; a time beyond stands at that end."""
 _ROLES = frozenset({"user", "assistant", "system", "tool"})
 _NAMED = re.compile(r"(?P<name>[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}): \S")
-_NAME_WORD = re.compile(r"[^\W\d_]{2,}")
+NAME_WORD = re.compile(r"[^\W\d_]{2,}")
 
 PLACES_PER_SECOND = 2**_ARRIVAL_BITS
 
@@ -43,4 +43,4 @@ def speaker_of(memory: str, memory_type: MemoryType, tags: Sequence[str]) -> tup
 
 def name_words(text: str) -> tuple[str, ...]:
     """Returns the words of a text that can be part of a name, folded, each once."""
-    return tuple(dict.fromkeys(match.group() for match in _NAME_WORD.finditer(text.casefold())))
+    return tuple(dict.fromkeys(match.group() for match in NAME_WORD.finditer(text.casefold())))

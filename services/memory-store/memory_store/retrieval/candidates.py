@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from memory_store.vectors.port import Payload
 
-_DECIMALS = 6
-"""Processors and vector stores differ beyond these."""
+DECIMALS = 6
+"""Of a score that count for the order: processors and vector stores differ beyond them."""
 
 
 @dataclass(slots=True)
@@ -53,4 +53,4 @@ def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
 
     Scores are equal when they agree in six decimals, so that every vector store gives the same order.
     """
-    return sorted(candidates, key=lambda one: (-round(one.score, _DECIMALS), -one.said_at.timestamp(), one.id))
+    return sorted(candidates, key=lambda one: (-round(one.score, DECIMALS), -one.said_at.timestamp(), one.id))

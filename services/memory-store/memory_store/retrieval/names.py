@@ -3,9 +3,8 @@
 import re
 from collections.abc import Collection
 
-from memory_store.items.conversation import name_words
+from memory_store.items.conversation import NAME_WORD, name_words
 
-_WORD = re.compile(r"[^\W\d_]{2,}")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _SPACES = re.compile(r"\s+")
 _MOST = 64
@@ -13,7 +12,7 @@ _MOST = 64
 
 def possible_names(question: str) -> tuple[str, ...]:
     """Returns the words, folded, that may name a speaker: those in capitals, or all where the case is not kept."""
-    words = [match.group() for match in _WORD.finditer(question)]
+    words = [match.group() for match in NAME_WORD.finditer(question)]
     capital = [word for word in words if not word.islower()]
     return name_words(" ".join(capital if len(capital) > 1 or (capital and capital[0] != words[0]) else words))[:_MOST]
 
@@ -27,10 +26,10 @@ def without_names(question: str, names: Collection[str]) -> str:
         return question
     kept: list[str] = []
     at = 0
-    for match in _WORD.finditer(question):
+    for match in NAME_WORD.finditer(question):
         if match.group().casefold() in names:
             possessive = _POSSESSIVE.match(question, match.end())
             kept.append(question[at : match.start()])
             at = possessive.end() if possessive else match.end()
     rest = _SPACES.sub(" ", "".join((*kept, question[at:]))).strip()
-    return rest if _WORD.search(rest) else question
+    return rest if NAME_WORD.search(rest) else question

@@ -7,6 +7,7 @@ no statistics over the namespace, so that a ranking may be cut short.
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 
+from memory_store.retrieval.candidates import DECIMALS
 from memory_store.retrieval.tuning import Tuning
 from memory_store.vectors.port import Ranked
 
@@ -48,7 +49,7 @@ class Relevance:
     def best(self, count: int, *, raised: Mapping[str, float], known: Iterable[str] = ()) -> list[str]:
         """Returns the ids of the most relevant items, best first. ``raised`` adds to some; ``known`` compete too."""
         above = {**dict.fromkeys(known, 0.0), **self._above}
-        values = ((-round(value + raised.get(one, 0.0), 6), one) for one, value in above.items())
+        values = ((-round(value + raised.get(one, 0.0), DECIMALS), one) for one, value in above.items())
         return [item_id for _, item_id in heapq.nsmallest(count, values)]
 
 
