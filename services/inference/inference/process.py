@@ -82,7 +82,8 @@ class ChildProcess:
             with contextlib.suppress(ProcessLookupError):
                 self._process.terminate()
         try:
-            return await asyncio.wait_for(self.wait(), self._grace_s + _FORCE_S)
+            async with asyncio.timeout(self._grace_s + _FORCE_S):
+                return await self.wait()
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
