@@ -22,6 +22,10 @@ def keyed(key: str, value: str) -> Body:
     return tool_call("add_memory", memory_list=[draft], summary="kept")
 
 
+NURSE = add_memory("Alice works as a nurse in Leeds.")
+BAKER = keyed("profession", "Alice works as a baker in Leeds.")
+
+
 @pytest.fixture
 async def store_url(redis_url: str, tmp_path: Path) -> AsyncGenerator[str]:
     """The base URL of a running store."""
@@ -80,12 +84,7 @@ async def test_namespaces_of_one_user_keep_their_memories_apart(redis_url: str, 
 
 
 async def test_a_changed_fact_replaces_the_old_one_under_another_key(redis_url: str, store_url: str) -> None:
-    told = [
-        add_memory("Alice works as a nurse in Leeds."),
-        keyed("profession", "Alice works as a baker in Leeds."),
-        "1: updates 1",
-    ]
-    async with rig(redis_url, script(*told), store_url=store_url) as it, it.working():
+    async with rig(redis_url, script(NURSE, BAKER, "1: updates 1"), store_url=store_url) as it, it.working():
         await it.event(await it.write("I work as a nurse in Leeds."))
         event = await it.event(await it.write("I am a baker now."))
         assert await memories(it) == ["Alice works as a baker in Leeds."]
@@ -95,12 +94,7 @@ async def test_a_changed_fact_replaces_the_old_one_under_another_key(redis_url: 
 
 
 async def test_an_unusable_relation_keeps_both_facts(redis_url: str, store_url: str) -> None:
-    told = [
-        add_memory("Alice works as a nurse in Leeds."),
-        keyed("profession", "Alice works as a baker in Leeds."),
-        "Hard to say.",
-    ]
-    async with rig(redis_url, script(*told), store_url=store_url) as it, it.working():
+    async with rig(redis_url, script(NURSE, BAKER, "Hard to say."), store_url=store_url) as it, it.working():
         await it.event(await it.write("I work as a nurse in Leeds."))
         await it.event(await it.write("I am a baker now."))
         assert len(await memories(it)) == 2
