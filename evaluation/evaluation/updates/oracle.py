@@ -1,4 +1,4 @@
-"""A scripted writer that knows the case: it measures whether the right stored fact is shown to the model at all."""
+"""A scripted writer with the right answer of each case: measures whether the right fact is among those listed."""
 
 import re
 

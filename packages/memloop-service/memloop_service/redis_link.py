@@ -117,14 +117,14 @@ class _Told:
 
 
 class _Cancelled:
-    """A connection that ends the command of a cancelled task.
+    """A connection that raises CancelledError for a task that was cancelled while it sent a command.
 
-    The client sends a command inside of ``asyncio.wait_for``, which loses a cancellation that comes when the command
-    has just been sent (Python before 3.12, bpo-37658): the task would go on as if nobody had cancelled it.
+    redis-py sends a command inside ``asyncio.wait_for``. Before Python 3.12, ``wait_for`` drops a cancellation that
+    arrives just after the command was sent (bpo-37658), and the task goes on.
     """
 
     async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
-        """Send a command. Raises CancelledError, and then closes the connection, whose reply nobody reads."""
+        """Send a command. Raises CancelledError after closing the connection, because its reply is never read."""
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         await super().send_packed_command(*args, **kwargs)  # pyright: ignore

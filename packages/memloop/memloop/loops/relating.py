@@ -1,12 +1,12 @@
 """Relates new memories to stored ones under other keys, so that a changed fact replaces its old state.
 
-The store replaces a memory when a new one has its key and type. A memory writer sees no keys and finds another wording
-each time. So each new memory is shown once more beside the live memories that are like it, and the writer's model
-says how they relate: ``same``, ``updates``, ``contradicts`` or ``new`` (the operations of mem0's update step,
-arXiv 2504.19413, section 2.1). A related memory then takes over the key and type of the stored one, and the
-store's own rules keep the time line: nothing is deleted.
+The store replaces a memory when a new one has the same key and type. The memory writer never sees the stored keys and
+writes a new one each time. So the loop shows each new memory once more, beside the live memories that are like it, and
+the writer's model relates them: ``same``, ``updates``, ``contradicts`` or ``new`` (after mem0's update step,
+arXiv 2504.19413, section 2.1). A related memory takes over the key and type of the stored one. The store's rules
+for memories of one key then apply: the old state stays in the history.
 
-A memory that the reply leaves out stays as the writer gave it: at worst both are kept.
+A memory that the reply leaves out is stored as the writer gave it. At worst both memories stay live.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """Bringing a second collection to the contents of the one in service, while that one is written to, and swapping them.
 
-Payloads are written as a write of today would, so that memories from before an upgrade get the fields that it brought.
+The copy rewrites each payload as the present version does, so that memories from before an upgrade get its new fields.
 Nothing about a copy is stored but its target: points whose payload is there already are left alone. So a copy that was
 killed goes on where it was when it is started again, and one that is older than the collection in service is caught up.
 """
@@ -97,5 +97,5 @@ class Copy:
 
 
 def _of_today(point: Point) -> Point:
-    """The point with every field of a payload that is written today: an older one may lack some."""
+    """Returns the point with the payload that the present version writes; an older version may have left fields out."""
     return replace(point, payload=to_payload(from_payload(point.id, point.payload)))
