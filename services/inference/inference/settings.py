@@ -39,7 +39,7 @@ class LauncherSettings(ServiceSettings):
     engine_port: int = Field(default=7803, ge=1, le=65_535)
     engine_api_key: SecretStr | None = None
     engine_url: str | None = None
-    serve_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.:/-]{0,127}$")
+    serve_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,127}$")
     serve_start_timeout_s: float = Field(default=900.0, gt=0)
     serve_stop_timeout_s: float = Field(default=20.0, gt=0)
     """Seconds that running requests get after SIGTERM, and then the engine itself."""

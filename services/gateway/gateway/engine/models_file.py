@@ -97,7 +97,7 @@ def _absolute(url: str) -> str:
 
 
 _Url: TypeAlias = Annotated[str, AfterValidator(_absolute)]
-_Id: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\w.:/@+-]{1,128}$")]
+_Id: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/@+-]{1,128}$")]
 
 
 class _ModelTable(BaseModel):
