@@ -21,6 +21,6 @@ def without_lone_surrogates(body: bytes) -> bytes:
     Escaped backslashes are masked first, so that every remaining backslash begins an escape. A body with a NUL byte is
     returned unchanged: no JSON text has one.
     """
-    if (b"\\ud" not in body and b"\\uD" not in body) or b"\0" in body:
+    if b"\\" not in body or (b"\\ud" not in body and b"\\uD" not in body) or b"\0" in body:
         return body
     return _LONE.sub(rb"\\ufffd", body.replace(rb"\\", _HIDDEN)).replace(_HIDDEN, rb"\\")

@@ -12,11 +12,13 @@ from memloop.wire.errors import Unprocessable
 MOST_PARTS: Final = 300_000
 """Values of one body: as many as the tokens that an embeddings request may have."""
 _MOST_QUOTES: Final = 4 * MOST_PARTS
+_BYTES_OF_MOST_PARTS: Final = 3 * MOST_PARTS // 2
+"""A shorter body cannot hold so many: ``[],`` is the densest JSON, two parts in three bytes."""
 
 
 def refuse_too_many_parts(raw: bytes) -> None:
     """Raises Unprocessable (422) for a body that would take hundreds of megabytes as objects."""
-    if len(raw) > MOST_PARTS and _parts(raw) > MOST_PARTS and _has_too_many(raw):
+    if len(raw) > _BYTES_OF_MOST_PARTS and _parts(raw) > MOST_PARTS and _has_too_many(raw):
         message = f"The body has more than {MOST_PARTS} values. Send several requests."
         raise Unprocessable(message, code="too_many_values")
 
