@@ -12,7 +12,7 @@ from pydantic.config import JsonDict
 from memloop.wire.base import Integral, Wire
 from memloop.wire.chat import Metadata
 from memloop.wire.errors import ErrorBody
-from memloop.wire.memory import Usage
+from memloop.wire.memory import Usage, UserFields
 from memloop.wire.reading import ReadingOptions
 
 MAX_QUESTIONS = 32
@@ -46,12 +46,8 @@ class Document(Wire):
         return self
 
 
-class SaveTo(Wire):
-    """Where the final memory of a read is to be kept."""
-
-    user_id: str = Field(min_length=1, max_length=256)
-    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
-    run_id: str | None = Field(default=None, min_length=1, max_length=256)
+class SaveTo(UserFields):
+    """The namespace that stores a read's final memory."""
 
 
 class Webhook(Wire):

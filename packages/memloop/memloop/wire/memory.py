@@ -45,6 +45,18 @@ class Namespace(Scope):
         return f"{self.tenant}/{self.user_id}"
 
 
+class UserFields(Wire):
+    """The ids by which a client names a namespace; its tenant comes from the key."""
+
+    user_id: str = _ID
+    agent_id: str | None = _OPTIONAL_ID
+    run_id: str | None = _OPTIONAL_ID
+
+    def namespace(self, tenant: str) -> Namespace:
+        """Return the tenant's namespace of these ids."""
+        return Namespace(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
+
+
 class Source(Wire):
     """A turn that a memory came from."""
 
@@ -244,13 +256,10 @@ class BufferPage(Wire):
 _SOME_TEXT: JsonDict = {"contains": {"properties": {"content": {"pattern": r"\S"}}}}
 
 
-class BatchedAdd(Wire):
-    """One add of a batch: its texts are kept as they are."""
+class BatchedAdd(UserFields):
+    """One add of a batch: its texts are stored verbatim."""
 
     messages: tuple[Source, ...] = Field(min_length=1, max_length=200, json_schema_extra=_SOME_TEXT)
-    user_id: str = _ID
-    agent_id: str | None = _OPTIONAL_ID
-    run_id: str | None = _OPTIONAL_ID
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     timestamp: Moment | None = None
     expires_at: Moment | None = None
@@ -275,12 +284,12 @@ class MemoryBatch(Wire):
     adds: Annotated[tuple[BatchedAdd, ...], AfterValidator(_few_messages)] = Field(min_length=1, max_length=500)
 
 
-class MemorySearch(SearchOptions):
+class MemorySearch(SearchOptions, UserFields):
     """``POST /v1/memory/search``."""
 
-    user_id: str = _ID
-    agent_id: str | None = _OPTIONAL_ID
-    run_id: str | None = _OPTIONAL_ID
+    def in_tenant(self, tenant: str) -> StoreSearch:
+        """Return the store's search for it."""
+        return StoreSearch(namespace=self.namespace(tenant), **self.model_dump(exclude=set(UserFields.model_fields)))
 
 
 class Usage(Wire):

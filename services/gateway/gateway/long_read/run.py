@@ -210,7 +210,7 @@ async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQue
     if save is None or not memory.strip():
         return
     parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
-    namespace = Namespace(tenant=job.tenant, **save.model_dump())
+    namespace = save.namespace(job.tenant)
     await queue.enqueue_write(
         namespace,
         [Source(role="assistant", content=part) for part in parts],

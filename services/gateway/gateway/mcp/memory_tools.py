@@ -18,13 +18,11 @@ from memloop.wire.memory import (
     MemorySearch,
     Namespace,
     Source,
-    StoreSearch,
+    UserFields,
 )
 
-UserId = Annotated[str, Field(min_length=1, max_length=256, description="The user whose memory it is.")]
-OptionalId = Annotated[str | None, Field(min_length=1, max_length=256)]
+_USER_ID = Field(min_length=1, max_length=256, description="The user whose memory it is.")
 ItemId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id.")]
-_NAME_FIELDS = {"user_id", "agent_id", "run_id"}
 
 
 class Tool(Wire):
@@ -56,7 +54,7 @@ class Deleted(Wire):
     deleted: bool = True
 
 
-class AddMemory(Tool):
+class AddMemory(Tool, UserFields):
     """Remember something a user said. A model decides what to keep and merges it with existing memories.
 
     With infer false the text is stored verbatim.
@@ -66,9 +64,7 @@ class AddMemory(Tool):
     scope: ClassVar[Scope] = "memory:write"
 
     text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
-    user_id: UserId
-    agent_id: OptionalId = None
-    run_id: OptionalId = None
+    user_id: str = _USER_ID
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     infer: bool = True
     wait: bool = Field(default=False, description="Wait until the memory is written, not only queued.")
@@ -80,7 +76,9 @@ class AddMemory(Tool):
             metadata=self.metadata,
             infer=self.infer,
             sync=self.wait,
-            **self.model_dump(include=_NAME_FIELDS),
+            user_id=self.user_id,
+            agent_id=self.agent_id,
+            run_id=self.run_id,
         )
         check_has_text(add)
         await call.allowance.admit()
@@ -103,26 +101,23 @@ class SearchMemory(Tool, MemorySearch):
     async def run(self, call: Call) -> BaseModel:
         """Return the hits."""
         await call.allowance.admit()
-        namespace = Namespace(tenant=call.principal.tenant, **self.model_dump(include=_NAME_FIELDS))
-        return await search(StoreSearch(namespace=namespace, **self.model_dump(exclude=_NAME_FIELDS)), call.mcp.memory)
+        return await search(self.in_tenant(call.principal.tenant), call.mcp.memory)
 
 
-class ListMemories(Tool):
+class ListMemories(Tool, UserFields):
     """List all memories of a user, page by page."""
 
     name: ClassVar[str] = "memory_list"
     scope: ClassVar[Scope] = "memory:read"
     read_only: ClassVar[bool] = True
 
-    user_id: UserId
-    agent_id: OptionalId = None
-    run_id: OptionalId = None
+    user_id: str = _USER_ID
     cursor: str | None = Field(default=None, max_length=1024, description="The next_cursor of the previous page.")
     limit: int = Field(default=50, ge=1, le=200)
 
     async def run(self, call: Call) -> BaseModel:
         """Return one page."""
-        namespace = Namespace(tenant=call.principal.tenant, **self.model_dump(include=_NAME_FIELDS))
+        namespace = self.namespace(call.principal.tenant)
         return await call.mcp.memory.store.items(namespace, cursor=self.cursor, limit=self.limit)
 
 

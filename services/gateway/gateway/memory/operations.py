@@ -30,7 +30,6 @@ from memloop.wire.memory import (
 _LEASE_MS = 120_000
 _WAIT_S = 5.0
 _POLL_S = 0.05
-_NAME_FIELDS = {"user_id", "agent_id", "run_id"}
 
 
 def check_has_text(add: MemoryAdd) -> None:
@@ -81,7 +80,7 @@ def job_of(add: MemoryAdd, tenant: str, *, event_id: str) -> MemoryJob:
     """Return the write job for a request."""
     return MemoryJob(
         event_id=event_id,
-        namespace=Namespace(tenant=tenant, **add.model_dump(include=_NAME_FIELDS)),
+        namespace=add.namespace(tenant),
         turns=add.messages,
         infer=add.infer,
         metadata=add.metadata,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, TypeAlias
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
@@ -26,19 +26,28 @@ from memloop.wire.memory import (
     MemorySearch,
     Namespace,
     SearchResult,
-    StoreSearch,
 )
 from memloop.wire.transfer import Imported, StoreExport
 from memloop_service.direct_route import DirectRoute, json_response
+from memloop_service.if_match import IF_MATCH, version_in
 
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}
 _ENDED = ("completed", "failed")
-_IF_MATCH = r'^(\*|(W/)?"?[0-9]{1,18}"?)$'
-"""A version: ``3``, ``"3"`` or ``W/"3"``; ``*`` matches any."""
-_NAME_FIELDS = {"user_id", "agent_id", "run_id"}
-UserId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
 OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=200)]
+
+
+async def namespace_of(
+    principal: PrincipalDep,
+    user_id: Annotated[str, Query(min_length=1, max_length=256)],
+    agent_id: OptionalId = None,
+    run_id: OptionalId = None,
+) -> Namespace:
+    """Return the namespace that the query names."""
+    return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+
+
+NamedDep: TypeAlias = Annotated[Namespace, Depends(namespace_of)]
 
 router = APIRouter(prefix="/v1/memory", tags=["memory"])
 hot = APIRouter(route_class=DirectRoute)
@@ -97,24 +106,15 @@ async def search_memory(
     """Search a user's memories, best match first."""
     asked = await read_ours(request, MemorySearch)
     await allowance.admit()
-    namespace = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
-    return await search(StoreSearch(namespace=namespace, **asked.model_dump(exclude=_NAME_FIELDS)), memory)
+    return await search(asked.in_tenant(principal.tenant), memory)
 
 
 router.include_router(hot)
 
 
 @router.get("/events", dependencies=[_READ])
-async def list_events(
-    memory: MemoryDep,
-    principal: PrincipalDep,
-    user_id: UserId,
-    agent_id: OptionalId = None,
-    run_id: OptionalId = None,
-    limit: Limit = 50,
-) -> EventPage:
+async def list_events(memory: MemoryDep, namespace: NamedDep, limit: Limit = 50) -> EventPage:
     """List a user's newest writes."""
-    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     return EventPage(events=await memory.queue.events.newest(namespace, limit=limit))
 
 
@@ -178,8 +178,9 @@ async def export_memory(
     """Export a user's memories as JSONL: every version, without vectors."""
     asked = await read_ours(request, MemoryExport)
     await allowance.admit()
-    scope = Namespace(tenant=principal.tenant, **asked.model_dump(include=_NAME_FIELDS))
-    export = StoreExport(scope=scope, **asked.model_dump(exclude=_NAME_FIELDS))
+    export = StoreExport(
+        scope=asked.namespace(principal.tenant), include_raw=asked.include_raw, latest_only=asked.latest_only
+    )
     first = await memory.store.export(export)
     return StreamingResponse(exported(memory.store, export, first), media_type="application/jsonl")
 
@@ -200,28 +201,17 @@ async def import_memory(
 @router.get("", dependencies=[_READ])
 async def list_memories(
     memory: MemoryDep,
-    principal: PrincipalDep,
-    user_id: UserId,
-    agent_id: OptionalId = None,
-    run_id: OptionalId = None,
+    namespace: NamedDep,
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
     limit: Limit = 50,
 ) -> ItemPage:
     """List a page of a namespace's memories."""
-    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     return await memory.store.items(namespace, cursor=cursor, limit=limit)
 
 
 @router.delete("", dependencies=[_WRITE])
-async def erase_memories(
-    memory: MemoryDep,
-    principal: PrincipalDep,
-    user_id: UserId,
-    agent_id: OptionalId = None,
-    run_id: OptionalId = None,
-) -> Erased:
+async def erase_memories(memory: MemoryDep, namespace: NamedDep) -> Erased:
     """Erase all data of a namespace: memories, buffers, waiting writes, events and stored idempotent responses."""
-    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     return await erase(namespace, memory)
 
 
@@ -237,11 +227,11 @@ async def patch_memory(
     request: Request,
     memory: MemoryDep,
     principal: PrincipalDep,
-    if_match: Annotated[str, Header(pattern=_IF_MATCH)] = "*",
+    if_match: Annotated[str, Header(pattern=IF_MATCH)] = "*",
 ) -> MemoryItem:
     """Edit a memory, which creates a new version. ``If-Match`` names the version to edit."""
     patch = await read_ours(request, ItemPatch)
-    return await memory.store.patch(item_id, patch, tenant=principal.tenant, if_version=_version(if_match))
+    return await memory.store.patch(item_id, patch, tenant=principal.tenant, if_version=version_in(if_match))
 
 
 @router.delete("/{item_id}", dependencies=[_WRITE])
@@ -261,7 +251,3 @@ async def recover_memory(item_id: str, memory: MemoryDep, principal: PrincipalDe
 async def get_history(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> History:
     """List all versions of a memory, oldest first, each with the decisions that produced it."""
     return await memory.store.history(item_id, tenant=principal.tenant)
-
-
-def _version(if_match: str) -> int | None:
-    return None if if_match == "*" else int(if_match.removeprefix("W/").strip('"'))

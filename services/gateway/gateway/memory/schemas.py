@@ -1,9 +1,7 @@
 """Request and response bodies of the native memory routes."""
 
-from pydantic import Field
-
 from memloop.wire.base import Wire
-from memloop.wire.memory import EventStatus
+from memloop.wire.memory import EventStatus, UserFields
 
 
 class Accepted(Wire):
@@ -13,22 +11,15 @@ class Accepted(Wire):
     status: EventStatus = "queued"
 
 
-class MemoryExport(Wire):
+class MemoryExport(UserFields):
     """``POST /v1/memory/export``: the namespace, and whether to include raw turns or only the latest versions."""
 
-    user_id: str = Field(min_length=1, max_length=256)
-    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
-    run_id: str | None = Field(default=None, min_length=1, max_length=256)
     include_raw: bool = False
     latest_only: bool = False
 
 
-class FlushRequest(Wire):
+class FlushRequest(UserFields):
     """``POST /v1/memory/buffers/flush``: the namespace of the buffers; omitted ids match any."""
-
-    user_id: str = Field(min_length=1, max_length=256)
-    agent_id: str | None = Field(default=None, min_length=1, max_length=256)
-    run_id: str | None = Field(default=None, min_length=1, max_length=256)
 
 
 class Flushing(Wire):

@@ -1,13 +1,11 @@
 """Routes of stored items: add, list, read, edit, delete, recover, erase, export, import."""
 
-import re
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import Field
 
-from memloop.wire.errors import InvalidRequest
 from memloop.wire.history import History
 from memloop.wire.limits import Moment
 from memloop.wire.listing import Entities, Listing, StoreList
@@ -26,6 +24,7 @@ from memloop.wire.memory import (
 from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memloop_service.direct_route import DirectRoute
+from memloop_service.if_match import version_in
 from memory_store.buffers.routes import FencingToken
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
@@ -35,8 +34,6 @@ from memory_store.items.recovery import Recovery
 from memory_store.items.transfer import Transfer
 from memory_store.items.view import View
 from memory_store.items.writing import Writer
-
-_ETAG = re.compile(r'(?:W/)?"?(\d{1,18})"?')
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +163,5 @@ async def _owned(item_id: str, x_memloop_tenant: Annotated[str, Header(min_lengt
     return Owned(x_memloop_tenant, item_id)
 
 
-async def _version(if_match: Annotated[str | None, Header()] = None) -> int | None:
-    """The version that ``If-Match`` names: ``3``, ``"3"`` or ``W/"3"``; ``*`` is any."""
-    if if_match is None or if_match.strip() == "*":
-        return None
-    named = _ETAG.fullmatch(if_match.strip())
-    if named is None:
-        raise InvalidRequest("If-Match takes a version number", param="If-Match")
-    return int(named.group(1))
+async def _version(if_match: Annotated[str, Header()] = "*") -> int | None:
+    return version_in(if_match.strip())
