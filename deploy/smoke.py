@@ -71,7 +71,7 @@ class Stack:
         except OSError as error:
             raise CheckFailed(f"{method} {self.url}{path}: {error}") from error
 
-    def told(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def answered(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON of an answer below 400. Raises CheckFailed with what the gateway said."""
         answer = self.ask(method, path, body)
         if answer.status >= 400:
@@ -82,7 +82,7 @@ class Stack:
         """What ``path`` shows once its status is a last one. Raises CheckFailed after ``timeout_s``."""
         deadline = time.monotonic() + self.timeout_s
         while True:
-            found = self.told("GET", path)
+            found = self.answered("GET", path)
             if found["status"] in _ENDED:
                 return found
             if time.monotonic() > deadline:
@@ -99,7 +99,7 @@ def check(held: object, otherwise: str) -> None:
 def health(stack: Stack) -> str:
     """The process lives, and all that it depends on answers."""
     check(stack.ask("GET", "/livez").status == 200, "/livez does not answer 200")
-    ready = stack.told("GET", "/readyz")
+    ready = stack.answered("GET", "/readyz")
     return ", ".join(f"{name} {state}" for name, state in ready["dependencies"].items())
 
 
@@ -138,22 +138,22 @@ def chat(stack: Stack) -> str:
 def memory(stack: Stack) -> str:
     """What is added is found."""
     added = {"messages": [{"role": "user", "content": _KEPT}], "user_id": stack.user, "infer": False}
-    stack.wait(f"/v1/memory/events/{stack.told('POST', '/v1/memory/add', added)['event_id']}")
+    stack.wait(f"/v1/memory/events/{stack.answered('POST', '/v1/memory/add', added)['event_id']}")
     query = {"query": "When does the sauna open?", "user_id": stack.user, "include_raw": True}
-    found = [hit["item"]["memory"] for hit in stack.told("POST", "/v1/memory/search", query)["results"]]
+    found = [hit["item"]["memory"] for hit in stack.answered("POST", "/v1/memory/search", query)["results"]]
     check(any("sauna" in text for text in found), f"the search found only {found}")
     return f"{len(found)} found, first {found[0][:60]!r}"
 
 
 def long_read(stack: Stack) -> str:
     """A document of several chunks is read while the client waits."""
-    read = stack.told("POST", "/v1/long-read", _read(stack))
+    read = stack.answered("POST", "/v1/long-read", _read(stack))
     return _read_well(read)
 
 
 def background_read(stack: Stack) -> str:
     """The same, queued and read by a worker."""
-    read = stack.told("POST", "/v1/long-read", {**_read(stack), "background": True})
+    read = stack.answered("POST", "/v1/long-read", {**_read(stack), "background": True})
     return _read_well(stack.wait(f"/v1/long-read/{read['id']}"))
 
 
@@ -169,8 +169,8 @@ def metrics(stack: Stack) -> str:
 
 def erase(stack: Stack) -> str:
     """The user of these checks is gone again."""
-    stack.told("DELETE", f"/v1/memory?user_id={stack.user}")
-    left = stack.told("GET", f"/v1/memory?user_id={stack.user}")["items"]
+    stack.answered("DELETE", f"/v1/memory?user_id={stack.user}")
+    left = stack.answered("GET", f"/v1/memory?user_id={stack.user}")["items"]
     check(not left, f"{len(left)} memories are left")
     return "the user of these checks is erased"
 
@@ -185,12 +185,12 @@ def outcomes(stack: Stack) -> "Iterator[tuple[str, bool, str, float]]":
     for one in CHECKS:
         began = time.monotonic()
         try:
-            held, said = True, one(stack)
+            held, detail = True, one(stack)
         except CheckFailed as failure:
-            held, said = False, str(failure)
+            held, detail = False, str(failure)
         except (KeyError, IndexError, TypeError) as odd:
-            held, said = False, f"the answer is not shaped as documented: {odd!r}"
-        yield one.__name__.replace("_", " "), held, said, time.monotonic() - began
+            held, detail = False, f"the answer is not shaped as documented: {odd!r}"
+        yield one.__name__.replace("_", " "), held, detail, time.monotonic() - began
 
 
 def main() -> int:
@@ -205,15 +205,15 @@ def main() -> int:
     user = f"smoke-{secrets.token_hex(4)}"
     stack = Stack(arguments.url.rstrip("/"), arguments.api_key, user, arguments.timeout)
     failed = 0
-    for name, held, said, seconds in outcomes(stack):
+    for name, held, detail, seconds in outcomes(stack):
         failed += not held
-        print(f"{'ok    ' if held else 'FAILED'}  {name:<16} {seconds:6.1f} s  {said}", flush=True)
+        print(f"{'ok    ' if held else 'FAILED'}  {name:<16} {seconds:6.1f} s  {detail}", flush=True)
     print(f"{failed} of {len(CHECKS)} checks failed" if failed else f"all {len(CHECKS)} checks hold")
     return 1 if failed else 0
 
 
 def _model(stack: Stack) -> str:
-    served = stack.told("GET", "/v1/models")["data"]
+    served = stack.answered("GET", "/v1/models")["data"]
     check(served, "no model is served")
     return str(served[0]["id"])
 
@@ -226,7 +226,7 @@ def _chat(stack: Stack, text: str, memory: Mapping[str, Any]) -> Any:
         "max_tokens": 200,
         "chat_template_kwargs": {"enable_thinking": False},
     }
-    return stack.told("POST", "/v1/chat/completions", body)
+    return stack.answered("POST", "/v1/chat/completions", body)
 
 
 def _read(stack: Stack) -> "dict[str, Any]":

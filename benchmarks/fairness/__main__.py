@@ -192,8 +192,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         worker = stack.enter_context(servers.worker(engine_url=engine_url, redis=redis, store=store, settings=keys))
         found = uvloop.run(measured(gateway, worker, Flood(options.adds, options.reads), options.times))
     show(f"a quiet tenant beside {options.adds} adds and {options.reads} reads of another", _rows(found))
-    told = {"benchmark": "fairness", **found, "adds": options.adds, "reads": options.reads}
-    print(orjson.dumps(told | {"cores": os.cpu_count(), "load_before": round(load_before, 2)}).decode())
+    line = {"benchmark": "fairness", **found, "adds": options.adds, "reads": options.reads}
+    print(orjson.dumps(line | {"cores": os.cpu_count(), "load_before": round(load_before, 2)}).decode())
 
 
 def _rows(found: Mapping[str, object]) -> list[Cells]:

@@ -114,8 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     met = list(results.goals(figures))
     draw(rows, plot)
     show(console, rows, met, beside)
-    told = summary(rows, figures, met, beside) | {"load_before": round(load_before, 2), "soak": asdict(soaked)}
-    print(orjson.dumps(told).decode())
+    line = summary(rows, figures, met, beside) | {"load_before": round(load_before, 2), "soak": asdict(soaked)}
+    print(orjson.dumps(line).decode())
 
 
 def summary(

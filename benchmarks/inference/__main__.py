@@ -69,16 +69,16 @@ def main() -> int:
             rows += asyncio.run(measured(url, variant))
             failed += asyncio.run(failed_checks(url)) if variant == BOTH else 0
     show(console, rows)
-    told = summary(rows) | {"conformance_failed": failed}
-    print(orjson.dumps(told).decode())
-    return 0 if told["same_greedy_output"] else 1
+    line = summary(rows) | {"conformance_failed": failed}
+    print(orjson.dumps(line).decode())
+    return 0 if line["same_greedy_output"] else 1
 
 
 def shaped(arguments: argparse.Namespace) -> int:
     """Measure the chunk loop on a published shape; the last line is one JSON object."""
     rows = measure(arguments.shape, [int(count) for count in arguments.documents.split(",")], VARIANTS)
-    told = figures(rows, Prices(arguments.gpus, arguments.usd_per_hour))
-    print(orjson.dumps({"benchmark": "inference", "shape": arguments.shape, "rows": told}).decode())
+    line = figures(rows, Prices(arguments.gpus, arguments.usd_per_hour))
+    print(orjson.dumps({"benchmark": "inference", "shape": arguments.shape, "rows": line}).decode())
     return 0
 
 

@@ -68,10 +68,10 @@ def show_speed(found: speed.Speed, console: Console) -> None:
     adds.add_row("in batches", f"{found.adds.batch:.0f}", f"{found.adds.mem0_batch:.0f}")
     adds.add_row("the encoder alone, batches of 32", f"{found.adds.encoder:.0f}", "")
     console.print(adds)
-    console.print(_SAID)
+    console.print(_VERDICTS)
 
 
-_SAID = """\
+_VERDICTS = """\
 Items were loaded with precomputed vectors, ours and mem0's through their own vector stores: embedding 100,000 texts
 would dominate the run; 2,000 are embedded, the rest are these, slightly rotated. mem0 is the open-source
 Memory with its default store (Qdrant in process, on disk), called by one thread as its documentation does; its

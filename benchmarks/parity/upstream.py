@@ -59,11 +59,11 @@ class Upstream:
             "max_rereads": MAX_REREADS,
             "items": [{"model": item.name, "question": item.question, "document": item.document} for item in items],
         }
-        status, said = await self._run(_DRIVERS / f"{project}.py", orjson.dumps(job))
+        status, output = await self._run(_DRIVERS / f"{project}.py", orjson.dumps(job))
         if status == _MODULE_MISSING:
-            raise NoUpstream(self._way_out(project, said))
+            raise NoUpstream(self._way_out(project, output))
         if status != 0:
-            raise NoUpstream(f"{project}'s loop ended with status {status}; its last lines:\n{_last(said)}")
+            raise NoUpstream(f"{project}'s loop ended with status {status}; its last lines:\n{_last(output)}")
 
     async def _run(self, driver: Path, job: bytes) -> tuple[int, str]:
         try:
@@ -78,18 +78,18 @@ class Upstream:
             raise NoUpstream(f"{self.python} cannot be run: {error.strerror}") from error
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                _, said = await process.communicate(job)
+                _, output = await process.communicate(job)
         except TimeoutError as error:
             raise NoUpstream(f"the published loop was still running after {_PATIENCE_S:.0f} s") from error
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        return process.returncode or 0, said.decode(errors="replace")
+        return process.returncode or 0, output.decode(errors="replace")
 
-    def _way_out(self, project: Project, said: str) -> str:
+    def _way_out(self, project: Project, output: str) -> str:
         return (
-            f"{project}'s code needs a module that {self.python} lacks ({_last(said, 1)}). Make an environment for it:"
+            f"{project}'s code needs a module that {self.python} lacks ({_last(output, 1)}). Make an environment:"
             f" python3 -m venv upstream && upstream/bin/pip install {_NEEDS[project]};"
             " then make parity UPSTREAM_PYTHON=upstream/bin/python"
         )
@@ -102,5 +102,5 @@ def _environment() -> dict[str, str]:
     return kept | offline | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _last(said: str, lines: int = _LAST_LINES) -> str:
-    return "\n".join(said.strip().splitlines()[-lines:])
+def _last(output: str, lines: int = _LAST_LINES) -> str:
+    return "\n".join(output.strip().splitlines()[-lines:])

@@ -30,7 +30,7 @@ def evaluation(out: Path, urls: Sequence[str], **changes: Any) -> Evaluation:
 
 async def evaluated(asked: Evaluation) -> dict[str, Any]:
     """The last line. The evaluation has an event loop of its own, in a thread."""
-    return orjson.loads(await asyncio.to_thread(evaluate, asked, say=_ignore))
+    return orjson.loads(await asyncio.to_thread(evaluate, asked, report=_ignore))
 
 
 def records_of(asked: Evaluation) -> Sequence[Record]:

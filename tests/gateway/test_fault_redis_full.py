@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.memory.jobs import MemoryQueue
-from gateway.memory.turn_batches import flush_for_ever
+from gateway.memory.turn_batches import flush_idle_repeatedly
 from gateway.queue.handling import Hold
 from gateway.queue.jobs import Lease
 from gateway.queue.lanes import LaneQueue
@@ -124,7 +124,7 @@ async def test_the_search_for_idle_buffers_goes_on_until_there_is_room(redis: Re
         quiet = Buffer(namespace=ALICE, turns=turns("hello"), updated_at=datetime.now(UTC) - timedelta(hours=1))
         it.store.buffers[ALICE] = quiet
         fill(redis)
-        flushing = asyncio.create_task(flush_for_ever(it.work.memory, age_s=0.2))
+        flushing = asyncio.create_task(flush_idle_repeatedly(it.work.memory, age_s=0.2))
         await asyncio.sleep(0.5)
         assert not flushing.done()
         make_room(redis)

@@ -50,7 +50,7 @@ async def test_a_stage_starts_only_when_the_one_before_it_is_ready(
 ) -> None:
     told: list[Ready] = []
     stages = ((component("redis", "slow"),), (component("store", "slow"), component("engine")), (component("api"),))
-    async with running_stack(stages, logs=tmp_path / "logs", say=told.append):
+    async with running_stack(stages, logs=tmp_path / "logs", report=told.append):
         happened = entries(diary)
     assert happened.index("serve redis") < happened.index("start store")
     assert max(happened.index("serve store"), happened.index("serve engine")) < happened.index("start api")
@@ -60,13 +60,13 @@ async def test_a_stage_starts_only_when_the_one_before_it_is_ready(
 
 async def test_all_are_stopped_in_the_opposite_order(component: Make, diary: Path, tmp_path: Path) -> None:
     stages = ((component("redis"),), (component("store"),), (component("api"),))
-    async with running_stack(stages, logs=tmp_path / "logs", say=lambda _: None):
+    async with running_stack(stages, logs=tmp_path / "logs", report=lambda _: None):
         pass
     assert entries(diary)[-3:] == ["stop api", "stop store", "stop redis"]
 
 
 async def test_every_component_has_its_log(component: Make, tmp_path: Path) -> None:
-    async with running_stack(((component("store"),),), logs=tmp_path / "logs", say=lambda _: None):
+    async with running_stack(((component("store"),),), logs=tmp_path / "logs", report=lambda _: None):
         assert (tmp_path / "logs" / "store.log").read_text() == "store says hello\n"
 
 
@@ -75,7 +75,7 @@ async def test_a_component_that_dies_at_its_start_is_told_with_its_last_words(
 ) -> None:
     stages = ((component("redis"), component("engine")), (component("store", "dies"),))
     with pytest.raises(CliError) as failure:
-        async with running_stack(stages, logs=tmp_path / "logs", say=lambda _: None):
+        async with running_stack(stages, logs=tmp_path / "logs", report=lambda _: None):
             pytest.fail("it is not ready")
     assert failure.value.message.startswith("store died with status 5")
     assert "KeyError: 'no configuration'" in failure.value.detail
@@ -84,7 +84,7 @@ async def test_a_component_that_dies_at_its_start_is_told_with_its_last_words(
 
 async def test_a_component_that_dies_in_service_ends_the_stack(component: Make, diary: Path, tmp_path: Path) -> None:
     stages = ((component("redis"),), (component("api"),))
-    async with running_stack(stages, logs=tmp_path / "logs", say=lambda _: None) as stack:
+    async with running_stack(stages, logs=tmp_path / "logs", report=lambda _: None) as stack:
         kill_pid(pid_of(diary, "redis"))
         with pytest.raises(CliError, match="redis died with status 137"):
             await asyncio.wait_for(stack.unless_one_dies(asyncio.Event().wait()), timeout=PATIENCE_S)
@@ -92,14 +92,14 @@ async def test_a_component_that_dies_in_service_ends_the_stack(component: Make, 
 
 
 async def test_work_that_ends_gives_its_result(component: Make, tmp_path: Path) -> None:
-    async with running_stack(((component("api"),),), logs=tmp_path / "logs", say=lambda _: None) as stack:
+    async with running_stack(((component("api"),),), logs=tmp_path / "logs", report=lambda _: None) as stack:
         assert await stack.unless_one_dies(asyncio.sleep(0, "done")) == "done"
 
 
 async def test_a_component_that_is_never_ready_is_given_up_with_its_answer(component: Make, tmp_path: Path) -> None:
     with pytest.raises(CliError, match=r"api was not ready within 15 s: waiting"):
         async with running_stack(
-            ((component("api", "never-ready", timeout_s=15.0),),), logs=tmp_path / "logs", say=lambda _: None
+            ((component("api", "never-ready", timeout_s=15.0),),), logs=tmp_path / "logs", report=lambda _: None
         ):
             pytest.fail("it is not ready")
 
@@ -109,7 +109,7 @@ async def test_a_cancelled_stack_stops_everything(component: Make, diary: Path, 
 
     async def run() -> None:
         stages = ((component("api"),),)
-        async with running_stack(stages, logs=tmp_path / "logs", say=lambda _: ready.set()) as stack:
+        async with running_stack(stages, logs=tmp_path / "logs", report=lambda _: ready.set()) as stack:
             await stack.unless_one_dies(asyncio.Event().wait())
 
     task = asyncio.create_task(run())
@@ -130,7 +130,7 @@ from memloop_cli.stack.component import Component, http_probe
 from memloop_cli.stack.running import running_stack
 part = Component("api", "", {command!r}, dict(os.environ), {port}, http_probe({port}), {PATIENCE_S})
 async def main():
-    async with running_stack(((part,),), logs=Path({str(tmp_path)!r}), say=print):
+    async with running_stack(((part,),), logs=Path({str(tmp_path)!r}), report=print):
         await asyncio.Event().wait()
 asyncio.run(main())
 """

@@ -11,7 +11,7 @@ from trainer.estimate.assumptions import Assumptions
 from trainer.estimate.hardware import GIB
 from trainer.estimate.hours import hours_of
 from trainer.estimate.memory import Memory, memory_of
-from trainer.estimate.report import table_row, told
+from trainer.estimate.report import lines_of, table_row
 from trainer.estimate.run import Engine, Loop, Run, Sharding, Updates
 from trainer.estimate.shapes import KNOWN, ModelShape, UnknownShape, shape_of
 from trainer.estimate.turns import turns_of
@@ -113,7 +113,7 @@ def test_the_cache_is_what_weights_and_runtime_leave_of_the_engines_share() -> N
 def test_what_does_not_fit_is_told(changes: dict[str, object]) -> None:
     memory = memory_of(run(**changes), Assumptions())
     assert not memory.fits
-    assert "DOES NOT FIT on h100" in "\n".join(told("it", memory, None, Assumptions()))
+    assert "DOES NOT FIT on h100" in "\n".join(lines_of("it", memory, None, Assumptions()))
 
 
 def test_turns_of_a_read_are_its_chunks_and_the_answer() -> None:
@@ -164,6 +164,6 @@ def test_an_engine_without_room_has_no_hours() -> None:
 
 def test_a_report_names_every_assumption() -> None:
     memory = memory_of(run(), NOTHING)
-    text = "\n".join(told("it", memory, hours_of(run(), memory, NOTHING), NOTHING))
+    text = "\n".join(lines_of("it", memory, hours_of(run(), memory, NOTHING), NOTHING))
     assert all(f"{name}=" in text for name in Assumptions.model_fields)
     assert table_row("it", memory, hours_of(run(), memory, NOTHING), NOTHING).startswith("| `it` | 4 × h100 |")

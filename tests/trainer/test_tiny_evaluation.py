@@ -11,7 +11,7 @@ from memloop.wire.errors import Unavailable
 from memloop.wire.memory import MemoryDraft
 from tests.trainer.perfect_reader import PerfectReader
 from tests.trainer.tiny_world import profile
-from trainer.decisions import told_by
+from trainer.decisions import decided_by
 from trainer.tiny.conversations import random_conversation
 from trainer.tiny.documents import random_document
 from trainer.tiny.evaluate import Score, loop_trials, score
@@ -76,7 +76,7 @@ def test_a_crowded_document_has_only_facts_that_nearly_answer() -> None:
     ],
 )
 def test_decisions_are_compared_by_what_they_store(decision: Decision, told: tuple[str, ...]) -> None:
-    assert told_by(decision) == told
+    assert decided_by(decision) == told
 
 
 def test_conversations_cover_every_decision() -> None:

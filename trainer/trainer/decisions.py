@@ -5,7 +5,7 @@ from __future__ import annotations
 from memloop.loops.decisions import AddMemories, Decision
 
 
-def told_by(decision: Decision) -> tuple[str, ...]:
+def decided_by(decision: Decision) -> tuple[str, ...]:
     """Return the decision's kind and the memories that it stores."""
     stored = decision.drafts if isinstance(decision, AddMemories) else ()
     return (decision.action, *(draft.value for draft in stored))

@@ -9,5 +9,5 @@ from memloop.wire.chat import Json
 
 def front_matter(fields: Json) -> str:
     """Format the fields as YAML between its marks, in order."""
-    told = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=120)
-    return f"---\n{told}---\n"
+    yaml_text = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=120)
+    return f"---\n{yaml_text}---\n"

@@ -65,7 +65,7 @@ _HOME = Path(".memloop")
 @app.command()
 def up(home: HomeFolder = _HOME, port: Port = 7800, detach: Annotated[bool, typer.Option("--detach")] = False) -> None:
     """Start the local stack: Redis, memory store, engine, gateway, worker. Ctrl-C stops it."""
-    with _told_errors():
+    with _errors_printed():
         if detach:
             up_detached(Home(home), ports_from(port, os.environ), console)
         else:
@@ -75,7 +75,7 @@ def up(home: HomeFolder = _HOME, port: Port = 7800, detach: Annotated[bool, type
 @app.command()
 def down(home: HomeFolder = _HOME) -> None:
     """Stop the local stack."""
-    with _told_errors():
+    with _errors_printed():
         stop_stack(Home(home), console)
 
 
@@ -120,7 +120,7 @@ def chat(
 ) -> None:
     """Chat with a model that remembers; prints the memories that it recalls and stores."""
     more: Json = {} if thinking is None else {"chat_template_kwargs": {"enable_thinking": thinking}}
-    with _told_errors(), asyncio.Runner() as runner:
+    with _errors_printed(), asyncio.Runner() as runner:
         client = _client(home, url, api_key)
         try:
             with gateway_errors(client.url):
@@ -261,7 +261,7 @@ def demo(
     home: HomeFolder = _HOME,
 ) -> None:
     """Run a chat that remembers and a long read on a temporary stack. Takes a few minutes."""
-    with _told_errors():
+    with _errors_printed():
         asyncio.run(run_demo(Home(home / "demo"), examples, os.environ, console))
 
 
@@ -273,7 +273,7 @@ def _with_gateway(
             with gateway_errors(client.url):
                 await work(client)
 
-    with _told_errors():
+    with _errors_printed():
         asyncio.run(run())
 
 
@@ -285,7 +285,7 @@ def _client(home: Path, url: str | None, api_key: str | None) -> GatewayClient:
 
 
 @contextmanager
-def _told_errors() -> Generator[None]:
+def _errors_printed() -> Generator[None]:
     """Print the error in one line and exit with its code."""
     try:
         yield

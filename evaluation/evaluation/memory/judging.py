@@ -70,7 +70,7 @@ class Examiner:
             data = judge_data(question=question.text, reference=question.answer, answer=reply.text)
             verdict, tokens = await self._judged(CORRECTNESS, data, _RIGHT, asked.seed)
         except MemloopError as error:
-            return replace(record, error=told(error))
+            return replace(record, error=summary_of(error))
         return replace(record, verdict=verdict, judge_tokens=tokens)
 
     async def extraction(
@@ -84,7 +84,7 @@ class Examiner:
             data = judge_data(expected=point.text, memories=list(memories))
             grade, tokens = await self._judged(EXTRACTION, data, _GRADES, seed)
         except MemloopError as error:
-            return replace(record, error=told(error))
+            return replace(record, error=summary_of(error))
         return replace(record, grade=grade, judge_tokens=tokens)
 
     async def update(self, record: Graded, point: Point, found: Sequence[Recalled], *, seed: int) -> Graded:
@@ -97,7 +97,7 @@ class Examiner:
         try:
             verdict, tokens = await self._judged(UPDATE, data, _STATES, seed)
         except MemloopError as error:
-            return replace(record, error=told(error))
+            return replace(record, error=summary_of(error))
         return replace(record, update=verdict, judge_tokens=record.judge_tokens + tokens)
 
     async def _judged(self, task: str, data: str, choices: Sequence[Choice], seed: int) -> tuple[Choice | None, Tokens]:
@@ -105,6 +105,6 @@ class Examiner:
         return verdict_of(reply.text, choices), reply.tokens
 
 
-def told(error: MemloopError) -> str:
+def summary_of(error: MemloopError) -> str:
     """Format an error for the records."""
     return f"{type(error).__name__}: {error.message}"

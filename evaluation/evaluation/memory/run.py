@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from evaluation.memory.endpoint import Address, Endpoint
 from evaluation.memory.gateway_memory import GatewayMemory, words_of
-from evaluation.memory.judging import Asked, Examiner, told
+from evaluation.memory.judging import Asked, Examiner, summary_of
 from evaluation.memory.records import Answered, AnyEntry, Graded, Ingested, Row
 from evaluation.memory.retrieval import haystack
 from memloop.ports import Recalled
@@ -122,7 +122,7 @@ class _Evaluation:
         try:
             notes = await self._notes(asked)
         except MemloopError as error:
-            self._kept.append(replace(asked.answered(), error=told(error)))
+            self._kept.append(replace(asked.answered(), error=summary_of(error)))
             return
         search_s = time.perf_counter() - began
         self._kept.append(await self._examiner.answer(asked, notes, search_s=search_s))
@@ -150,7 +150,7 @@ class _Evaluation:
         try:
             found = await self._gateway.search(record.row, talk, point.text)
         except MemloopError as error:
-            return replace(record, error=told(error))
+            return replace(record, error=summary_of(error))
         return await self._examiner.update(record, point, found, seed=seed)
 
     async def _all(self, work: Iterable[Coroutine[None, None, None]]) -> None:

@@ -36,14 +36,14 @@ def markdown(card: Card) -> str:
     """Render the scorecard."""
     parts = [f"# {card.run['format']}: a memory evaluation", _about(card)]
     if card.rows:
-        parts += ["## Answers", _table(_COLUMNS, [_cells(row) for row in card.rows]), _SAID, _categories(card.rows)]
+        parts += ["## Answers", _table(_COLUMNS, [_cells(row) for row in card.rows]), _VERDICTS, _categories(card.rows)]
     parts += ["## Retrieval of raw turns, no language model", _recall(card.recall)]
     if card.points:
         parts += ["## Memory points, row ours", _points(card.points)]
     return "\n\n".join(parts) + "\n"
 
 
-_SAID = """\
+_VERDICTS = """\
 Failed questions and verdicts that cannot be read count as wrong. p50 and p95 are of one question's search and answer;
 cost is of ingest and answers, not of the judge, at the prices given. Tokens are the endpoints' own counts."""
 

@@ -41,7 +41,7 @@ async def own_stack(folder: Path, model: Address, *, profile: str | None = None)
     """
     key, ports = secrets.token_hex(32), free_ports(random.choice(_PORTS))
     stages = local_stages(folder, ports, _environment(model, profile, key))
-    async with running_stack(stages, logs=folder / "logs", say=_say):
+    async with running_stack(stages, logs=folder / "logs", report=_report):
         yield Place(f"http://127.0.0.1:{ports.gateway}", key)
 
 
@@ -51,7 +51,7 @@ async def own_store(folder: Path) -> AsyncGenerator[StoreClient]:
     ports = free_ports(random.choice(_PORTS))
     stages = local_stages(folder, ports, _kept_environment() | {"MEMLOOP_ENGINE_URL": _NO_ENGINE})[:_REDIS_AND_STORE]
     async with (
-        running_stack(stages, logs=folder / "logs", say=_say),
+        running_stack(stages, logs=folder / "logs", report=_report),
         StoreClient(f"http://127.0.0.1:{ports.by_name['store']}") as store,
     ):
         yield store
@@ -74,7 +74,7 @@ def _kept_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOOP_", "QDRANT_"))}
 
 
-def _say(ready: Ready) -> None:
+def _report(ready: Ready) -> None:
     print(f"{ready.component.name} is ready after {ready.seconds:.1f} s", file=sys.stderr)
 
 

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     evaluation = _evaluation(options)
-    line = evaluate(evaluation, say=to_stderr)
+    line = evaluate(evaluation, report=to_stderr)
     print((evaluation.out / "results.md").read_text("utf-8"))
     print(line)
 

@@ -20,7 +20,7 @@ from memloop.profiles import profile_from_files
 from memloop.wire.errors import MemloopError
 from trainer.data.json_rows import DataError
 
-_SAY_EVERY_S = 1.0
+_REPORT_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Evaluation:
         }
 
 
-def evaluate(evaluation: Evaluation, *, say: Callable[[str], None]) -> str:
+def evaluate(evaluation: Evaluation, *, report: Callable[[str], None]) -> str:
     """Read the missing items, write table and figure, and return the last line. Raises DataError."""
     wanted = {
         record_key(item, seed)
@@ -64,9 +64,9 @@ def evaluate(evaluation: Evaluation, *, say: Callable[[str], None]) -> str:
     }
     with Results(evaluation.out / "results.jsonl", evaluation.described()) as results:
         missing = {key for key in wanted if not results.has(key)}
-        say(f"{len(wanted) - len(missing)} of {len(wanted)} reads already done")
+        report(f"{len(wanted) - len(missing)} of {len(wanted)} reads already done")
         if missing:
-            _read(evaluation, missing, _Progress(results, len(missing), say).keep, say)
+            _read(evaluation, missing, _Progress(results, len(missing), report).keep, report)
         return _report(evaluation, [record for record in results.records if record.key in wanted])
 
 
@@ -80,27 +80,27 @@ def _jobs_of(item: Item, seeds: Iterable[int], missing: set[RecordKey]) -> Itera
 
 
 def _read(
-    evaluation: Evaluation, missing: set[RecordKey], keep: Callable[[Record], None], say: Callable[[str], None]
+    evaluation: Evaluation, missing: set[RecordKey], keep: Callable[[Record], None], report: Callable[[str], None]
 ) -> None:
     jobs = _jobs(evaluation, missing)
     if evaluation.ray is None:
-        asyncio.run(_read_here(evaluation, jobs, keep, say))
+        asyncio.run(_read_here(evaluation, jobs, keep, report))
         return
     read_on_ray(jobs, evaluation.urls, evaluation.setup, effort=evaluation.effort, address=evaluation.ray, keep=keep)
 
 
 async def _read_here(
-    evaluation: Evaluation, jobs: Iterator[Job], keep: Callable[[Record], None], say: Callable[[str], None]
+    evaluation: Evaluation, jobs: Iterator[Job], keep: Callable[[Record], None], report: Callable[[str], None]
 ) -> None:
     async with AsyncExitStack() as stack:
         engines = [Engine(url, reader_at(url, evaluation.setup)) for url in evaluation.urls]
         for engine in engines:
             stack.push_async_callback(engine.reader.close)
-        await _check(engines, say)
+        await _check(engines, report)
         await read_all(jobs, engines, effort=evaluation.effort, keep=keep)
 
 
-async def _check(engines: Sequence[Engine], say: Callable[[str], None]) -> None:
+async def _check(engines: Sequence[Engine], report: Callable[[str], None]) -> None:
     """Report the engines that do not answer; they may recover. Raises DataError when none answers."""
     faults = 0
     for engine in engines:
@@ -108,7 +108,7 @@ async def _check(engines: Sequence[Engine], say: Callable[[str], None]) -> None:
             await engine.reader.check()
         except MemloopError as error:
             faults += 1
-            say(f"{engine.url}: {error.message}")
+            report(f"{engine.url}: {error.message}")
     if faults == len(engines):
         raise DataError("no engine answers: nothing was read")
 
@@ -116,11 +116,11 @@ async def _check(engines: Sequence[Engine], say: Callable[[str], None]) -> None:
 class _Progress:
     """Keeps each record and reports progress at intervals."""
 
-    def __init__(self, results: Results, total: int, say: Callable[[str], None]) -> None:
+    def __init__(self, results: Results, total: int, report: Callable[[str], None]) -> None:
         self._results = results
         self._total = total
-        self._say = say
-        self._began = self._said = time.monotonic()
+        self._report = report
+        self._began = self._reported = time.monotonic()
         self._done = self._failed = 0
 
     def keep(self, record: Record) -> None:
@@ -128,10 +128,10 @@ class _Progress:
         self._done += 1
         self._failed += record.error is not None
         now = time.monotonic()
-        if self._done == self._total or now - self._said >= _SAY_EVERY_S:
-            self._said = now
+        if self._done == self._total or now - self._reported >= _REPORT_EVERY_S:
+            self._reported = now
             left_s = (now - self._began) / self._done * (self._total - self._done)
-            self._say(f"{self._done}/{self._total} read, {self._failed} failed, about {left_s:.0f} s left")
+            self._report(f"{self._done}/{self._total} read, {self._failed} failed, about {left_s:.0f} s left")
 
 
 def _report(evaluation: Evaluation, records: Sequence[Record]) -> str:

@@ -46,9 +46,9 @@ class Drain:
         if self._began_at is None:
             return None
         now = time.monotonic()
-        told = not self._untold and now - max(self._began_at, self._last_untold_at) >= drain_s
+        announced = not self._untold and now - max(self._began_at, self._last_untold_at) >= drain_s
         over = now - self._began_at >= grace_s + drain_s
-        return max(1.0, self._began_at + drain_s + grace_s - now) if told or over else None
+        return max(1.0, self._began_at + drain_s + grace_s - now) if announced or over else None
 
 
 class DrainingServer(uvicorn.Server):

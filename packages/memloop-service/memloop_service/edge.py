@@ -83,7 +83,7 @@ class _Exchange:
     ) -> None:
         self.started = False
         self._drain = drain
-        self._told_to_close = False
+        self._closing = False
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -132,15 +132,15 @@ class _Exchange:
 
     def _begin(self, headers: MutableHeaders, status: int) -> None:
         self.started = True
-        self._told_to_close = self._drain.begun or status == SlowBody.status  # the rest of that body is not awaited
-        if self._told_to_close:
+        self._closing = self._drain.begun or status == SlowBody.status  # the rest of that body is not awaited
+        if self._closing:
             headers["connection"] = "close"
         else:
             self._drain.promised()
 
     def ended(self) -> None:
         """Record the end of the exchange, successful or not."""
-        if self.started and not self._told_to_close:
+        if self.started and not self._closing:
             self._drain.fulfilled()
 
     async def fail(self, failure: Exception) -> None:

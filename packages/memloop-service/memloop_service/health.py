@@ -76,8 +76,8 @@ def _not_ready(code: str, message: str, dependencies: Mapping[str, str]) -> JSON
 
 
 async def _warnings(warnings: Mapping[str, Warn]) -> dict[str, dict[str, str]]:
-    said = await asyncio.gather(*(_warning(warn) for warn in warnings.values()))
-    found = {name: sentence for name, sentence in zip(warnings, said, strict=True) if sentence is not None}
+    warned = await asyncio.gather(*(_warning(warn) for warn in warnings.values()))
+    found = {name: sentence for name, sentence in zip(warnings, warned, strict=True) if sentence is not None}
     return {"warnings": found} if found else {}
 
 

@@ -25,7 +25,7 @@ from gateway.files.storage import local_folder
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
 from gateway.memory.memory import Memory, open_memory
-from gateway.memory.turn_batches import BufferLimits, flush_for_ever
+from gateway.memory.turn_batches import BufferLimits, flush_idle_repeatedly
 from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queued_bytes
@@ -154,8 +154,8 @@ async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> No
         for runner in _runners(work, settings, consumer):
             group.create_task(runner.run(stop))
         gauges = group.create_task(_gauges(work))
-        idle = group.create_task(flush_for_ever(work.memory, age_s=settings.buffer_flush_age_s))
-        sweep = group.create_task(_sweep_for_ever(work, settings.sweep_every_s))
+        idle = group.create_task(flush_idle_repeatedly(work.memory, age_s=settings.buffer_flush_age_s))
+        sweep = group.create_task(_sweep_repeatedly(work, settings.sweep_every_s))
         await stop.wait()
         await ended({gauges, idle, sweep})
 
@@ -235,7 +235,7 @@ def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> Writer
     )
 
 
-async def _sweep_for_ever(work: Work, every_s: float) -> None:
+async def _sweep_repeatedly(work: Work, every_s: float) -> None:
     """Delete expired dead letters, expired files and contents without holders, repeatedly."""
     letters, files = ExpiredLetters(work.redis), work.reading.files.records
     while True:

@@ -53,9 +53,9 @@ class StuckWatch:
         except (TimeoutError, DependencyError) as error:
             raise EngineStuck(
                 f"the engine is stuck: no token for {self._clock() - self._moved_at:.0f} s, and one token asked for "
-                f"did not come within {self._after_s:g} s{_told(error)}"
+                f"did not come within {self._after_s:g} s{_reason(error)}"
             ) from error
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return f" ({error})" if isinstance(error, DependencyError) else ""

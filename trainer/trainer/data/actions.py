@@ -35,7 +35,7 @@ from trainer.data.synthesis import Size
 from trainer.data.teacher import PaidReply, Teacher
 from trainer.data.tiny_rows import Hardness, tiny_rows
 from trainer.data.world import world_turns
-from trainer.decisions import told_by
+from trainer.decisions import decided_by
 from trainer.tiny.prose import Part, book
 
 Facts = dict[str, object]
@@ -55,7 +55,7 @@ def synthesise(options: argparse.Namespace) -> Facts:
         data_source=options.data_source,
         license=options.license,
     )
-    made = wanted.make(options.out, options=told(options), progress=Progress())
+    made = wanted.make(options.out, options=options_of(options), progress=Progress())
     size = sum((options.out / f"{split}.parquet").stat().st_size for split in made)
     return {"rows": made, "documents": options.documents, "tokens": options.tokens, "mib": round(size / (1 << 20), 1)}
 
@@ -93,7 +93,7 @@ def world(options: argparse.Namespace) -> Facts:
         rows = islice(world_turns(profile, part=part, seed=options.seed), count)
         shown = Progress().over(rows, total=count, what=split)
         made[split] = write_parquet(shown, options.out / f"{split}.parquet", CONVERSATION)
-    write_conversations_card(options.out, "Tiny world, turns", made, told(options), license_="cc0-1.0")
+    write_conversations_card(options.out, "Tiny world, turns", made, options_of(options), license_="cc0-1.0")
     return {"rows": made}
 
 
@@ -148,7 +148,7 @@ async def _taught(options: argparse.Namespace) -> Facts:
             for talk in Progress().over(talks, total=options.limit, what="conversations"):
                 async with aclosing(teacher.traces(talk, journal)) as traces:
                     async for trace in traces:
-                        counts[told_by(trace.result.decision)[0]] += 1
+                        counts[decided_by(trace.result.decision)[0]] += 1
                         if trace.usable:
                             imitation.append(trace.imitation(source, len(imitation)))
                             tasks.append(trace.task(source, len(tasks)))
@@ -157,7 +157,7 @@ async def _taught(options: argparse.Namespace) -> Facts:
         "tasks": write_parquet(tasks, options.out / "tasks.parquet", WRITING),
     }
     title = f"Memory decisions on {options.format}"
-    write_conversations_card(options.out, title, made, told(options), license_="other")
+    write_conversations_card(options.out, title, made, options_of(options), license_="other")
     return {"rows": made, "decisions": dict(counts)}
 
 
@@ -172,7 +172,7 @@ def from_traces(options: argparse.Namespace) -> Facts:
         rows = Progress().over(of_each(options.traces, make), total=None, what=split)
         made[split] = write_parquet(rows, options.out / f"{split}.parquet", schema)
     facts: Facts = {"rejected": sorted_.rejected, "cut": sorted_.cut, "reads_without_gold": sorted_.without_gold}
-    write_conversations_card(options.out, "Production traces", made, told(options) | facts, license_="other")
+    write_conversations_card(options.out, "Production traces", made, options_of(options) | facts, license_="other")
     return {"rows": made, **facts}
 
 
@@ -185,7 +185,7 @@ def bench(options: argparse.Namespace) -> Facts:
     return {"benchmark": "synthesis", "runs": runs}
 
 
-def told(options: argparse.Namespace) -> Facts:
+def options_of(options: argparse.Namespace) -> Facts:
     """Format the options for a card: only the names of files, and no endpoint's URL."""
     hidden = {"act", "out", "models", "api_key_variable"}
     shown = {name: value for name, value in vars(options).items() if name not in hidden and value is not None}

@@ -25,7 +25,7 @@ from trainer.data.production import was_rejected
 from trainer.data.replies import reply_message
 from trainer.data.retry_policy import RetryPolicy
 from trainer.data.rows import conversation_row, writing_row
-from trainer.decisions import told_by
+from trainer.decisions import decided_by
 from trainer.memories import HeldMemories
 
 USER = "user"
@@ -81,7 +81,7 @@ class TeacherTrace:
             data_source=data_source,
             index=index,
             id_=self.id,
-            kind=told_by(self.result.decision)[0],
+            kind=decided_by(self.result.decision)[0],
             messages=messages,
             learned=learned,
             tools=prompt.tools,
@@ -96,7 +96,7 @@ class TeacherTrace:
             id_=self.id,
             turns=self.turns,
             stored=self.stored,
-            gold=gold or told_by(self.result.decision),
+            gold=gold or decided_by(self.result.decision),
         )
 
 
@@ -121,12 +121,12 @@ class Teacher:
         size = self.window or self.profile.turns_per_decision or max(len(each.turns) for each in talk.sessions)
         for number, (turns, last) in enumerate(_windows(talk, size)):
             shown = (*waiting, *turns)
-            heard = _Heard(paid)
+            recorded = _Recorded(paid)
             may_buffer = not last and len(shown) < 3 * size
             result = await decide(
-                shown, model=heard, index=HeldMemories(stored), profile=self.profile, may_buffer=may_buffer
+                shown, model=recorded, index=HeldMemories(stored), profile=self.profile, may_buffer=may_buffer
             )
-            yield TeacherTrace(f"{talk.id}/{number}", shown, stored, tuple(heard.calls), result)
+            yield TeacherTrace(f"{talk.id}/{number}", shown, stored, tuple(recorded.calls), result)
             waiting = shown if isinstance(result.decision, BufferTurns) else ()
             stored += _new(result, f"{talk.id}/{number}", shown[-1].timestamp)
 
@@ -142,7 +142,7 @@ class _Retrying:
         return await self._retries.get(partial(self._model.complete, prompt))
 
 
-class _Heard:
+class _Recorded:
     """A ChatModel that keeps its calls."""
 
     def __init__(self, model: ChatModel) -> None:

@@ -24,7 +24,7 @@ def table_row(name: str, memory: Memory, hours: Hours, assumed: Assumptions) -> 
     )
 
 
-def told(name: str, memory: Memory, hours: Hours | None, assumed: Assumptions) -> Iterator[str]:
+def lines_of(name: str, memory: Memory, hours: Hours | None, assumed: Assumptions) -> Iterator[str]:
     """Yield the lines. ``hours`` is None if the engine has no room for a row."""
     verdict = "fits" if memory.fits else "DOES NOT FIT"
     yield f"{name}: {verdict} on {assumed.gpu} of {memory.gpu / GIB:.0f} GiB"

@@ -26,7 +26,7 @@ _USES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CardFacts:
     """Information from a person: the model's name, licence, base on the hub, the cards of its data, more limits."""
 
     name: str
@@ -40,23 +40,23 @@ class Told:
 class ModelCard:
     """The content of the card; ``reports`` are those of the gates that the candidate passed, one per loop."""
 
-    told: Told
+    facts: CardFacts
     record: CheckpointRecord
     reports: Sequence[Report]
 
     def text(self) -> str:
         """Render front matter and body."""
         parts = [self._use(), self._training(), "## Held-out results", *map(_results, self.reports), self._limits()]
-        return f"{front_matter(self._fields())}\n{_MARK}\n\n# {self.told.name}\n\n" + "\n\n".join(parts) + "\n"
+        return f"{front_matter(self._fields())}\n{_MARK}\n\n# {self.facts.name}\n\n" + "\n\n".join(parts) + "\n"
 
     def _fields(self) -> Json:
         return {
-            "license": self.told.license,
+            "license": self.facts.license,
             "library_name": "transformers",
             "pipeline_tag": "text-generation",
-            "base_model": self.told.base_model or self.record.started_from,
+            "base_model": self.facts.base_model or self.record.started_from,
             "tags": ["memloop", "long-context", "memory", *(report.loop for report in self.reports)],
-            "model-index": [{"name": self.told.name, "results": [*map(_result, self.reports)]}],
+            "model-index": [{"name": self.facts.name, "results": [*map(_result, self.reports)]}],
         }
 
     def _use(self) -> str:
@@ -69,7 +69,7 @@ class ModelCard:
         if by is not None:
             rows += [("recipe", by.recipe), ("objective", by.objective), ("reward", by.reward)]
             rows += [("data", file) for file in by.data]
-        rows += [("data card", card) for card in self.told.data_cards]
+        rows += [("data card", card) for card in self.facts.data_cards]
         rows += [("SHA-256 of the weights", record.weights_sha256), ("SHA-256 of the profile", record.profile_hash)]
         return f"## Training\n\n| | |\n|---|---|\n{_lines(rows)}"
 
@@ -77,7 +77,7 @@ class ModelCard:
         limits = (
             "It was measured only on the rows above; its quality on other text, languages and lengths is unknown.",
             "Other prompts than its profile's, a changed tool schema or another chat template make it another model.",
-            *self.told.limits,
+            *self.facts.limits,
         )
         return "## Limits\n\n" + "\n".join(f"* {limit}" for limit in limits)
 

@@ -20,7 +20,7 @@ from trainer.data.json_rows import DataError
 from trainer.data.progress import Progress
 from trainer.data.retry_policy import RetryPolicy
 from trainer.data.rows import AgentName
-from trainer.gate.card import Told, check_may_write, table
+from trainer.gate.card import CardFacts, check_may_write, table
 from trainer.gate.comparison import rows_needed
 from trainer.gate.conformance import check_engine
 from trainer.gate.gateway import base_url
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None, *, engine_check: EngineCheck = 
     except MemloopError as error:
         _end(f"{error}\nNothing is lost: run the same command again to resume.")
     else:
-        _tell(outcome)
+        _print_outcome(outcome)
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
@@ -73,7 +73,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
         rule=_rule(options, held_out),
         row=row,
         source=source,
-        told=Told(name, options.license, options.base_model, options.data_card, options.limit),
+        facts=CardFacts(name, options.license, options.base_model, options.data_card, options.limit),
         places=options.at_once,
         retries=RetryPolicy(options.attempts),
         wait_s=options.timeout_s,
@@ -111,7 +111,7 @@ def _rule(options: argparse.Namespace, held_out: HeldOut) -> Rule:
     return rule
 
 
-def _tell(outcome: Outcome) -> None:
+def _print_outcome(outcome: Outcome) -> None:
     if outcome.comparisons:
         print(table(outcome.comparisons), file=sys.stderr)
     for reason in outcome.against:

@@ -72,12 +72,12 @@ def check_served(folder: Path, record: CheckpointRecord, served: Served, *, gate
 
 
 def _wrong_model(folder: Path, record: CheckpointRecord, served: Served) -> Iterator[str]:
-    told = served.model.checkpoint
-    if told is None:
+    served_record = served.model.checkpoint
+    if served_record is None:
         yield f"the launcher serves {served.model.id}, which has no export.json: it is another checkpoint"
-    elif told != record:
-        weights = told.weights_sha256[:_SHOWN]
-        yield f"the launcher serves another checkpoint: {told.started_from}, step {told.step}, weights {weights}"
+    elif served_record != record:
+        at = f"step {served_record.step}, weights {served_record.weights_sha256[:_SHOWN]}"
+        yield f"the launcher serves another checkpoint: {served_record.started_from}, {at}"
     if served.tokenizer != (folder / "tokenizer.json").read_bytes():
         yield "the launcher's tokenizer.json is another one"
 

@@ -20,7 +20,7 @@ from trainer.data.json_rows import DataError
 from trainer.data.progress import Progress
 from trainer.data.retry_policy import RetryPolicy
 from trainer.gate.asking import Answers, ask_all
-from trainer.gate.card import FILE, ModelCard, Told
+from trainer.gate.card import FILE, CardFacts, ModelCard
 from trainer.gate.comparison import Comparison, compare_all
 from trainer.gate.conformance import Served, check_engine, check_files, check_served, look_at
 from trainer.gate.gateway import Gateway
@@ -81,7 +81,7 @@ class Plan:
     rule: Rule
     row: Mapping[str, Any]
     source: str
-    told: Told
+    facts: CardFacts
     places: int = 8
     retries: RetryPolicy = RetryPolicy()  # noqa: RUF009 - frozen
     wait_s: float = 3600.0
@@ -127,8 +127,8 @@ async def gate(plan: Plan, progress: Progress, *, engine_check: EngineCheck = ch
 async def _measure_incumbent(plan: Plan, answers: Answers, progress: Progress) -> None:
     if plan.incumbent_launcher is not None:
         served = await _served(plan.incumbent_launcher)
-        told = served.model.checkpoint
-        if served.model.id == plan.incumbent and told and told.weights_sha256 == plan.record.weights_sha256:
+        facts = served.model.checkpoint
+        if served.model.id == plan.incumbent and facts and facts.weights_sha256 == plan.record.weights_sha256:
             raise DataError(f"the candidate is served as {plan.incumbent}: serve the incumbent until it is measured")
     async with _gateway(plan, plan.incumbent_at) as gateway:
         await _check_listed(plan, gateway, plan.incumbent)
@@ -190,9 +190,9 @@ def _decide(plan: Plan, candidate: Answers, incumbent: Answers) -> Outcome:
 def _let_pass(plan: Plan, report: Report) -> str:
     """Write report and card into the candidate's folder, then return the registry's row."""
     report.write(file_of(plan.candidate, report.loop))
-    card = ModelCard(plan.told, plan.record, reports_in(plan.candidate, plan.record.weights_sha256))
+    card = ModelCard(plan.facts, plan.record, reports_in(plan.candidate, plan.record.weights_sha256))
     (plan.candidate / FILE).write_text(card.text(), "utf-8")
-    return entry(plan.row, name=plan.told.name, source=plan.source, profile=plan.profile)
+    return entry(plan.row, name=plan.facts.name, source=plan.source, profile=plan.profile)
 
 
 def _scores(held_out: HeldOut, answers: Answers) -> list[Mapping[str, float]]:

@@ -16,7 +16,7 @@ from memloop.wire.checkpoint import TrainedBy
 from trainer.estimate.hardware import GpuName
 from trainer.estimate.hours import hours_of
 from trainer.estimate.memory import memory_of
-from trainer.estimate.report import TABLE_HEAD, table_row, told
+from trainer.estimate.report import TABLE_HEAD, lines_of, table_row
 from trainer.rollout.export import export_checkpoint
 from trainer.rollout.export_record import ExportError
 
@@ -109,7 +109,7 @@ def estimate(arguments: Sequence[str] | None = None) -> None:
         recipes = _recipes(chosen.recipe, overrides)
         if chosen.table:
             print(TABLE_HEAD)
-        fitting = [_tell(file, recipe, table=chosen.table) for file, recipe in recipes]
+        fitting = [_print_memory(file, recipe, table=chosen.table) for file, recipe in recipes]
     except ValueError as error:
         print(f"{error}", file=sys.stderr)
         sys.exit(2)
@@ -128,7 +128,7 @@ def _recipes(named: Path, overrides: Sequence[str]) -> list[tuple[Path, Composed
     return on_gpus
 
 
-def _tell(file: Path, recipe: Composed, *, table: bool) -> bool:
+def _print_memory(file: Path, recipe: Composed, *, table: bool) -> bool:
     """Print one estimate; return whether it fits."""
     from trainer.rollout.sizes import run_of
 
@@ -138,7 +138,7 @@ def _tell(file: Path, recipe: Composed, *, table: bool) -> bool:
     if table and hours:
         print(table_row(file.stem, memory, hours, assumed))
     else:
-        print("\n".join(told(file.stem, memory, hours, assumed)))
+        print("\n".join(lines_of(file.stem, memory, hours, assumed)))
     return memory.fits
 
 

@@ -12,7 +12,7 @@ from memloop.loops.memreread import reread_document
 from memloop.ports import Splitter
 from memloop.profiles import Profile
 from trainer.data.rows import AgentName
-from trainer.decisions import told_by
+from trainer.decisions import decided_by
 from trainer.memories import HeldMemories
 from trainer.objectives.answer_reward import answer_reward
 from trainer.objectives.memreader_reward import Gold, memreader_reward
@@ -83,5 +83,5 @@ class LoopRunner:
 
     def _decision_reward(self, result: DecisionResult, gold: tuple[str, ...]) -> float:
         if self.settings.decisions == "exact":
-            return float(told_by(result.decision) == gold)
+            return float(decided_by(result.decision) == gold)
         return memreader_reward(result, Gold.told(gold)).total

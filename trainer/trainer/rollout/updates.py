@@ -102,9 +102,9 @@ class LoopTrainer(PPOTrainerSync):
                 "temperature": self.config.actor_rollout_ref.rollout.temperature,
             }
         )
-        told = rename_dict(self.actor_rollout_wg.update_actor(trained)["metrics"], "actor/")
-        told["perf/mfu/actor"] = told.pop("actor/mfu")
-        metrics.update(reduce_metrics(told))
+        measured = rename_dict(self.actor_rollout_wg.update_actor(trained)["metrics"], "actor/")
+        measured["perf/mfu/actor"] = measured.pop("actor/mfu")
+        metrics.update(reduce_metrics(measured))
         return batch
 
     def _live(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:

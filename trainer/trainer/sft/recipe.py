@@ -74,8 +74,8 @@ def load_sft_recipe(file: Path, overrides: tuple[str, ...] = ()) -> SftRecipe:
     except (OSError, yaml.YAMLError) as error:
         raise RecipeError(f"{file}: {error}") from error
     except ValidationError as error:
-        told = (f"{'.'.join(map(str, fault['loc'])) or 'recipe'}: {fault['msg']}" for fault in error.errors())
-        raise RecipeError(f"{file}: {'; '.join(told)}") from error
+        faults = (f"{'.'.join(map(str, fault['loc'])) or 'recipe'}: {fault['msg']}" for fault in error.errors())
+        raise RecipeError(f"{file}: {'; '.join(faults)}") from error
 
 
 def _take_over(fields: dict[str, Any], override: str) -> None:

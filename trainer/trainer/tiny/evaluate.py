@@ -16,7 +16,7 @@ from memloop.loops.parsing.tool_call import FoundCall
 from memloop.ports import ChatModel, Completion, Prompt
 from memloop.profiles import Profile
 from memloop.scoring.intervals import wilson
-from trainer.decisions import told_by
+from trainer.decisions import decided_by
 from trainer.memories import HeldMemories
 from trainer.tiny.conversations import Conversation, random_conversation
 from trainer.tiny.curriculum import FULL
@@ -168,7 +168,7 @@ def memory_trials(model: ChatModel, profile: Profile, rng: random.Random, *, cou
 async def decision_is_right(model: ChatModel, profile: Profile, conversation: Conversation) -> bool:
     """Run the memory writer on the conversation, and compare its decision."""
     result = await decide(conversation.turns, model=model, index=HeldMemories(conversation.stored), profile=profile)
-    return told_by(result.decision) == conversation.gold
+    return decided_by(result.decision) == conversation.gold
 
 
 async def evaluate(

@@ -26,7 +26,12 @@ async def evaluate_engine(
     async with EngineClient(url, model=model) as engine:
         await _until_up(engine, wait_s)
         scores = await evaluate(
-            engine, profile, seed=seed, per_kind=per_kind, documents=documents, done=lambda each: _tell(console, each)
+            engine,
+            profile,
+            seed=seed,
+            per_kind=per_kind,
+            documents=documents,
+            done=lambda each: _print(console, each),
         )
     result = Evaluation(seed=seed, chunk_tokens=profile.budget.chunk_tokens, scores=[_row(each) for each in scores])
     console.print(_table(scores))
@@ -49,7 +54,7 @@ async def _until_up(engine: EngineClient, wait_s: float) -> None:
             await asyncio.sleep(_PAUSE_S)
 
 
-def _tell(console: Console, each: Score) -> None:
+def _print(console: Console, each: Score) -> None:
     console.print(f"{each.name}: {each.right} of {each.total}", style="dim", highlight=False)
 
 

@@ -32,12 +32,12 @@ class Conversation:
         """Start a conversation without history: later answers can use memory alone."""
         self._messages.clear()
 
-    async def say(self, text: str) -> ChatAnswer:
+    async def send(self, text: str) -> ChatAnswer:
         """Run one turn: print the reply as it streams, its recalled memories and the write. Raises CliError."""
         with gateway_errors(self._client.url):
-            return await self._say(text)
+            return await self._send(text)
 
-    async def _say(self, text: str) -> ChatAnswer:
+    async def _send(self, text: str) -> ChatAnswer:
         asked = [*self._messages, ChatMessage(role="user", content=text)]
         answer = await self._stream(asked)
         self._messages = [*asked, ChatMessage(role="assistant", content=answer.text)]
@@ -101,6 +101,6 @@ def converse(conversation: Conversation, runner: asyncio.Runner, console: Consol
 
 async def _turn(conversation: Conversation, line: str, console: Console) -> None:
     try:
-        await conversation.say(line)
+        await conversation.send(line)
     except CliError as error:
         console.print(Text(f"\n  {error.message}", style="red"))

@@ -30,7 +30,7 @@ async def search(client: GatewayClient, console: Console, *, query: str, user_id
     found = await client.search(MemorySearch(query=query, user_id=user_id, top_k=top_k))
     for hit in found.results:
         console.print(memory_line(hit.item, score=hit.score))
-    _say_if_none(console, len(found.results), f"{user_id} has no matching memory")
+    _print_if_none(console, len(found.results), f"{user_id} has no matching memory")
 
 
 async def list_all(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
@@ -43,7 +43,7 @@ async def list_all(client: GatewayClient, console: Console, *, user_id: str, lim
         shown, cursor = shown + len(page.items), page.next_cursor
         if cursor is None:
             break
-    _say_if_none(console, shown, f"{user_id} has no memories")
+    _print_if_none(console, shown, f"{user_id} has no memories")
 
 
 async def events(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
@@ -53,9 +53,9 @@ async def events(client: GatewayClient, console: Console, *, user_id: str, limit
         when = f"{event.created_at:%Y-%m-%d %H:%M:%S}  "
         console.print(Text.assemble((when, "dim"), (event.status, "bold"), (f"  {event.event_id}", "dim")))
         show_event(event, console)
-    _say_if_none(console, len(page.events), f"{user_id} has no writes yet")
+    _print_if_none(console, len(page.events), f"{user_id} has no writes yet")
 
 
-def _say_if_none(console: Console, count: int, message: str) -> None:
+def _print_if_none(console: Console, count: int, message: str) -> None:
     if count == 0:
         console.print(message, style="dim")

@@ -104,8 +104,8 @@ class LiveRead:
         if number == self._pass_number:
             return
         self._pass_number = number
-        said = "reading" if number == 1 else f"reread {number - 1}: {question or ''}"
-        self._pass = self._progress.add_task(said, total=None)
+        label = "reading" if number == 1 else f"reread {number - 1}: {question or ''}"
+        self._pass = self._progress.add_task(label, total=None)
 
     def _shown(self) -> RenderableType:
         memory = self._memory if len(self._memory) <= _MEMORY_CHARS else f"{self._memory[:_MEMORY_CHARS]} …"

@@ -13,7 +13,7 @@ from memloop_cli.commands.chat import Conversation
 from memloop_cli.commands.writing import settled
 
 USER = "demo-user"
-TOLD = "My locker code is 482."
+STATED = "My locker code is 482."
 ASKED = "What is my locker code?"
 GOLD = "482"
 _PLAIN: Json = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -42,17 +42,17 @@ async def show_chat(client: GatewayClient, console: Console, *, model: str) -> C
     """Run both conversations and print every step."""
     console.rule("(a) A chat that remembers", align="left")
     console.print("First conversation:", style="bold")
-    event = await _tell(client, console, model=model)
+    event = await _state(client, console, model=model)
     stored = any(GOLD in written.item.memory for written in event.memories) if event else False
     console.print("Second conversation, without any history:", style="bold")
-    answer = await _conversation(client, console, model).say_aloud(ASKED)
+    answer = await _conversation(client, console, model).send_printed(ASKED)
     recalled = answer.memory is not None and bool(answer.memory.retrieved)
     return ChatShown(stored=stored, recalled=recalled, answered=GOLD in answer.text)
 
 
-async def _tell(client: GatewayClient, console: Console, *, model: str) -> MemoryEvent | None:
+async def _state(client: GatewayClient, console: Console, *, model: str) -> MemoryEvent | None:
     """Run the first conversation; return the event of its write."""
-    answer = await _conversation(client, console, model).say_aloud(TOLD)
+    answer = await _conversation(client, console, model).send_printed(STATED)
     event_id = answer.memory.write_event_id if answer.memory else None
     return await settled(client, event_id) if event_id else None
 
@@ -64,9 +64,9 @@ class _Aloud:
         self._conversation = conversation
         self._console = console
 
-    async def say_aloud(self, text: str) -> ChatAnswer:
+    async def send_printed(self, text: str) -> ChatAnswer:
         self._console.print(Text.assemble(("you        ", "bold"), text))
-        return await self._conversation.say(text)
+        return await self._conversation.send(text)
 
 
 def _conversation(client: GatewayClient, console: Console, model: str) -> _Aloud:

@@ -116,9 +116,9 @@ class _Bar:
         """Display one event."""
         done = event.progress or (event.read.progress if event.read else None)
         if done is not None:
-            said = self._question if done.pass_ == 1 else f"{self._question} (reread {done.pass_ - 1})"
+            label = self._question if done.pass_ == 1 else f"{self._question} (reread {done.pass_ - 1})"
             self._progress.update(
-                self._task, description=said, total=done.chunks_total or None, completed=done.chunks_done
+                self._task, description=label, total=done.chunks_total or None, completed=done.chunks_done
             )
 
 

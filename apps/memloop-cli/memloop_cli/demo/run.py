@@ -17,7 +17,7 @@ from memloop_cli.errors import CliError, gateway_errors
 from memloop_cli.home import Home, StackNote
 from memloop_cli.stack.local import free_ports, local_stages
 from memloop_cli.stack.running import running_stack
-from memloop_cli.stack.up import stop_on_sigterm, teller
+from memloop_cli.stack.up import printer, stop_on_sigterm
 
 _FIRST_PORT = 7820
 _TINY = "memloop-tiny"
@@ -41,7 +41,7 @@ async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], c
         console.rule("Starting the stack", align="left")
         stages = local_stages(home.folder, ports, environment)
         async with (
-            running_stack(stages, logs=home.logs, say=teller(console)) as stack,
+            running_stack(stages, logs=home.logs, report=printer(console)) as stack,
             GatewayClient(url, api_key=environment.get("MEMLOOP_API_KEY")) as client,
         ):
             faults = await stack.unless_one_dies(_show(client, reading, text, console))

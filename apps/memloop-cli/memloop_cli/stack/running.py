@@ -35,9 +35,9 @@ class _Started:
 class RunningStack:
     """The started processes."""
 
-    def __init__(self, logs: Path, say: Callable[[Ready], None]) -> None:
+    def __init__(self, logs: Path, report: Callable[[Ready], None]) -> None:
         self._logs = logs
-        self._say = say
+        self._report = report
         self._stages: list[list[_Started]] = []
         self._files = ExitStack()
 
@@ -89,10 +89,10 @@ class RunningStack:
                 for part in started:
                     group.create_task(self._until_ready(part))
         except ExceptionGroup as failures:  # in an except*, early Pythons 3.11 wrap what is raised once more
-            told = failures.subgroup(CliError)
-            if told is None:
+            known = failures.subgroup(CliError)
+            if known is None:
                 raise
-            raise told.exceptions[0] from None
+            raise known.exceptions[0] from None
 
     async def _until_ready(self, part: _Started) -> None:
         began = time.monotonic()
@@ -105,13 +105,13 @@ class RunningStack:
                 )
             await asyncio.sleep(_POLL_S)
             why = await part.component.probe()
-        self._say(Ready(part.component, time.monotonic() - began))
+        self._report(Ready(part.component, time.monotonic() - began))
 
 
 @asynccontextmanager
-async def running_stack(stages: Stages, *, logs: Path, say: Callable[[Ready], None]) -> AsyncGenerator[RunningStack]:
+async def running_stack(stages: Stages, *, logs: Path, report: Callable[[Ready], None]) -> AsyncGenerator[RunningStack]:
     """Run the stack inside the context: ready on entering, stopped on leaving. Raises as ``start`` does."""
-    stack = RunningStack(logs, say)
+    stack = RunningStack(logs, report)
     try:
         await stack.start(stages)
         yield stack

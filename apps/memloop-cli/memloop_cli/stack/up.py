@@ -35,8 +35,8 @@ async def _run_stack(home: Home, ports: Ports, environment: Mapping[str, str], c
         check_ports(ports)
         console.print(f"Starting the local stack in {home.folder} (logs in {home.logs})")
         stages = local_stages(home.folder, ports, environment)
-        async with running_stack(stages, logs=home.logs, say=teller(console)) as stack:
-            _tell_ready(holder, note, console)
+        async with running_stack(stages, logs=home.logs, report=printer(console)) as stack:
+            _print_ready(holder, note, console)
             try:
                 await stack.unless_one_dies(asyncio.Event().wait())
             except asyncio.CancelledError:
@@ -44,14 +44,14 @@ async def _run_stack(home: Home, ports: Ports, environment: Mapping[str, str], c
                 raise
 
 
-def teller(console: Console) -> Callable[[Ready], None]:
+def printer(console: Console) -> Callable[[Ready], None]:
     """Prints one line per component that becomes ready."""
 
-    def tell(ready: Ready) -> None:
+    def print_ready(ready: Ready) -> None:
         part = ready.component
         console.print(f"[green]ready[/] {part.name:<10} {part.what:<40} port {part.port:<6} {ready.seconds:5.1f} s")
 
-    return tell
+    return print_ready
 
 
 def stop_on_sigterm() -> None:
@@ -110,7 +110,7 @@ def down(home: Home, console: Console) -> None:
     console.print("The stack is stopped.")
 
 
-def _tell_ready(holder: Holder, note: StackNote, console: Console) -> None:
+def _print_ready(holder: Holder, note: StackNote, console: Console) -> None:
     holder.write(note.model_copy(update={"status": "ready"}))
     console.print(f"[bold]The stack is ready:[/] {note.url}/v1  (OpenAI-compatible; Ctrl-C or `memloop down` stops it)")
     console.print(f'Try: memloop chat --user me   or   memloop read FILE "question"   or   {note.url}/docs')

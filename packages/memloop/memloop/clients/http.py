@@ -232,11 +232,11 @@ def _host(url: URL) -> str:
 
 
 def _constant_headers(url: URL) -> dict[str, str]:
-    told = {"User-Agent": "memloop", "Accept": "*/*", "Accept-Encoding": "identity"}
+    headers = {"User-Agent": "memloop", "Accept": "*/*", "Accept-Encoding": "identity"}
     if url.user is None:
-        return told
+        return headers
     pair = f"{url.user}:{url.password or ''}"
-    return told | {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+    return headers | {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
 def _lines(headers: Mapping[str, str]) -> str:

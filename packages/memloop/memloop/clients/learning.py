@@ -128,8 +128,8 @@ def _changes(before: Dialect, after: Dialect) -> str:
         "tool_choice": after.tool_choices if after.tool_choices != before.tool_choices else frozenset[str](),
         "reasoning_effort with tools": {str(after.tools_effort)} - {str(before.tools_effort)},
     }
-    told = [f"{name} {', '.join(sorted(values))}" for name, values in changes.items() if values]
-    return f"{'; '.join(told) or 'nothing helps'}; MEMLOOP_ENGINE_DIALECT sets the dialect (docs/how-to/endpoints.md)"
+    found = [f"{name} {', '.join(sorted(values))}" for name, values in changes.items() if values]
+    return f"{'; '.join(found) or 'nothing helps'}; MEMLOOP_ENGINE_DIALECT sets the dialect (docs/how-to/endpoints.md)"
 
 
 def _owners(listing: Mapping[str, object]) -> set[str]:

@@ -93,10 +93,10 @@ class _Search:
 
     def _covers(self, chain: _Chain, answer: frozenset[str]) -> bool:
         """Whether the chain holds all names of the question and 85 % of its other words."""
-        said = frozenset[str]().union(*(step.stems for step in chain))
+        stated = frozenset[str]().union(*(step.stems for step in chain))
         wanted = [word.stem for word in self._content if word.norm not in answer]
         names = answer.union(*(step.names for step in chain))
-        return self._names <= names and sum(stem in said for stem in wanted) >= _COVERAGE * len(wanted)
+        return self._names <= names and sum(stem in stated for stem in wanted) >= _COVERAGE * len(wanted)
 
 
 def _by_word(steps: Sequence[_Step]) -> dict[str, list[_Step]]:

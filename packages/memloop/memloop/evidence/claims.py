@@ -26,18 +26,18 @@ async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunk
     The search for chains is bounded: past ``MOST_LINKS`` links, all statements of the answer together, a statement
     that only a chain could support stays unsupported.
     """
-    held, said = statements_of(memory), statements_of(answer)
+    held, answered = statements_of(memory), statements_of(answer)
     asked = words_of(question)
     groups = [_readings(text, asked, bare=_is_bare(text)) for text in held]
-    groups += [_readings(text, asked, bare=len(Claim.of(text).content) < _FEW or _is_bare(text)) for text in said]
+    groups += [_readings(text, asked, bare=len(Claim.of(text).content) < _FEW or _is_bare(text)) for text in answered]
     found = iter(await find_claims([claim for group in groups for claim in group], chunks))
     spans = [_first_of([next(found) for _ in group]) for group in groups]
     memories = [Finding(text, "memory", own) for text, own in zip(held, spans, strict=False)]
     supported = [finding for finding in memories if finding.supported]
-    chained = await asyncio.to_thread(lead_to, said, question, supported)
+    chained = await asyncio.to_thread(lead_to, answered, question, supported)
     answers = [
         Finding(text, "output_text", chain or own)
-        for text, chain, own in zip(said, chained, spans[len(held) :], strict=True)
+        for text, chain, own in zip(answered, chained, spans[len(held) :], strict=True)
     ]
     return memories + answers
 

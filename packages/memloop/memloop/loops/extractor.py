@@ -35,11 +35,11 @@ async def extract(
         await report(OutputRejected(first.decision.problem, first.decision.raw, first.record, first.usage))
         taken = _understood(await model.complete(profile.request("memory", messages + _repair(first.decision))))
     await report(Decided(taken.decision, taken.record, taken.usage))
-    said = (taken,) if taken is first else (first, taken)
+    replies = (taken,) if taken is first else (first, taken)
     return DecisionResult(
         taken.decision,
-        records=tuple(reply.record for reply in said),
-        usage=sum((reply.usage for reply in said), start=Usage()),
+        records=tuple(reply.record for reply in replies),
+        usage=sum((reply.usage for reply in replies), start=Usage()),
         dropped=taken.dropped,
     )
 

@@ -99,14 +99,14 @@ async def _take_in(line: _Line, chunk: Chunk) -> _Turn:
 
 async def _through_gate(line: _Line, chunk: Chunk, *, may_end: bool) -> _Turn:
     completion = await line.reader.model.complete(_prompt(line, chunk, gate=True))
-    said = parse_gate(completion)
-    silent = not said.memory and not said.keep
+    reply = parse_gate(completion)
+    silent = not reply.memory and not reply.keep
     cut = completion.finish_reason == "length"
-    revision = Revision(said.memory or line.notes.due, kept=silent, truncated=cut, usage=completion.usage)
+    revision = Revision(reply.memory or line.notes.due, kept=silent, truncated=cut, usage=completion.usage)
     notes = line.notes.rewritten(revision.memory)
     empty = line.reader.profile.empty_memory
-    enough = may_end and said.enough and notes.text(empty) != empty
-    return _Turn(notes, revision, skipped=said.keep, enough=enough)
+    enough = may_end and reply.enough and notes.text(empty) != empty
+    return _Turn(notes, revision, skipped=reply.keep, enough=enough)
 
 
 async def _asked_whether_enough(line: _Line, turn: _Turn) -> _Turn:

@@ -7,5 +7,5 @@ def recall_of_references(prediction: str, references: Sequence[str]) -> float:
     """The share of references that the prediction contains, in any case. Raises ValueError without references."""
     if not references:
         raise ValueError("an item without references has no score")
-    said = prediction.lower()
-    return sum(reference.lower() in said for reference in references) / len(references)
+    answer = prediction.lower()
+    return sum(reference.lower() in answer for reference in references) / len(references)

@@ -27,7 +27,7 @@ from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, 
 from memloop.wire.errors import DependencyError, NotFound, RateLimited, TooLarge
 from memloop.wire.memory import MemoryEvent, Namespace, PendingTurn, Usage
 
-_NOBODY = "Memory is off: the request has no user_id."
+_NO_USER = "Memory is off: the request has no user_id."
 _NOT_QUEUED = "Queuing the memory write failed; this turn will not be remembered."
 
 
@@ -131,7 +131,7 @@ async def begin_turn(
         event_id=event_id,
         read=context.summary if context is not None else None,
         left_out=left_out,
-        failed=standing.failed.told() if standing.failed is not None else None,
+        failed=standing.failed.summary() if standing.failed is not None else None,
     )
 
 
@@ -148,7 +148,7 @@ async def _recalled(
     if options.mode == "off":
         return Recall()
     if namespace is None:
-        return Recall(error=_NOBODY)
+        return Recall(error=_NO_USER)
     if options.mode == "write":
         return Recall()
     return await recall(chat, model, namespace, query, options, queued=queued, messages=messages)

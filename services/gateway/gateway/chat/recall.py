@@ -72,8 +72,8 @@ async def recall(
 
 def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> list[PendingTurn]:
     """Return the turns that the conversation does not hold itself."""
-    said = {message.text().strip() for message in messages} if turns else set[str]()
-    return [turn for turn in turns if turn.content.strip() not in said]
+    present = {message.text().strip() for message in messages} if turns else set[str]()
+    return [turn for turn in turns if turn.content.strip() not in present]
 
 
 async def _packed(model: LoopModel, found: SearchResult, pending: Sequence[PendingTurn], *, max_tokens: int) -> Recall:

@@ -88,15 +88,15 @@ async def _feed(process: asyncio.subprocess.Process, source: AsyncIterator[bytes
 
 async def _tail(process: asyncio.subprocess.Process) -> str:
     """Return the end of the process's standard error."""
-    stderr, said = cast(asyncio.StreamReader, process.stderr), b""
+    stderr, errors = cast(asyncio.StreamReader, process.stderr), b""
     while block := await stderr.read(_REASON_BYTES):
-        said = (said + block)[-_REASON_BYTES:]
-    return said.decode("utf-8", "replace")
+        errors = (errors + block)[-_REASON_BYTES:]
+    return errors.decode("utf-8", "replace")
 
 
-def _check_end(status: int, said: str) -> None:
+def _check_end(status: int, errors: str) -> None:
     if status == UNREADABLE:
-        raise Unreadable(said)
+        raise Unreadable(errors)
     if status != 0:
         raise Unreadable(_DEATHS.get(status, "the parser crashed"))
 

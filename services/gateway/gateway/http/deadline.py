@@ -26,12 +26,12 @@ def deadline_s(headers: Mapping[str, str]) -> float | None:
     Raises InvalidRequest for a header of ours that is no number of seconds.
     """
     given = headers.get(HEADER)
-    told = [_seconds(headers.get(name)) for name in _SDK_HEADERS]
+    timeouts = [_seconds(headers.get(name)) for name in _SDK_HEADERS]
     if given is not None:
-        told.append(_seconds(given))
-        if told[-1] is None:
+        timeouts.append(_seconds(given))
+        if timeouts[-1] is None:
             raise InvalidRequest("X-Request-Timeout must be a number of seconds above 0.", param="X-Request-Timeout")
-    return min((seconds for seconds in told if seconds is not None), default=None)
+    return min((seconds for seconds in timeouts if seconds is not None), default=None)
 
 
 def within(seconds: float | None) -> AbstractAsyncContextManager[None]:

@@ -24,8 +24,8 @@ def engines_body(*required: str) -> Fragment:
 def streams(model: type[BaseModel] | None = None) -> dict[int | str, Fragment]:
     """A route's ``responses``: 200 is one JSON object, or events when the request asks for a stream."""
     json: Fragment = {} if model is not None else {"application/json": {"schema": {"type": "object"}}}
-    told: Fragment = {"description": "The answer, or its events", "content": json | _EVENT_STREAM}
-    return {200: told if model is None else told | {"model": model}}
+    answer: Fragment = {"description": "The answer, or its events", "content": json | _EVENT_STREAM}
+    return {200: answer if model is None else answer | {"model": model}}
 
 
 def _json_body(schema: Fragment) -> Fragment:

@@ -22,7 +22,7 @@ Emit = Callable[[ReadEvent], Awaitable[None]]
 _DELETED = "The read was deleted while it ran."
 
 
-async def unheard(event: ReadEvent) -> None:
+async def discard(event: ReadEvent) -> None:
     """An ``Emit`` that nobody listens to."""
 
 
@@ -41,7 +41,7 @@ class ForegroundRead:
         """Enter the read, so that it can be asked for and cancelled. Raises Unavailable."""
         await self._records.open(self._job.tenant, self._record)
 
-    async def run(self, emit: Emit = unheard) -> LongRead:
+    async def run(self, emit: Emit = discard) -> LongRead:
         """The record as it ended; ``emit`` gets every event, the terminal one in any case.
 
         Raises what made it fail. Cancelled from outside (the client left), the read counts as cancelled.
@@ -52,11 +52,11 @@ class ForegroundRead:
             try:
                 await self._records.publish(event, record, foreground=True)
             except JobCancelled:
-                await said(event)
+                await send(event)
                 raise
-            await said(event)
+            await send(event)
 
-        async def said(event: ReadEvent) -> None:
+        async def send(event: ReadEvent) -> None:
             self._next = event.sequence_number + 1
             await emit(event)
 
@@ -72,7 +72,7 @@ class ForegroundRead:
             await self._end(failed(self._record, error), emit, outcome=outcome)
             raise
         except asyncio.CancelledError:
-            await asyncio.shield(self._end(cancelled(self._record), unheard))
+            await asyncio.shield(self._end(cancelled(self._record), discard))
             raise
         self._tools.metrics.longread_ended.labels(record.status).inc()
         return record
@@ -175,7 +175,7 @@ class ReadHandler:
         return await self._ended(job, record, outcome)
 
     async def _ended(self, job: ReadJob, record: LongRead, outcome: str | None = None) -> JobResult:
-        await self._records.tell(job, record)
+        await self._records.notify(job, record)
         self._metrics.longread_ended.labels(outcome or record.status).inc()
         return JobResult(record.status, record.model_dump_json())
 

@@ -1,4 +1,4 @@
-"""What a read says of itself: its loop's steps as events, and the record as it stands with each."""
+"""Turns the steps of a read into its events, and keeps its record up to date."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,7 +30,7 @@ from memloop.wire.memory import Usage
 from memloop_service.tracing import past_span
 
 Publish = Callable[[ReadEvent, LongRead], Awaitable[None]]
-"""Called with every event and the record as it stands with it, in order."""
+"""Called with every event, in order, and the record at that moment."""
 
 
 class _OutputFields(TypedDict, total=False):
@@ -70,7 +70,7 @@ class _EventFields(TypedDict, total=False):
 
 
 class ReadAccount:
-    """Turns the loop's steps into events, and keeps the record as it stands."""
+    """Converts the loop's steps to events and updates the record with each."""
 
     def __init__(
         self,
@@ -100,17 +100,17 @@ class ReadAccount:
         return [number for number in every if number not in self._answered and self._memories[number].anything]
 
     def memory(self, number: int) -> str:
-        """The root memory of a question so far."""
+        """Return the current root memory of a question."""
         return self._memories[number].text
 
     async def begin(self, chunks: int) -> None:
-        """The document has so many chunks, and the first is about to be read."""
+        """Publish the start of a read of ``chunks`` chunks."""
         progress = self._record.progress.model_copy(update={"chunks_total": chunks, "chunks_done": 0})
-        self._keep(status="in_progress", progress=progress)
-        await self._say(type="long_read.in_progress", read=self._record)
+        self._update(status="in_progress", progress=progress)
+        await self._emit(type="long_read.in_progress", read=self._record)
 
     async def report(self, step: ReadStep) -> None:
-        """The loop's callback."""
+        """Record and publish a step. The loop calls this."""
         self._count(step)
         self._memories[step.asked].note(step)
         match step:
@@ -120,58 +120,60 @@ class ReadAccount:
                 await self._reread_started(step)
             case SubAnswered(question=question, answer=sub_answer):
                 found = SubQuestion(question=question, answer=sub_answer)
-                self._tell(step.asked, subquestions=(*self._outputs[step.asked].subquestions, found))
+                self._update_output(step.asked, subquestions=(*self._outputs[step.asked].subquestions, found))
             case Integrated() | Merged():
-                self._tell(step.asked, memory=self.memory(step.asked))
+                self._update_output(step.asked, memory=self.memory(step.asked))
             case Answered(answer=text):
                 self._answered.add(step.asked)
-                self._tell(step.asked, output_text=text)
-                await self._say(type="long_read.output_text.delta", delta=text, question_index=self._index(step))
+                self._update_output(step.asked, output_text=text)
+                await self._emit(type="long_read.output_text.delta", delta=text, question_index=self._index(step))
             case _:
                 pass
 
     @property
     def outputs(self) -> tuple[ReadOutput, ...]:
-        """Each question with its answer and memory as they stand."""
+        """Each question with its present answer and memory."""
         return tuple(self._outputs)
 
-    def told(self, number: int) -> str:
-        """The memory of a question as it stands; empty when nothing was found."""
+    def found_memory(self, number: int) -> str:
+        """Return the present memory of a question; empty if nothing was found."""
         return self._outputs[number].memory if self._memories[number].anything else ""
 
     def cite(self, number: int, evidence: tuple[Evidence, ...]) -> None:
-        """Keep the evidence of a question."""
-        self._tell(number, evidence=evidence)
+        """Set the evidence of a question."""
+        self._update_output(number, evidence=evidence)
 
     def completed(self, results: Sequence[ReadResult]) -> None:
-        """The record of a read that came to its end."""
+        """Mark the read as completed."""
         for number, result in enumerate(results):
-            self._tell(number, output_text=result.answer, memory=result.memory, subquestions=result.subquestions)
+            self._update_output(
+                number, output_text=result.answer, memory=result.memory, subquestions=result.subquestions
+            )
         self._end("completed")
 
     def incomplete(self, spent: BudgetSpent) -> None:
-        """The record of a read whose budget is spent."""
+        """Mark the read as incomplete: its budget is spent."""
         for number in range(len(self._outputs)):
-            self._tell(number, memory=self.memory(number))
-        self._keep(incomplete_details=IncompleteDetails(reason=spent.reason))
+            self._update_output(number, memory=self.memory(number))
+        self._update(incomplete_details=IncompleteDetails(reason=spent.reason))
         self._end("incomplete")
 
     async def close(self) -> LongRead:
-        """Publish the terminal event; the record as it ended."""
+        """Publish the terminal event and return the final record."""
         await self._publish(terminal_event(self._record, self._next), self._record)
         return self._record
 
     async def _chunk_read(self, step: ChunkRead) -> None:
         if step.pass_number == 1:
-            self._tell(step.asked, memory=self.memory(step.asked))
+            self._update_output(step.asked, memory=self.memory(step.asked))
         self._progress(step.pass_number, step.done, step.chunks_total)
         now = time.monotonic()
         self._metrics.longread_chunks.labels(self._record.strategy).inc()
         self._metrics.longread_chunk_seconds.observe(now - self._last_step)
-        told = {"memloop.pass": step.pass_number, "memloop.chunk": step.chunk}
-        past_span("long_read.chunk", told, seconds=now - self._last_step)
+        attributes = {"memloop.pass": step.pass_number, "memloop.chunk": step.chunk}
+        past_span("long_read.chunk", attributes, seconds=now - self._last_step)
         self._last_step = now
-        await self._say(
+        await self._emit(
             type="long_read.chunk.completed",
             progress=self._record.progress,
             chunk=step.chunk,
@@ -184,7 +186,7 @@ class ReadAccount:
 
     async def _reread_started(self, step: RereadStarted) -> None:
         self._progress(step.pass_number, 0, step.chunks_total)
-        await self._say(
+        await self._emit(
             type="long_read.reread.started",
             question=step.question,
             question_index=self._index(step),
@@ -201,32 +203,32 @@ class ReadAccount:
         for kind, times in degradations.counts.items():
             self._metrics.longread_degradations.labels(kind).inc(times)
         self._usage, self._degradations = self._usage + step.usage, self._degradations + degradations
-        self._keep(usage=ReadUsage.of(self._usage), degradations=ReadDegradations(**self._degradations.counts))
+        self._update(usage=ReadUsage.of(self._usage), degradations=ReadDegradations(**self._degradations.counts))
 
-    def _tell(self, number: int, **values: Unpack[_OutputFields]) -> None:
-        """Keep what is known of a question: in ``outputs``, or in the record itself when it is the only one."""
+    def _update_output(self, number: int, **values: Unpack[_OutputFields]) -> None:
+        """Update a question's output: in ``outputs``, or in the record itself for a single question."""
         self._outputs[number] = self._outputs[number].model_copy(update={**values})
         if self._several:
-            self._keep(outputs=tuple(self._outputs))
+            self._update(outputs=tuple(self._outputs))
         else:
             values.pop("output_text", None)  # a delta until the end
-            self._keep(**values)
+            self._update(**values)
 
     def _progress(self, pass_number: int, done: int, total: int) -> None:
-        """Of several questions the one that is in the latest pass counts."""
+        """Show the progress of the question in the latest pass."""
         before = self._record.progress
         if pass_number >= before.pass_:
             update = {"pass_": pass_number, "chunks_done": done, "chunks_total": total}
-            self._keep(progress=before.model_copy(update=update))
+            self._update(progress=before.model_copy(update=update))
 
-    def _keep(self, **values: Unpack[_RecordFields]) -> None:
+    def _update(self, **values: Unpack[_RecordFields]) -> None:
         self._record = self._record.model_copy(update={**values})
 
     def _end(self, status: ReadStatus) -> None:
         text = "" if self._several else self._outputs[0].output_text
-        self._keep(status=status, output_text=text, completed_at=int(time.time()))
+        self._update(status=status, output_text=text, completed_at=int(time.time()))
 
-    async def _say(self, **values: Unpack[_EventFields]) -> None:
+    async def _emit(self, **values: Unpack[_EventFields]) -> None:
         event = ReadEvent.model_validate({**values, "sequence_number": self._next, "at": datetime.now(UTC)})
         self._next += 1
         await self._publish(event, self._record)

@@ -179,7 +179,7 @@ class ReadRecords:
         record = await self.get(tenant, read_id)
         cancelled = record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
         record_json = cancelled.model_dump_json()
-        then = await self._told_of(cancelled, tenant)
+        then = await self._notification(cancelled, tenant)
         outcome = await self._queue.cancel(
             _lane(record), read_id, record=record_json, keep_ms=self._queue.keep_ms, then=then
         )
@@ -197,7 +197,7 @@ class ReadRecords:
         await self._webhooks.forget(message_id, message_id, index=here.webhooks_of(tenant))
         return ReadDeleted(id=read_id)
 
-    async def tell(self, job: ReadJob, record: LongRead) -> None:
+    async def notify(self, job: ReadJob, record: LongRead) -> None:
         """Queue the webhook of a read that ended, if it has one; harmless when it was queued before.
 
         To be called before the read's job is finished: whoever dies in between has the job, and so this, done again.
@@ -207,7 +207,7 @@ class ReadRecords:
             here = self._keys.of_id(record.id)
             await self._webhooks.submit(deliveries.delivery_of(record, tenant=job.tenant, url=url, at=here))
 
-    async def _told_of(self, record: LongRead, tenant: str) -> Entry:
+    async def _notification(self, record: LongRead, tenant: str) -> Entry:
         with redis_errors():
             url = await self._redis.hget(self._keys.job(record.id), "webhook")
         if url is None:

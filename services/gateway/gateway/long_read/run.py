@@ -23,7 +23,7 @@ from gateway.long_read.records import ReadJob, ReadRecords
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.redis import key_names as keys
-from gateway.traces.capture import Heard, HeardChunks, HeardModel
+from gateway.traces.capture import RecordedChunks, RecordedModel, Recording
 from gateway.traces.keeper import Served, TraceKeeper
 from memloop.evidence import Finding, evidence_for
 from memloop.loops.budget import Budgeted, BudgetSpent
@@ -125,14 +125,14 @@ async def run_read(
     """
     chunks = await chunks_of(job, plan, splitter=tools.splitter, files=tools.files)
     account = ReadAccount(record, job.request, plan.profile, tools.metrics, publish, first_sequence)
-    told = {"memloop.strategy": job.request.strategy, "memloop.chunks": len(chunks)}
-    with tools.metrics.longread_active.track_inprogress(), span("long_read", told):
+    attributes = {"memloop.strategy": job.request.strategy, "memloop.chunks": len(chunks)}
+    with tools.metrics.longread_active.track_inprogress(), span("long_read", attributes):
         await account.begin(len(chunks))
         journaled = tools.asked_by(job, checkpoints)
-        heard = await tools.traces.listen(job.tenant)
+        recording = await tools.traces.new_recording(job.tenant)
         try:
             model = _budgeted(journaled, job, plan, len(chunks), started_at)
-            results = await _read(job, *_heard(chunks, model, heard), plan, account)
+            results = await _read(job, *_recorded(chunks, model, recording), plan, account)
             account.completed(results)
         except BudgetSpent as spent:
             results = []
@@ -143,21 +143,21 @@ async def run_read(
     for question, result in zip(job.request.asked, results, strict=False):
         await save_memory(job, question, result.memory, tools.memory)
     ended = await account.close()
-    if heard and results:
-        await _keep_trace(job, plan, heard, results, tools)
+    if recording and results:
+        await _keep_trace(job, plan, recording, results, tools)
     return ended
 
 
-def _heard(chunks: Chunks, model: ChatModel, heard: Heard | None) -> tuple[Chunks, ChatModel]:
-    """Both, listened to when somebody listens."""
-    return (HeardChunks(chunks, heard), HeardModel(model, heard)) if heard else (chunks, model)
+def _recorded(chunks: Chunks, model: ChatModel, recording: Recording | None) -> tuple[Chunks, ChatModel]:
+    """Wrap both so that the read is recorded, if a recording is on."""
+    return (RecordedChunks(chunks, recording), RecordedModel(model, recording)) if recording else (chunks, model)
 
 
 async def _keep_trace(
-    job: ReadJob, plan: ReadingPlan, heard: Heard, results: list[ReadResult], tools: ReadingTools
+    job: ReadJob, plan: ReadingPlan, recording: Recording, results: list[ReadResult], tools: ReadingTools
 ) -> None:
     await tools.traces.keep_read(
-        heard,
+        recording,
         list(zip(job.request.asked, results, strict=True)),
         trace_id=job.read_id,
         tenant=job.tenant,
@@ -225,7 +225,7 @@ async def _cite(account: ReadAccount, chunks: Chunks) -> None:
     """Add the evidence of every question to the record. Raises what loading a chunk raises."""
     for number, output in enumerate(account.outputs):
         findings = await evidence_for(
-            output.question, memory=account.told(number), answer=output.output_text, chunks=chunks
+            output.question, memory=account.found_memory(number), answer=output.output_text, chunks=chunks
         )
         account.cite(number, tuple(entry for finding in findings for entry in _entries(finding)))
 

@@ -124,11 +124,11 @@ def _written(written: Written) -> Answer:
 
 
 def _step(item_id: str, old: MemoryItem | None, new: MemoryItem) -> Answer:
-    said: list[JsonValue] = [{"role": source.role, "content": source.content} for source in new.sources]
+    turns: list[JsonValue] = [{"role": source.role, "content": source.content} for source in new.sources]
     return {
         "id": new.id,
         "memory_id": item_id,
-        "input": said,
+        "input": turns,
         "old_memory": old.memory if old else None,
         "new_memory": new.memory,
         "event": "UPDATE" if old else "ADD",

@@ -43,7 +43,7 @@ class FailedWrite(Wire):
     code: str
     at: datetime
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The sentence for the user's next chat."""
         when = self.at.strftime("%Y-%m-%d %H:%M:%S UTC")
         return f"An earlier turn is not remembered: its memory write {self.event_id} failed at {when} ({self.code})."
@@ -55,7 +55,7 @@ class _Refusal(Wire):
     status: int
     code: str
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The sentence for an operator, with the way out."""
         way_out = _WAYS_OUT.get(self.status, _SEND_OTHERWISE)
         return f"the engine refuses memory writes ({self.status} {self.code}): {way_out}; see {_GUIDE}"
@@ -92,7 +92,7 @@ class WriteFailures:
         """The engine's last refusal with the way out, for readiness."""
         with redis_errors():
             found = await self._redis.get(WRITES_REFUSED)
-        return _Refusal.model_validate_json(text(found)).told() if found is not None else None
+        return _Refusal.model_validate_json(text(found)).summary() if found is not None else None
 
     async def forget(self, namespace: Namespace) -> None:
         """Delete the user's record. Raises Unavailable."""
@@ -105,7 +105,7 @@ class WriteFailures:
         with suppress(DependencyError), redis_errors():
             known = await self._redis.set(WRITES_REFUSED, record, ex=_KEEP_S, get=True)
             if known is None or text(known) != record:
-                _LOG.error("%s", refusal.told())
+                _LOG.error("%s", refusal.summary())
 
     async def _succeeded(self, job: MemoryJob) -> None:
         with suppress(DependencyError), redis_errors():

@@ -11,7 +11,7 @@ from gateway.http import subject_of_user
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked
-from gateway.memory.verbatim import adds_of, write_at_once
+from gateway.memory.verbatim import adds_of, write_directly
 from gateway.queue import LaneQueue
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import (
@@ -45,7 +45,7 @@ async def write(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
     queue when the lane is idle. Raises Unavailable, Timeout, and the store's errors for a rejected text.
     """
     job = job_of(add, principal.tenant, event_id=event_id)
-    done = None if add.infer else await write_at_once(job, memory)
+    done = None if add.infer else await write_directly(job, memory)
     if done is not None:
         return done
     await memory.queue.enqueue(job)

@@ -95,7 +95,7 @@ def newest_within(
     return tuple(reversed(kept))
 
 
-async def flush_for_ever(memory: Memory, *, age_s: float) -> None:
+async def flush_idle_repeatedly(memory: Memory, *, age_s: float) -> None:
     """Flush idle buffers repeatedly. Every worker may do this: a flush is queued only once."""
     while True:
         try:

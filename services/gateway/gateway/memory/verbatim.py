@@ -61,7 +61,7 @@ def slices(parts: Sequence[T], size: int = _DRAFTS_PER_ADD) -> Iterator[list[T]]
     return (list(parts[start : start + size]) for start in range(0, len(parts), size))
 
 
-async def write_at_once(job: MemoryJob, memory: Memory) -> MemoryEvent | None:
+async def write_directly(job: MemoryJob, memory: Memory) -> MemoryEvent | None:
     """Write at once and return the completed event; None if lane or store is unavailable and the job must be queued.
 
     Holds the lane under a fencing token, as a worker would. Raises the errors of rejected texts, and Conflict when the

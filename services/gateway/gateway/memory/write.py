@@ -28,7 +28,7 @@ from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Lease
 from gateway.redis import Keys, text
-from gateway.traces.capture import HeardIndex, HeardModel
+from gateway.traces.capture import RecordedIndex, RecordedModel
 from gateway.traces.keeper import Served, TraceKeeper
 from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import DecisionResult
@@ -168,17 +168,19 @@ class MemoryWrite:
         namespace, traces = self._job.namespace, self._tools.traces
         model = Journaled(self._tools.model, JournalCheckpoints(self._journal, scope=f"{self._attempt}:{number}"))
         index = NamespaceIndex(self._tools.store, namespace)
-        heard = await traces.listen(namespace.tenant)
+        recording = await traces.new_recording(namespace.tenant)
         result = await decide(
             turns,
-            model=HeardModel(model, heard) if heard else model,
-            index=HeardIndex(index, heard) if heard else index,
+            model=RecordedModel(model, recording) if recording else model,
+            index=RecordedIndex(index, recording) if recording else index,
             profile=self._tools.profile,
             may_buffer=self._may_buffer(turns),
         )
-        if heard:
+        if recording:
             trace_id = f"{self._job.event_id}.{number}"
-            await traces.keep_write(heard, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served)
+            await traces.keep_write(
+                recording, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served
+            )
         result = await relate(result, model=model, neighbourhood=index, profile=self._tools.profile)
         self._count(result)
         return round_of(result, splits=len(turns) > 1)

@@ -13,7 +13,7 @@ from memloop.wire.traces import HeldMemory, TracedCall
 
 
 @dataclass(slots=True)
-class Heard:
+class Recording:
     """The recording so far; nothing is added once it is ``too_long``."""
 
     max_chars: int
@@ -42,44 +42,44 @@ class Heard:
         return not self.too_long
 
 
-class HeardModel:
+class RecordedModel:
     """A ChatModel whose calls are recorded."""
 
-    def __init__(self, model: ChatModel, heard: Heard) -> None:
+    def __init__(self, model: ChatModel, recording: Recording) -> None:
         self._model = model
-        self._heard = heard
+        self._recording = recording
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply and raise its errors; a failed call is not recorded."""
         completion = await self._model.complete(prompt)
         chars = sum(len(message.text()) for message in prompt.messages) + len(completion.content)
-        if self._heard.room_for(chars + len(completion.reasoning)):
-            self._heard.tools = self._heard.tools or prompt.tools
-            self._heard.calls.append(_call(prompt, completion))
+        if self._recording.room_for(chars + len(completion.reasoning)):
+            self._recording.tools = self._recording.tools or prompt.tools
+            self._recording.calls.append(_call(prompt, completion))
         return completion
 
 
-class HeardIndex:
+class RecordedIndex:
     """A MemoryIndex whose results are recorded."""
 
-    def __init__(self, index: MemoryIndex, heard: Heard) -> None:
+    def __init__(self, index: MemoryIndex, recording: Recording) -> None:
         self._index = index
-        self._heard = heard
+        self._recording = recording
 
     async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
         """See ``MemoryIndex``."""
         found = await self._index.search(query, top_k=top_k)
-        if self._heard.room_for(sum(len(each.text) for each in found)):
-            self._heard.found |= {each.id: _held(each) for each in found}
+        if self._recording.room_for(sum(len(each.text) for each in found)):
+            self._recording.found |= {each.id: _held(each) for each in found}
         return found
 
 
-class HeardChunks:
+class RecordedChunks:
     """Chunks whose texts are recorded as they are read."""
 
-    def __init__(self, chunks: Chunks, heard: Heard) -> None:
+    def __init__(self, chunks: Chunks, recording: Recording) -> None:
         self._chunks = chunks
-        self._heard = heard
+        self._recording = recording
 
     def __len__(self) -> int:
         return len(self._chunks)
@@ -91,8 +91,8 @@ class HeardChunks:
     async def chunk(self, index: int) -> Chunk:
         """See ``Chunks``."""
         chunk = await self._chunks.chunk(index)
-        if chunk.index not in self._heard.chunks and self._heard.room_for(len(chunk.text)):
-            self._heard.chunks[chunk.index] = chunk.text
+        if chunk.index not in self._recording.chunks and self._recording.room_for(len(chunk.text)):
+            self._recording.chunks[chunk.index] = chunk.text
         return chunk
 
 

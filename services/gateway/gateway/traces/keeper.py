@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
-from gateway.traces.capture import Heard
+from gateway.traces.capture import Recording
 from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import NewRedactor, redacted, redactor_at
 from memloop.loops.decisions import DecisionResult, InvalidOutput
@@ -37,16 +37,16 @@ class TraceKeeper:
     max_chars: int
     count: Callable[[str], None]
 
-    async def listen(self, tenant: str) -> Heard | None:
+    async def new_recording(self, tenant: str) -> Recording | None:
         """Return a recorder if the tenant keeps traces."""
         try:
-            return Heard(self.max_chars) if await self.records.enabled(tenant) else None
+            return Recording(self.max_chars) if await self.records.enabled(tenant) else None
         except DependencyError:
             return None
 
     async def keep_write(
         self,
-        heard: Heard,
+        recording: Recording,
         result: DecisionResult,
         turns: Sequence[Source],
         *,
@@ -63,20 +63,20 @@ class TraceKeeper:
             at=datetime.now(UTC),
             model=served.model,
             profile=served.profile,
-            calls=tuple(heard.calls),
-            tools=heard.tools,
+            calls=tuple(recording.calls),
+            tools=recording.tools,
             usage=result.usage,
             turns=tuple(turns),
-            found=tuple(heard.found.values()),
+            found=tuple(recording.found.values()),
             action=result.decision.action,
             memories=tuple(draft.value for draft in result.drafts),
             decisions=result.records,
         )
-        await self._keep(heard, trace, tenant=of.tenant, namespace=of)
+        await self._keep(recording, trace, tenant=of.tenant, namespace=of)
 
     async def keep_read(
         self,
-        heard: Heard,
+        recording: Recording,
         results: Sequence[tuple[str, ReadResult]],
         *,
         trace_id: str,
@@ -91,19 +91,19 @@ class TraceKeeper:
             at=datetime.now(UTC),
             model=served.model,
             profile=served.profile,
-            calls=tuple(heard.calls),
+            calls=tuple(recording.calls),
             usage=total(result.usage for _, result in results),
             strategy=strategy,
-            document=heard.document(),
+            document=recording.document(),
             answers=tuple(
                 TracedAnswer(question=question, answer=result.answer, boxed=result.boxed)
                 for question, result in results
             ),
         )
-        await self._keep(heard, trace, tenant=tenant, namespace=None)
+        await self._keep(recording, trace, tenant=tenant, namespace=None)
 
-    async def _keep(self, heard: Heard, trace: Trace, *, tenant: str, namespace: Namespace | None) -> None:
-        if heard.too_long:
+    async def _keep(self, recording: Recording, trace: Trace, *, tenant: str, namespace: Namespace | None) -> None:
+        if recording.too_long:
             self.count("too_long")
             return
         clean = redacted(trace.model_dump(mode="json", exclude_defaults=True), self.new_redactor())

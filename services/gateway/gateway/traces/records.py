@@ -15,7 +15,7 @@ from memloop.wire.memory import Namespace
 from memloop.wire.traces import TraceSettings
 from memloop_service.redis_link import redis_errors
 
-_NOBODY: Final = ""
+_NO_USER: Final = ""
 
 _KEEP = """
 -- KEYS: switch, index, body, the user's index; ARGV: id, ms, trace, agent, run, keep ms, cap, user or ''
@@ -78,7 +78,7 @@ class TraceRecords:
 
     async def keep(self, trace_id: str, trace: str, *, tenant: str, namespace: Namespace | None) -> bool:
         """Store a trace (JSON), replacing one with its id. Returns False when the tenant's switch is off."""
-        user = namespace.user_id if namespace else _NOBODY
+        user = namespace.user_id if namespace else _NO_USER
         agent, run = (namespace.agent_id or "", namespace.run_id or "") if namespace else ("", "")
         keys = [trace_switch(tenant), traces_of(tenant), trace_body(tenant, trace_id), traces_of_user(tenant, user)]
         now_ms = int(time.time() * 1000)

@@ -26,8 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _run(arguments: argparse.Namespace) -> int:
     url: str = arguments.engine_url.rstrip("/")
-    told = arguments.metrics_url
-    metrics_url = url.removesuffix("/v1") + "/metrics" if told is None else (told or None)
+    given = arguments.metrics_url
+    metrics_url = url.removesuffix("/v1") + "/metrics" if given is None else (given or None)
     key = os.environ.get(arguments.api_key_env) or None
     failed = explained = passed = 0
     async with EngineClient(url, model=arguments.model, api_key=key, dialect=arguments.dialect) as client:

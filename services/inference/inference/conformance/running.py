@@ -26,8 +26,8 @@ async def a_repeated_prefix_is_cached(probe: Probe) -> str:
 
 async def gauges_are_told(probe: Probe) -> str:
     """Require gauges of running and waiting requests, cache and generated tokens, for liveness and autoscaling."""
-    told = asdict(engine_load(await probe.exposition()))
-    missing = sorted(name for name, value in told.items() if value is None)
+    load = asdict(engine_load(await probe.exposition()))
+    missing = sorted(name for name, value in load.items() if value is None)
     expect(not missing, f"no metrics for {', '.join(missing)}")
     return "3 gauges, 1 counter"
 

@@ -102,10 +102,10 @@ class _Found:
             return
         if sorted(_tool_name(item) for item in items) == sorted(_TOOLS):
             self.tools.append(as_json_file(cast(list[Json], items)))
-        said = [(item.get("role"), content) for item in items if isinstance(content := item.get("content"), str)]
-        led = [text for role, text in said[:1] if role == "system"]
+        messages = [(item.get("role"), content) for item in items if isinstance(content := item.get("content"), str)]
+        led = [text for role, text in messages[:1] if role == "system"]
         self.systems += [text for text in led if text != HOLE]
-        (self.users if led else self.lone_users).extend(_templates(text for role, text in said if role == "user"))
+        (self.users if led else self.lone_users).extend(_templates(text for role, text in messages if role == "user"))
 
 
 def _tool_name(item: dict[str, Value]) -> str:

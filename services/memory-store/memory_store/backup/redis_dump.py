@@ -36,7 +36,7 @@ async def _dumped(server: Address, reader: asyncio.StreamReader, writer: asyncio
         writer.write(_command(*words))
         _expect(await reader.readline(), b"+OK")
     writer.write(_command("SYNC"))
-    head = _expect(await _told(reader), b"$")
+    head = _expect(await _line(reader), b"$")
     left = size = int(head[1:])
     with target.open("wb") as file:
         while left:
@@ -49,7 +49,7 @@ async def _dumped(server: Address, reader: asyncio.StreamReader, writer: asyncio
     return size
 
 
-async def _told(reader: asyncio.StreamReader) -> bytes:
+async def _line(reader: asyncio.StreamReader) -> bytes:
     """The first line that is more than a sign of life."""
     while True:
         async with asyncio.timeout(_SILENCE_S):
