@@ -1,10 +1,12 @@
 """The API process: reads the settings, builds the application and serves it. Run: ``python -m gateway.main``."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import cast
 
 from fastapi import FastAPI, Request, Response
+from starlette.datastructures import State
 from starlette.middleware import Middleware
 
 from gateway import mem0
@@ -41,6 +43,46 @@ FORM_BYTES = 1 << 16
 NOT_JSON = ("/v1/files", "/v1/memory/import")
 """Paths whose body is not JSON: a form, and JSON lines."""
 
+ROUTERS = (
+    chat.router,
+    models.router,
+    long_read.router,
+    uploads.router,
+    memories.router,
+    mem0.router,
+    mcp.router,
+    admin.router,
+    webhook_secrets.router,
+    traces.router,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The checks and warnings of ``/readyz``, on the slices in the application's state."""
+
+    state: Callable[[], State]
+
+    async def redis(self) -> object:
+        """Raise when Redis does not answer."""
+        return await cast(Mcp, self.state().mcp).redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
+
+    async def store(self) -> object:
+        """Raise when the store does not answer."""
+        return await cast(Memory, self.state().memory).store.check()
+
+    async def engine(self) -> object:
+        """Raise when no engine of any model answers."""
+        return await cast(Backend, self.state().backend).models.check()
+
+    async def lost_engines(self) -> str | None:
+        """Return a warning about engines that do not answer."""
+        return await cast(Backend, self.state().backend).models.warning()
+
+    async def refused_writes(self) -> str | None:
+        """Return a warning about memory writes that the engine rejects."""
+        return await cast(Memory, self.state().memory).failures.warning()
+
 
 def build_app(settings: GatewaySettings) -> FastAPI:
     """Build the application; it opens its slices on start and closes them on stop."""
@@ -52,38 +94,13 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         async with opened(app, settings, metrics):
             yield
 
-    async def redis_answers() -> object:
-        return await cast(Mcp, app.state.mcp).redis.ping()  # pyright: ignore[reportUnknownMemberType] - untyped keywords
-
-    async def store_answers() -> object:
-        return await cast(Memory, app.state.memory).store.check()
-
-    async def engine_answers() -> object:
-        return await cast(Backend, app.state.backend).models.check()
-
-    async def lost_engines() -> str | None:
-        return await cast(Backend, app.state.backend).models.warning()
-
-    async def refused_writes() -> str | None:
-        return await cast(Memory, app.state.memory).failures.warning()
-
+    checks = Checks(lambda: app.state)
     app = create_app(
         "gateway",
         settings=settings,
-        routers=(
-            chat.router,
-            models.router,
-            long_read.router,
-            uploads.router,
-            memories.router,
-            mem0.router,
-            mcp.router,
-            admin.router,
-            webhook_secrets.router,
-            traces.router,
-        ),
-        readiness={"redis": redis_answers, "store": store_answers, "engine": engine_answers},
-        warnings={"memory_writes": refused_writes, "models": lost_engines},
+        routers=ROUTERS,
+        readiness={"redis": checks.redis, "store": checks.store, "engine": checks.engine},
+        warnings={"memory_writes": checks.refused_writes, "models": checks.lost_engines},
         registry=registry,
         max_body_bytes=min(settings.max_json_bytes, settings.max_body_bytes),
         larger_bodies=dict.fromkeys(LARGER, settings.max_body_bytes)

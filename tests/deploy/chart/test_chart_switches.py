@@ -17,7 +17,7 @@ WORDS = {"sum", "max", "by", "queue"}
 def metric_names(path: Path) -> set[str]:
     """The names that a metrics module gives to its gauges."""
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    gauges = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Gauge"]
+    gauges = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id.lower() == "gauge"]
     return {str(call.args[0].value) for call in gauges if isinstance(call.args[0], ast.Constant)}
 
 
