@@ -5,6 +5,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from memloop.wire.base import CheckedCopy
+
 
 def _empty_is_none(value: object) -> object:
     return None if value == "" else value
@@ -14,7 +16,7 @@ EMPTY_IS_UNSET: Final = BeforeValidator(_empty_is_none)
 """Takes an empty variable as one that is not set."""
 
 
-class ServiceSettings(BaseSettings):
+class ServiceSettings(CheckedCopy, BaseSettings):
     """Reads the environment, ``MEMLOOP_`` before each field's name."""
 
     model_config = SettingsConfigDict(env_prefix="MEMLOOP_", frozen=True, extra="ignore")

@@ -1,9 +1,10 @@
-"""The two bases of all wire models: ours refuse unknown fields, OpenAI's keep them.
+"""The two bases of all wire models: ours reject unknown fields, OpenAI's keep them.
 
-Neither quotes in an error what it was given: errors are logged, users' texts are not.
+Their errors do not quote the input: errors are logged, users' texts are not.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -16,7 +17,18 @@ Integral: Final = BeforeValidator(_integral)
 """In ``Annotated[int, …]``: ``8.0`` is an integer, as JSON Schema 2020-12 (validation, section 6.1.1) has it."""
 
 
-class Wire(BaseModel):
+class CheckedCopy(BaseModel):
+    """A model whose copies accept only its own fields; pydantic's ``model_copy`` sets a misspelt one silently."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy the model. Raises AttributeError for a field that it does not have."""
+        unknown = (update or {}).keys() - type(self).model_fields.keys()
+        if unknown:
+            raise AttributeError(f"{type(self).__name__} has no field {', '.join(sorted(unknown))}")
+        return super().model_copy(update=update, deep=deep)
+
+
+class Wire(CheckedCopy):
     """A frozen model of our own; an unknown field is an error."""
 
     model_config = ConfigDict(

@@ -3,6 +3,7 @@
 Source of the conventions: OpenAI API reference, "Responses" and "Streaming".
 """
 
+import time
 from datetime import datetime
 from typing import Annotated, Literal, Self, TypeAlias
 
@@ -224,6 +225,10 @@ class LongRead(Wire):
     error: ErrorBody | None = None
     incomplete_details: IncompleteDetails | None = None
     metadata: dict[str, str] = Field(default_factory=dict[str, str])
+
+    def ended(self, status: ReadStatus, error: ErrorBody | None = None) -> Self:
+        """Return the record of a read that ended now."""
+        return self.model_copy(update={"status": status, "completed_at": int(time.time()), "error": error})
 
 
 class Estimate(Wire):

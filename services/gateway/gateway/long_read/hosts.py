@@ -13,7 +13,7 @@ from gateway.long_read.plan import ReadingPlan
 from gateway.long_read.progress import Publish
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import TERMINAL, ReadJob, ReadRecords, terminal_event
-from gateway.long_read.run import ReadingTools, cancelled, failed, new_record, run_read
+from gateway.long_read.run import ReadingTools, new_record, run_read
 from gateway.queue import Hold, JobCancelled, JobGone, JobResult, Journal, JournalCheckpoints, Lease, is_outage
 from memloop.wire.errors import DependencyError, EngineError, InvalidRequest, MemloopError, NotFound, NotSupported
 from memloop.wire.long_read import LongRead, ReadEvent
@@ -34,7 +34,7 @@ class ForegroundRead:
         self._plan = plan
         self._tools = tools
         self._records = tools.records
-        self._record = new_record(job).model_copy(update={"status": "in_progress"})
+        self._record = new_record(job, status="in_progress")
         self._next = 0
 
     async def open(self) -> None:
@@ -63,16 +63,16 @@ class ForegroundRead:
         try:
             record = await self._read(publish)
         except JobCancelled:
-            return await self._end(cancelled(self._record), emit)
+            return await self._end(self._record.ended("cancelled"), emit)
         except JobGone:
-            await self._end(failed(self._record, NotFound(_DELETED)), emit, outcome="cancelled")
+            await self._end(_failed(self._record, NotFound(_DELETED)), emit, outcome="cancelled")
             raise NotFound(_DELETED) from None
         except MemloopError as error:
             outcome = "failed" if error.http_status >= 500 else "refused"
-            await self._end(failed(self._record, error), emit, outcome=outcome)
+            await self._end(_failed(self._record, error), emit, outcome=outcome)
             raise
         except asyncio.CancelledError:
-            await asyncio.shield(self._end(cancelled(self._record), discard))
+            await asyncio.shield(self._end(self._record.ended("cancelled"), discard))
             raise
         self._tools.metrics.longread_ended.labels(record.status).inc()
         return record
@@ -126,18 +126,18 @@ class ReadHandler:
         except MemloopError as error:
             if not _is_hopeless(error):
                 raise
-            return await self._close(job, failed(await self._stored(job), error), outcome="refused")
+            return await self._close(job, _failed(await self._stored(job), error), outcome="refused")
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """The read as failed. Its document is not kept: the client sees the failure and has it."""
         del attempts
         job = await self._job(lease)
-        return await self._close(job, failed(await self._stored(job), error))
+        return await self._close(job, _failed(await self._stored(job), error))
 
     async def cancelled(self, lease: Lease) -> JobResult:
         """The read as cancelled."""
         job = await self._job(lease)
-        return await self._close(job, cancelled(await self._stored(job)))
+        return await self._close(job, (await self._stored(job)).ended("cancelled"))
 
     async def _read(self, job: ReadJob) -> LongRead:
         journal = Journal(self._redis, job.read_id)
@@ -149,7 +149,7 @@ class ReadHandler:
         async with published_behind(partial(self._records.publish, foreground=False)) as publish:
             return await run_read(
                 job,
-                new_record(job).model_copy(update={"created_at": created_at}),
+                new_record(job, created_at=created_at),
                 plan=plan,
                 tools=tools,
                 checkpoints=JournalCheckpoints(journal, scope="read"),
@@ -210,6 +210,10 @@ async def published_behind(publish: Publish) -> AsyncGenerator[Publish]:
             await asyncio.wait({going})
             if not going.cancelled():
                 going.exception()
+
+
+def _failed(record: LongRead, error: MemloopError) -> LongRead:
+    return record.ended("failed", error.envelope().error)
 
 
 async def _awaited(publish: Publish, event: ReadEvent, record: LongRead) -> None:

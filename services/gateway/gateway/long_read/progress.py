@@ -105,8 +105,8 @@ class ReadAccount:
 
     async def begin(self, chunks: int) -> None:
         """Publish the start of a read of ``chunks`` chunks."""
-        progress = self._record.progress.model_copy(update={"chunks_total": chunks, "chunks_done": 0})
-        self._update(status="in_progress", progress=progress)
+        self._progress(1, 0, chunks)
+        self._update(status="in_progress")
         await self._emit(type="long_read.in_progress", read=self._record)
 
     async def report(self, step: ReadStep) -> None:
@@ -218,8 +218,8 @@ class ReadAccount:
         """Show the progress of the question in the latest pass."""
         before = self._record.progress
         if pass_number >= before.pass_:
-            update = {"pass_": pass_number, "chunks_done": done, "chunks_total": total}
-            self._update(progress=before.model_copy(update=update))
+            changes = {"pass_": pass_number, "chunks_done": done, "chunks_total": total}
+            self._update(progress=before.model_copy(update=changes))
 
     def _update(self, **values: Unpack[_RecordFields]) -> None:
         self._record = self._record.model_copy(update={**values})

@@ -177,7 +177,7 @@ class ReadRecords:
     async def cancel(self, tenant: str, read_id: str) -> LongRead:
         """Stop the read; harmless when it is over. A running one is cancelled by whoever runs it, within seconds."""
         record = await self.get(tenant, read_id)
-        cancelled = record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
+        cancelled = record.ended("cancelled")
         record_json = cancelled.model_dump_json()
         then = await self._notification(cancelled, tenant)
         outcome = await self._queue.cancel(

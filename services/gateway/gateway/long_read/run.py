@@ -34,8 +34,8 @@ from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
-from memloop.wire.errors import DependencyError, MemloopError, NotFound
-from memloop.wire.long_read import Evidence, LongRead, LongReadRequest, Progress, ReadOutput
+from memloop.wire.errors import DependencyError, NotFound
+from memloop.wire.long_read import Evidence, LongRead, LongReadRequest, Progress, ReadOutput, ReadStatus
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
 from memloop_service.tracing import span
 
@@ -90,13 +90,13 @@ class ReadingTools:
         )
 
 
-def new_record(job: ReadJob) -> LongRead:
-    """The record of a read that nobody has begun."""
+def new_record(job: ReadJob, *, status: ReadStatus = "queued", created_at: int | None = None) -> LongRead:
+    """Return the record of a read that has not begun."""
     request = job.request
     return LongRead(
         id=job.read_id,
-        status="queued",
-        created_at=int(time.time()),
+        status=status,
+        created_at=int(time.time()) if created_at is None else created_at,
         model=job.model,
         strategy=request.strategy,
         service_tier=request.tier,
@@ -243,17 +243,6 @@ def _entries(finding: Finding) -> Iterator[Evidence]:
             end=place.end,
             text=place.text,
         )
-
-
-def failed(record: LongRead, error: MemloopError) -> LongRead:
-    """The record of a read that failed."""
-    body = error.envelope().error
-    return record.model_copy(update={"status": "failed", "completed_at": int(time.time()), "error": body})
-
-
-def cancelled(record: LongRead) -> LongRead:
-    """The record of a read that was stopped."""
-    return record.model_copy(update={"status": "cancelled", "completed_at": int(time.time())})
 
 
 def _event_id(job: ReadJob, question: str, namespace: Namespace) -> str:
