@@ -17,14 +17,14 @@ def cells(*, short_right: int, long_right: int) -> list[Cells]:
 KEPT = {"date": "2026-01-01", "machine": "a machine", "lengths": cells(short_right=100, long_right=19)}
 
 
-def test_a_run_of_both_lengths_tells_its_own_drop_with_an_interval() -> None:
+def test_a_run_of_both_lengths_reports_its_own_drop_with_an_interval() -> None:
     found = headline(cells(short_right=90, long_right=16), KEPT)
     assert (found["em_8k"], found["em_3500k"], found["drop_8k_to_3500k_points"]) == (0.9, 0.8, 10.0)
     assert found["drop_8k_to_3500k_interval"] == [-4.06, 32.06]
     assert "from_kept" not in found
 
 
-def test_a_run_without_the_far_length_tells_the_kept_runs_drop_and_names_it() -> None:
+def test_a_run_without_the_far_length_reports_the_kept_runs_drop_and_names_it() -> None:
     found = headline(cells(short_right=90, long_right=16)[:1], KEPT)
     assert (found["em_8k"], found["em_3500k"], found["drop_8k_to_3500k_points"]) == (1.0, 0.95, 5.0)
     assert found["from_kept"] == ["em_8k", "em_3500k"]

@@ -33,7 +33,7 @@ def test_a_gain_needs_the_same_documents() -> None:
         paired_gain([True], [True, False])
 
 
-def test_nothing_is_lost_where_all_is_right_but_the_interval_says_how_few_were_read() -> None:
+def test_a_perfect_score_loses_nothing_but_its_interval_shows_the_sample_size() -> None:
     """Wilson's upper bound of 0 wrong in 10 is 27.75 %, and Newcombe's interval has it on both sides."""
     lost = drop([True] * 10, [True] * 10)
     assert (lost.points, lost.low, lost.high) == (0, -27.75, 27.75)
@@ -44,7 +44,7 @@ def test_a_share_without_documents_is_unknown() -> None:
     assert (share.percent, share.low, share.high) == (0, 0, 100)
 
 
-def test_a_curve_has_the_steps_that_tell_its_figure(tmp_path: Path) -> None:
+def test_a_curve_has_the_steps_of_its_figure(tmp_path: Path) -> None:
     steps: list[dict[str, object]] = [{"step": 0, "data": {"acc": 0.75}}, {"step": 1, "data": {"memloop/reward": 0.5}}]
     log = tmp_path / "run.jsonl"
     log.write_bytes(b"".join(orjson.dumps(step) + b"\n" for step in steps))

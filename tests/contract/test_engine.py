@@ -100,7 +100,7 @@ def test_vllms_own_parser_understands_every_flag_that_we_write() -> None:
     assert {name: understood.get(name) for name in expected} == expected
 
 
-async def test_the_launcher_tells_the_model_the_profile_and_a_tokenizer_that_counts(tiny_engine: TinyEngine) -> None:
+async def test_the_launcher_serves_the_model_the_profile_and_a_working_tokenizer(tiny_engine: TinyEngine) -> None:
     async with InferenceClient(tiny_engine.launcher_url) as client:
         served = await client.model()
         profile = await client.profile()
@@ -177,7 +177,7 @@ async def test_a_stream_ends_with_usage_and_done(tiny_engine: TinyEngine) -> Non
     assert last["usage"]["completion_tokens"] > 0
 
 
-async def test_a_prompt_over_the_window_is_a_400_that_we_can_tell(tiny_engine: TinyEngine) -> None:
+async def test_a_prompt_over_the_window_is_a_400_that_we_recognise(tiny_engine: TinyEngine) -> None:
     with pytest.raises(EngineError) as refused:
         await ask(tiny_engine, chat("word " * 5000))
     assert refused.value.http_status == 400

@@ -52,7 +52,7 @@ async def _evaluated(arguments: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("format_", get_args(Format))
-async def test_every_row_is_there_and_told_apart(
+async def test_every_row_is_there_and_distinct(
     format_: Format, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GATEWAY_KEY", ALICE_KEY)
@@ -187,7 +187,7 @@ async def test_an_answer_that_gives_orders_reaches_the_judge_as_a_string(tmp_pat
     assert found["rows"]["off"]["accuracy"]["share"] == 0.0
 
 
-async def test_each_seed_asks_anew_and_a_question_counts_once(tmp_path: Path) -> None:
+async def test_each_seed_asks_again_and_a_question_counts_once(tmp_path: Path) -> None:
     _data(tmp_path, "locomo")
     async with engine_server(examined(_made())) as engine:
         found = await _evaluated(_arguments(tmp_path, engine.url, "--rows", "off", "--seed", "1", "--seed", "2"))

@@ -128,7 +128,7 @@ def test_adversarial_questions_and_unknown_evidence_are_left_out(tmp_path: Path)
         ({"sample_id": "one"}, "line 2: one comes twice"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(changes: dict[str, object], told: str, tmp_path: Path) -> None:
+def test_errors_name_their_line(changes: dict[str, object], told: str, tmp_path: Path) -> None:
     path = _file(tmp_path, _broken(), {**_broken(sample_id="two"), **changes})
     with pytest.raises(DataError, match=told):
         list(conversations(path, "locomo"))

@@ -42,7 +42,7 @@ def test_an_array_is_read_as_json_reads_it(
     assert all(lines[line - 1].lstrip(" ,[").startswith("{") for line, _ in found)
 
 
-def test_jsonl_rows_tell_their_lines_and_blank_ones_are_passed_over(tmp_path: Path) -> None:
+def test_jsonl_rows_name_their_lines_and_blank_ones_are_skipped(tmp_path: Path) -> None:
     assert list(rows(written(tmp_path / "a.jsonl", {"a": 1}, "", {"b": 2}))) == [(1, {"a": 1}), (3, {"b": 2})]
 
 

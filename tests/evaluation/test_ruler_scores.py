@@ -21,12 +21,12 @@ def test_the_strict_score_wants_the_box_and_every_letter_the_lenient_do_not() ->
     assert scores_of(said) == {"strict": 0.0, "em": 1.0, "f1": 1.0, "sub_em": 1.0}
 
 
-def test_an_answer_that_says_more_is_contained_but_not_exact() -> None:
+def test_a_longer_answer_is_contained_but_not_exact() -> None:
     said = replace(RIGHT, answer="the night train", raw="the night train")
     assert scores_of(said) == {"strict": 0.0, "em": 0.0, "f1": pytest.approx(2 / 3), "sub_em": 1.0}
 
 
-def test_rulers_own_tasks_count_the_references_that_are_said() -> None:
+def test_rulers_own_tasks_count_the_references_in_the_answer() -> None:
     said = replace(RIGHT, task="vt", golds=("ABC", "XYZ"), answer="it is abc")
     assert scores_of(said) == {"references": 0.5}
 

@@ -4,7 +4,7 @@ from tests.fakes.streaming_engine import MODEL, FakeEngine, Says
 from tests.gateway.running import CHAT, Gateway, question
 
 
-async def test_answer_passes_through_untouched_when_nobody_is_named(gateway: Gateway, engine: FakeEngine) -> None:
+async def test_answer_passes_through_untouched_without_a_user(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(Says("Hello there.", extra={"kv_transfer_params": {"new": 1}}))
     answer = await gateway.chat("Hi.")
     assert answer.status == 200
@@ -13,9 +13,7 @@ async def test_answer_passes_through_untouched_when_nobody_is_named(gateway: Gat
     assert "memory" not in answer.json
 
 
-async def test_request_bytes_reach_the_engine_untouched_when_nobody_is_named(
-    gateway: Gateway, engine: FakeEngine
-) -> None:
+async def test_request_bytes_reach_the_engine_untouched_without_a_user(gateway: Gateway, engine: FakeEngine) -> None:
     raw = b'{ "model": "%b", "messages":[{"role":"user","content":"Hi."}], "seed": 123456789012345678901234567890 }'
     await gateway.post(CHAT, raw % MODEL.encode())
     assert engine.last.raw == raw % MODEL.encode()

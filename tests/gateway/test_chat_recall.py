@@ -75,9 +75,7 @@ async def test_nothing_goes_in_when_nothing_is_found(gateway: Gateway, engine: F
     assert _told(answer) == ([], None, None)
 
 
-async def test_chat_goes_on_and_says_so_when_the_store_is_gone(
-    gateway: Gateway, engine: FakeEngine, store: FakeStore
-) -> None:
+async def test_chat_goes_on_and_reports_a_lost_store(gateway: Gateway, engine: FakeEngine, store: FakeStore) -> None:
     await store.stop()
     answer = await gateway.chat("Hi.", memory=READ)
     assert answer.json["choices"][0]["message"]["content"] == "Hello."
@@ -124,7 +122,7 @@ async def test_agent_and_run_come_from_metadata_when_memory_names_none(gateway: 
     assert (store.searches[0].namespace.agent_id, store.searches[0].namespace.run_id) == ("a", "r")
 
 
-async def test_memory_for_nobody_is_no_memory_and_the_answer_says_so(gateway: Gateway, store: FakeStore) -> None:
+async def test_without_a_user_memory_is_off_and_the_answer_reports_it(gateway: Gateway, store: FakeStore) -> None:
     answer = await gateway.chat(memory={"mode": "readwrite"})
     assert not store.searches
     assert answer.json["memory"]["error"] == "Memory is off: the request has no user_id."

@@ -65,7 +65,7 @@ async def test_reading_an_oversized_chat_needs_its_own_scope(it: Gateway) -> Non
         ("both", 1, 1, None),
     ],
 )
-async def test_a_user_named_in_passing_gets_what_the_key_allows_and_is_told(
+async def test_the_user_field_gets_the_memory_that_the_key_allows_and_a_report(
     key: str, searches: int, writes: int, said: str | None, it: Gateway, store: FakeStore
 ) -> None:
     answer = await chat(it, key, user="alice")
@@ -75,12 +75,12 @@ async def test_a_user_named_in_passing_gets_what_the_key_allows_and_is_told(
     assert memory["error"] is None if said is None else said in memory["error"]
 
 
-async def test_a_stream_tells_what_was_left_out_too(it: Gateway, store: FakeStore) -> None:
+async def test_a_stream_reports_omissions_too(it: Gateway, store: FakeStore) -> None:
     answer = await chat(it, "neither", user="alice", stream=True)
     told = [chunk["memory"]["error"] for chunk in answer.chunks if chunk.get("memory")]
     assert told == ["This key may neither read nor write memories; memory is off."]
     assert not store.searches
 
 
-async def test_a_chat_that_names_nobody_is_told_nothing(it: Gateway) -> None:
+async def test_a_chat_without_a_user_gets_no_memory_report(it: Gateway) -> None:
     assert "memory" not in (await chat(it, "neither")).json

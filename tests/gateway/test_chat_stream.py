@@ -20,7 +20,7 @@ def _chunk(content: str, finish: str = "null") -> bytes:
     return f'data: {{"id":"x","choices":[{choice}]}}'.encode()
 
 
-async def test_events_pass_through_byte_for_byte_when_nobody_is_named(gateway: Gateway, engine: FakeEngine) -> None:
+async def test_events_pass_through_byte_for_byte_without_a_user(gateway: Gateway, engine: FakeEngine) -> None:
     raw = b': hello\r\n\r\ndata: {"a":  1}\n\nevent: odd\ndata: x\ndata: y\n\ndata: [DONE]\n\n'
     engine.will(SendsBytes([raw[:9], raw[9:30], raw[30:]], "text/event-stream"))
     assert (await gateway.chat(stream=True)).raw == raw

@@ -85,7 +85,7 @@ async def test_nothing_is_written_when_the_engine_refuses(gateway: Gateway, engi
     assert await gateway.queued_turns() == []
 
 
-async def test_chat_answers_and_says_so_when_redis_is_gone(settings: GatewaySettings) -> None:
+async def test_chat_answers_and_reports_a_lost_redis(settings: GatewaySettings) -> None:
     redis = RedisServer.start()
     own = GatewaySettings.model_validate({**settings.model_dump(), "redis_url": redis.url})
     async with running_gateway(own) as gateway:

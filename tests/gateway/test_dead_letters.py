@@ -19,7 +19,7 @@ async def given_up(it: Rig) -> str:
     return event_id
 
 
-async def test_a_dead_letter_that_is_put_back_is_asked_anew_and_writes_its_turns_once(redis_url: str) -> None:
+async def test_a_requeued_dead_letter_is_decided_again_and_writes_its_turns_once(redis_url: str) -> None:
     async with rig(redis_url, script(*NONSENSE, add_memory("Alice likes tea."))) as it, it.working():
         letters = DeadLetters(it.work.redis)
         event_id = await given_up(it)

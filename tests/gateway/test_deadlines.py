@@ -26,7 +26,7 @@ SLOW = Hangs()
     ],
     ids=str,
 )
-def test_the_least_of_what_the_client_says_counts(headers: dict[str, str], seconds: float | None) -> None:
+def test_the_shortest_of_the_clients_timeouts_counts(headers: dict[str, str], seconds: float | None) -> None:
     assert deadline_s(headers) == seconds
 
 
@@ -36,7 +36,7 @@ def test_a_deadline_that_is_no_time_is_refused(text: str) -> None:
         deadline_s({"x-request-timeout": text})
 
 
-async def test_an_engine_that_is_too_slow_is_stopped_and_the_client_told(gateway: Gateway, engine: FakeEngine) -> None:
+async def test_a_call_of_a_slow_engine_ends_with_an_error(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(SLOW)
     refused = await gateway.post(CHAT, question(), headers={"X-Request-Timeout": "2"})
     assert (refused.status, refused.error["code"]) == (504, "deadline_exceeded")
@@ -65,5 +65,5 @@ async def test_the_timeout_that_openais_client_sends_bounds_the_engine_call(
 
 
 @pytest.mark.parametrize("error", [RateLimited("x"), Overloaded("x"), Unavailable("x")], ids=repr)
-def test_429_and_503_always_tell_when_to_come_back(error: MemloopError) -> None:
+def test_429_and_503_always_carry_retry_after(error: MemloopError) -> None:
     assert error_response(error).headers["Retry-After"] == "1"

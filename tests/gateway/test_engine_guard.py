@@ -216,7 +216,7 @@ async def test_chats_go_to_the_fallback_while_the_first_engine_is_down(
             await eventually(first_again)
 
 
-async def test_clients_are_told_at_once_while_the_engine_is_gone_and_served_when_it_is_back(
+async def test_clients_get_an_error_immediately_while_the_engine_is_gone_and_answers_when_it_is_back(
     settings: GatewaySettings, engine: FakeEngine
 ) -> None:
     changes = {"model": MODEL, "engine_breaker_failures": 2, "engine_breaker_open_s": 3.0}

@@ -12,9 +12,7 @@ from tests.inference.launcher_process import Start
 __all__ = ["checkpoint", "start"]
 
 
-async def test_the_gateway_serves_again_when_the_launcher_was_started_anew(
-    settings: GatewaySettings, start: Start
-) -> None:
+async def test_the_gateway_serves_again_after_the_launcher_restarts(settings: GatewaySettings, start: Start) -> None:
     first = start()
     await asyncio.to_thread(first.wait_until, "/readyz", 200)
     changes = {"engine_url": first.engine_url, "engine_breaker_failures": 2, "engine_breaker_open_s": 0.2}

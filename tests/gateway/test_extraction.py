@@ -114,7 +114,7 @@ async def test_the_text_of_every_kind_of_file(raw: bytes, name: str, text: str) 
     ],
     ids=["Latin-1", "NUL", "blank", "scan", "encrypted", "damaged PDF", "no PDF", "archive", "damaged DOCX"],
 )
-async def test_what_gives_no_text_says_why(raw: bytes, name: str, why: str) -> None:
+async def test_a_file_without_text_gets_a_reason(raw: bytes, name: str, why: str) -> None:
     assert await reason(raw, name) == why
 
 

@@ -158,7 +158,7 @@ async def test_what_is_no_right_form_is_refused_and_nothing_of_it_stays(redis_ur
     assert loose != []  # swept later, in case that a process dies before it cleans up
 
 
-async def test_a_file_without_text_says_why_and_cannot_be_read(redis_url: str, tmp_path: Path) -> None:
+async def test_a_file_without_text_shows_the_reason_and_cannot_be_read(redis_url: str, tmp_path: Path) -> None:
     async with api(redis_url, reader, **with_storage(tmp_path)) as it, it.rig.working():
         file = await upload(it.gateway, b"%PDF-1.7 nonsense", name="a.pdf", media_type="application/pdf")
         failed = await processed(it.gateway, file["id"])
@@ -168,9 +168,7 @@ async def test_a_file_without_text_says_why_and_cannot_be_read(redis_url: str, t
         assert (await it.get(f"{FILES}/{file['id']}/content")).raw == b"%PDF-1.7 nonsense"
 
 
-async def test_a_read_of_a_file_whose_text_is_not_there_yet_is_told_to_come_again(
-    redis_url: str, tmp_path: Path
-) -> None:
+async def test_a_read_of_a_file_without_its_text_yet_gets_retry_after(redis_url: str, tmp_path: Path) -> None:
     async with api(redis_url, reader, **with_storage(tmp_path, file_wait_s=0.05)) as it:
         file = await upload(it.gateway, b"text")
         answer = await it.post(PATH, asked(document={"file_id": file["id"]}))
@@ -211,7 +209,7 @@ async def test_pages_of_files_follow_one_another_in_both_orders(redis_url: str, 
     assert [file["id"] for file in oldest["data"]] == ids
 
 
-async def test_a_read_whose_document_is_gone_fails_and_says_so(redis_url: str, tmp_path: Path) -> None:
+async def test_a_read_whose_document_is_gone_fails_with_that_reason(redis_url: str, tmp_path: Path) -> None:
     async with api(redis_url, reader, **with_storage(tmp_path)) as it:
         long = asked(document={"text": "one two three four. " * 20_000}, chunk_tokens=None, background=True)
         read_id = (await it.post(PATH, long)).json["id"]

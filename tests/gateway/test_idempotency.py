@@ -128,7 +128,7 @@ async def test_a_key_with_fewer_scopes_is_shown_no_answer_of_one_with_more(
     assert (again.raw, is_replay(again)) == (first.raw, True)
 
 
-async def test_a_duplicate_of_a_request_at_work_is_told_to_come_back(gateway: Gateway, engine: FakeEngine) -> None:
+async def test_a_duplicate_of_a_running_request_gets_retry_after(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(Hangs())
     first = asyncio.create_task(chatted(gateway))
     await engine.until_running(1)

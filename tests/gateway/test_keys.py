@@ -92,7 +92,7 @@ async def test_a_key_without_named_scopes_may_not_manage_keys(admin: Admin) -> N
     assert (await admin.made())["scopes"] == ["chat", "long-read", "memory:read", "memory:write"]
 
 
-async def test_another_process_hears_of_a_made_and_of_a_revoked_key(operated: GatewaySettings) -> None:
+async def test_another_process_learns_of_created_and_revoked_keys(operated: GatewaySettings) -> None:
     async with two_processes(operated) as (first, second):
         made = await first.made()
 
@@ -257,7 +257,7 @@ async def test_without_redis_known_keys_work_on_and_unknown_ones_are_not_judged(
     server.stop()
 
 
-def test_a_process_that_hears_nothing_for_long_takes_no_made_key() -> None:
+def test_a_process_without_updates_for_long_rejects_created_keys() -> None:
     now = 0.0
     book = KeyCache(KeyRecords(Redis()), wait_s=1.0, stale_s=300.0, clock=lambda: now)
     record = _record("ml_secret")

@@ -67,7 +67,7 @@ async def finish(queue: LaneQueue, lease: Lease) -> bool:
     return await queue.finish(lease, status="completed", record="{}", keep_ms=60_000)
 
 
-async def test_depth_tells_how_long_the_oldest_untaken_ticket_waits(queue: LaneQueue) -> None:
+async def test_depth_includes_the_wait_of_the_oldest_ticket(queue: LaneQueue) -> None:
     assert (await queue.depth()).waiting_since_ms is None
     before_ms = int(time.time() * 1000)
     await submit(queue, "a", lane="t/ben")
@@ -249,7 +249,7 @@ async def test_a_lost_group_is_an_outage_that_ensure_group_mends(queue: LaneQueu
     assert (await next_lease(queue)).job_id == "a"
 
 
-async def test_depth_counts_what_is_not_done_and_knows_the_oldest(queue: LaneQueue) -> None:
+async def test_depth_counts_unfinished_jobs_and_finds_the_oldest(queue: LaneQueue) -> None:
     for job_id, created_ms in (("a", 1000), ("b", 2000)):
         await queue.submit(Submission(job_id, f"t/{job_id}", created_ms, index(queue), {"status": "queued"}))
     depth = await queue.depth()

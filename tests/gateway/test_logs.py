@@ -72,7 +72,7 @@ async def test_no_process_logs_a_users_words_and_the_request_id_goes_through_all
     assert [line["level"] for line in jobs] == ["warning", "warning"]
 
 
-async def test_store_and_engine_are_told_the_request_id_and_the_store_takes_it_over(
+async def test_store_and_engine_receive_the_request_id_and_the_store_uses_it(
     redis_url: str, tmp_path: Path, engine: FakeEngine, gateway: Gateway
 ) -> None:
     request_id = (await gateway.chat("Hi.")).headers["x-request-id"]

@@ -27,7 +27,7 @@ async def added(it: Api, *texts: str) -> Any:
     return answer.json["memories"][0]["item"]
 
 
-async def test_an_add_is_accepted_at_once_and_its_event_tells_the_rest(redis_url: str) -> None:
+async def test_an_add_is_accepted_immediately_and_its_event_shows_the_outcome(redis_url: str) -> None:
     async with api(redis_url, script(TEA)) as it:
         answer = await it.post("/v1/memory/add", said("I like tea."))
         assert (answer.status, answer.json["status"]) == (202, "queued")

@@ -97,7 +97,7 @@ async def test_a_flush_leaves_nothing_buffered_even_if_the_model_insists(redis_u
     assert (it.store.buffered(), it.store.texts("RawTurn")) == ([], ["I moved"])
 
 
-async def test_a_buffer_that_nobody_adds_to_is_settled_once_by_whichever_worker_sees_it(redis_url: str) -> None:
+async def test_an_idle_buffer_is_settled_once_by_any_of_the_workers(redis_url: str) -> None:
     replies = script(BUFFER, add_memory("Alice moved."))
     async with rig(redis_url, replies, buffer_flush_age_s=0.2) as it, it.working(), it.working():
         await it.event(await it.write("I moved"))
@@ -106,7 +106,7 @@ async def test_a_buffer_that_nobody_adds_to_is_settled_once_by_whichever_worker_
     assert len(it.engine.calls) == 2
 
 
-async def test_a_flush_of_nothing_asks_nobody(redis_url: str) -> None:
+async def test_a_flush_of_nothing_calls_no_model(redis_url: str) -> None:
     async with rig(redis_url, script(500)) as it, it.working():
         event = await it.event(await it.writes.enqueue_write(ALICE, ()))
     assert (event.status, it.engine.calls) == ("completed", [])
@@ -122,7 +122,7 @@ async def test_a_repeated_event_id_is_one_write(redis_url: str) -> None:
     assert it.store.writes == ["I like tea.", "Alice likes tea."]
 
 
-async def test_invalid_output_is_tried_anew_then_becomes_a_dead_letter_with_what_the_model_said(redis_url: str) -> None:
+async def test_invalid_output_is_retried_then_becomes_a_dead_letter_with_the_reply(redis_url: str) -> None:
     async with rig(redis_url, script("What a lovely day.")) as it, it.working():
         event = await it.event(await it.write("I like tea."))
         dead_letters = await stream_length(it.work.redis, "*:dead")

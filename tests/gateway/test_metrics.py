@@ -152,7 +152,7 @@ async def test_every_queue_has_its_gauges_on_the_worker(stack: Stack) -> None:
     await eventually(shown)
 
 
-async def test_what_only_workers_know_is_no_number_on_the_api(stack: Stack) -> None:
+async def test_workers_gauges_are_nan_on_the_api(stack: Stack) -> None:
     """A zero of the API's would say that Redis is not durable."""
 
     async def durable() -> bool:

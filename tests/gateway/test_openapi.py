@@ -23,7 +23,7 @@ WITHOUT_BODY = (
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_every_route_tells_its_errors_and_whether_it_needs_a_key(name: str) -> None:
+def test_every_route_documents_its_errors_and_whether_it_needs_a_key(name: str) -> None:
     operation = OPERATIONS[name]
     for status in ("4XX", "5XX"):
         schema = operation["responses"][status]["content"]["application/json"]["schema"]
@@ -33,7 +33,7 @@ def test_every_route_tells_its_errors_and_whether_it_needs_a_key(name: str) -> N
     assert schemes == ([] if name in OPEN else [("Bearer",), ("ApiKey",)])
 
 
-def test_a_route_tells_the_scope_that_its_key_needs() -> None:
+def test_a_route_documents_the_scope_that_its_key_needs() -> None:
     assert OPERATIONS["POST /v1/chat/completions"]["security"] == [{"Bearer": ["chat"]}, {"ApiKey": ["chat"]}]
     assert OPERATIONS["GET /v1/models"]["security"] == [{"Bearer": []}, {"ApiKey": []}]
 

@@ -41,9 +41,7 @@ def is_full(answer: Answer, retry_after_s: str) -> bool:
     return answer.status == 503 and told == ("overloaded_error", "overloaded", retry_after_s)
 
 
-async def test_more_requests_than_there_is_room_for_are_told_to_wait(
-    settings: GatewaySettings, engine: FakeEngine
-) -> None:
+async def test_requests_beyond_the_room_get_retry_after(settings: GatewaySettings, engine: FakeEngine) -> None:
     async with running_gateway(settings.model_copy(update={"max_active_requests": 1})) as gateway:
         async with streaming(gateway, engine):
             refused = await gateway.chat()
@@ -77,7 +75,7 @@ async def test_bodies_over_what_fits_together_are_refused_unread(settings: Gatew
 
 
 @pytest.mark.parametrize(("size", "status"), [(1_000, 200), (2_500, 503)])
-async def test_a_body_of_untold_length_takes_what_comes_of_it(
+async def test_a_body_of_unknown_length_takes_room_as_it_comes(
     settings: GatewaySettings, size: int, status: int
 ) -> None:
     async def pieces() -> AsyncIterator[bytes]:

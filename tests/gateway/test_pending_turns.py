@@ -75,9 +75,7 @@ async def test_the_next_conversation_has_the_fact_with_no_worker_at_all(redis_ur
 
 
 @pytest.mark.slow
-async def test_a_thousand_users_are_recalled_what_they_said_a_tenth_of_a_second_ago(
-    redis_url: str, store_url: str
-) -> None:
+async def test_a_thousand_users_recall_turns_of_a_tenth_of_a_second_ago(redis_url: str, store_url: str) -> None:
     async with api(redis_url, deciding(500), store_url=store_url, recall_timeout_s=60.0) as it:
         recalled = sum([await tell_and_ask(it, range(start, start + 50), pause_s=0.1) for start in range(0, 1000, 50)])
     print(f"{recalled} of 1000 recalls contain the fact told 100 ms before")

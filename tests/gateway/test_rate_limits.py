@@ -60,7 +60,7 @@ async def test_without_limits_there_are_no_headers_and_no_counts(gateway: Gatewa
     assert await counted(gateway) == 0
 
 
-async def test_answers_tell_what_is_left(settings: GatewaySettings) -> None:
+async def test_answers_carry_the_remaining_allowance(settings: GatewaySettings) -> None:
     async with limited(settings, requests=10, tokens=1000) as gateway:
         first, second = await gateway.chat(), await gateway.chat()
     assert (first.headers["x-ratelimit-limit-requests"], first.headers["x-ratelimit-limit-tokens"]) == ("10", "1000")
@@ -69,7 +69,7 @@ async def test_answers_tell_what_is_left(settings: GatewaySettings) -> None:
     assert first.headers["x-ratelimit-reset-requests"] == "61s"
 
 
-async def test_one_request_too_many_is_told_when_to_come_back(settings: GatewaySettings, engine: FakeEngine) -> None:
+async def test_one_request_too_many_gets_retry_after(settings: GatewaySettings, engine: FakeEngine) -> None:
     async with limited(settings, requests=2) as gateway:
         began = time.time()
         answers = [await gateway.chat() for _ in range(3)]

@@ -50,7 +50,7 @@ async def test_a_spent_budget_answers_every_question_that_has_a_memory(redis_url
     assert [each.output_text for each in record.outputs] == ["Rome", "Ann"]
 
 
-async def test_segments_are_told_and_a_budget_spent_among_them_answers_from_all_their_memories(redis_url: str) -> None:
+async def test_segments_are_reported_and_a_budget_spent_among_them_answers_from_all_memories(redis_url: str) -> None:
     seen: list[str] = []
 
     def script(prompt: object) -> str:
@@ -100,7 +100,7 @@ def test_an_option_that_cannot_work_is_refused_by_name(profile: str, options: di
     assert (refused.value.code, refused.value.param) == ("option_not_applicable", param)
 
 
-async def test_evidence_marks_what_the_document_says_and_what_it_does_not(redis_url: str) -> None:
+async def test_evidence_marks_supported_and_unsupported_statements(redis_url: str) -> None:
     document = "Long ago. Ann lives in Rome. She was happy there. " * 2
     asked = job(evidence=True, question="Where does Ann live?", document=Document(text=document), chunk_tokens=500)
     record, _ = await read(redis_url, asked, ["Ann lives in Rome. Bob lives in Lima.", r"\boxed{Rome}"])

@@ -23,7 +23,7 @@ def planned(**changes: Any) -> Any:
     return plan_read(asked(**changes), profile=PROFILE, splitter=SPLITTER, max_chars=10_000)
 
 
-def test_a_plain_request_reads_as_the_profile_says() -> None:
+def test_a_plain_request_reads_with_the_profiles_settings() -> None:
     plan = planned()
     assert plan.profile == PROFILE
 

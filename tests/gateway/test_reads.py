@@ -114,7 +114,7 @@ async def test_the_events_of_a_read_are_these(redis_url: str, name: str, strateg
     assert [shown(event) for event in events] == json.loads(golden.read_text())
 
 
-async def test_sequence_numbers_count_without_gaps_and_the_record_says_it_all(redis_url: str) -> None:
+async def test_sequence_numbers_have_no_gaps_and_the_record_is_complete(redis_url: str) -> None:
     record, events = await read(redis_url, job(strategy="memreread"), ONE_REREAD)
     assert [event.sequence_number for event in events] == list(range(len(events)))
     assert (record.status, record.output_text, record.memory) == ("completed", "In Rome.", "memory 3")
@@ -166,7 +166,7 @@ async def test_an_engine_failure_is_the_callers_to_handle(redis_url: str) -> Non
         await read(redis_url, job(), ["memory 1", EngineError("broken")])
 
 
-async def test_a_model_that_says_nothing_keeps_the_memory_and_answers_nothing(redis_url: str) -> None:
+async def test_empty_replies_keep_the_memory_and_give_an_empty_answer(redis_url: str) -> None:
     record, _ = await read(redis_url, job(), ["memory 1", "", ""])
     assert (record.status, record.memory, record.output_text) == ("completed", "memory 1", "")
 

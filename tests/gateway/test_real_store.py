@@ -55,7 +55,7 @@ async def test_chat_recalls_the_callers_own_memories_only(gateway: Gateway, engi
     assert "green tea" in engine.last.json["messages"][0]["content"]
 
 
-async def test_readiness_knows_the_store(gateway: Gateway) -> None:
+async def test_readiness_checks_the_store(gateway: Gateway) -> None:
     assert (await gateway.get("/readyz")).json["dependencies"]["store"] == "ok"
 
 

@@ -73,7 +73,7 @@ async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_onc
     assert handler.runs == Counter(ids)
 
 
-async def test_the_reply_of_a_cancelled_command_reaches_nobody_else(redis: Redis) -> None:
+async def test_the_reply_of_a_cancelled_command_reaches_no_other_command(redis: Redis) -> None:
     for number in range(40):
         await redis.set(f"key{number}", number)
 

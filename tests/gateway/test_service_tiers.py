@@ -89,7 +89,7 @@ async def test_a_ticket_whose_worker_died_goes_to_another_in_every_tier(redis_ur
 
 
 @pytest.mark.parametrize("tier", ["auto", *TIERS])
-async def test_a_read_of_every_tier_is_done_told_and_deleted_without_a_trace(redis_url: str, tier: str) -> None:
+async def test_a_read_of_every_tier_is_done_announced_and_deleted_without_a_trace(redis_url: str, tier: str) -> None:
     async with api(redis_url, reader) as it:
         waiting = await queued(it, service_tier=tier)
         assert (await it.post(f"{PATH}/{waiting}/cancel", {})).json["status"] == "cancelled"
@@ -102,7 +102,7 @@ async def test_a_read_of_every_tier_is_done_told_and_deleted_without_a_trace(red
             assert await keys(it.rig.work.redis, f"*{each}*") == []
 
 
-async def test_a_tier_that_nobody_knows_is_refused(redis_url: str) -> None:
+async def test_an_unknown_tier_is_refused(redis_url: str) -> None:
     async with api(redis_url, reader) as it:
         assert (await it.post(PATH, asked(service_tier="gold"))).status == 422
 
@@ -115,7 +115,7 @@ async def _left_s(it: Api, key: str) -> int:
     return await command(it.rig.work.redis, "TTL", key)
 
 
-async def test_reads_and_events_are_kept_as_long_as_the_operator_says(redis_url: str) -> None:
+async def test_reads_and_events_are_kept_as_long_as_configured(redis_url: str) -> None:
     async with api(redis_url, _writer_and_reader, long_read_keep_s=7200, memory_event_keep_s=3600) as it:
         foreground = (await it.post(PATH, asked())).json["id"]
         cancelled = await queued(it)

@@ -30,7 +30,7 @@ def test_primaries_get_an_even_share_of_the_tags(primaries: int, most: int) -> N
     assert max(Counter(slot(tag) * primaries // SLOTS for tag in TAGS).values()) == most
 
 
-def test_an_id_tells_where_its_lane_its_tenant_or_its_read_lies() -> None:
+def test_an_id_names_the_partition_of_its_lane_tenant_or_read() -> None:
     here = keys()
     for number in range(100):
         name = f"t/user{number}"

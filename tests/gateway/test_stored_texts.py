@@ -58,7 +58,7 @@ async def test_characters_of_many_bytes_at_the_blocks_edges_stay_whole(blobs: Bl
     assert await chunks_of(blobs, text, BPE, 5000) == list(BPE.split(text, chunk_tokens=5000))
 
 
-async def test_chunks_are_asked_for_in_any_order_and_know_where_they_lie(blobs: Blobs) -> None:
+async def test_chunks_load_in_any_order_with_their_positions(blobs: Blobs) -> None:
     text = PROSE * 200
     blob = await store_text(blobs, "t", utf8_blocks(text), holder="read:lr_1")
     chunks = await stored_chunks(blobs.storage, blob, BPE, chunk_tokens=50)
@@ -121,7 +121,7 @@ def bucket_at(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Storage:
     return Storage.at("s3://bucket/prefix")
 
 
-async def test_a_storage_that_is_gone_is_told_apart_from_that(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_storage_is_another_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Unavailable):
         await bucket_at("http://127.0.0.1:1", monkeypatch).read("t/none", start=0, end=1)
 

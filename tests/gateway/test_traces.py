@@ -87,7 +87,7 @@ async def test_an_unusable_decision_is_no_example(redis_url: str) -> None:
         assert [each async for each in it.work.memory.traces.records.all("local")] == []
 
 
-async def test_one_tenants_word_says_nothing_for_another(redis_url: str) -> None:
+async def test_one_tenants_choice_does_not_bind_another(redis_url: str) -> None:
     async with api(redis_url, reader, api_keys=OPERATED) as it:
         await switch(it, "a", on=True)
         await switch(it, "b", on=True)

@@ -80,7 +80,7 @@ async def _idle(queue: LaneQueue) -> bool:
     return (await queue.depth()).jobs == 0
 
 
-async def test_the_end_of_a_read_is_told_once_signed_with_the_tenants_secret(redis_url: str) -> None:
+async def test_the_end_of_a_read_is_delivered_once_signed_with_the_tenants_secret(redis_url: str) -> None:
     async with hooked(redis_url) as (it, receiver):
         read_id = await queued(it, webhook={"url": receiver.url})
         async with it.rig.working():
@@ -102,7 +102,7 @@ ENDS: dict[str, tuple[Callable[[Body], Reply], dict[str, object]]] = {
 
 
 @pytest.mark.parametrize("status", ENDS)
-async def test_a_read_that_ends_otherwise_is_told_too(redis_url: str, status: str) -> None:
+async def test_a_read_that_fails_or_is_cancelled_is_delivered_too(redis_url: str, status: str) -> None:
     answer, fields = ENDS[status]
     async with hooked(redis_url, answer) as (it, receiver), it.rig.working():
         read_id = await queued(it, webhook={"url": receiver.url}, **fields)
@@ -111,7 +111,7 @@ async def test_a_read_that_ends_otherwise_is_told_too(redis_url: str, status: st
     assert receiver.messages[0]["data"]["id"] == read_id
 
 
-async def test_a_waiting_read_that_is_cancelled_is_told_though_no_worker_ran_it(redis_url: str) -> None:
+async def test_a_cancelled_read_that_no_worker_ran_is_delivered(redis_url: str) -> None:
     async with hooked(redis_url) as (it, receiver):
         read_id = await queued(it, webhook={"url": receiver.url})
         for _ in range(2):
@@ -226,7 +226,7 @@ class Unreachable(LaneQueue):
 
 
 @pytest.mark.parametrize("queue", [LaneQueue, Unreachable], ids=["after the message was queued", "before"])
-async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_tells_it_once(
+async def test_a_worker_lost_between_the_reads_end_and_its_jobs_end_delivers_it_once(
     redis_url: str, queue: type[LaneQueue]
 ) -> None:
     async with hooked(redis_url) as (it, receiver):

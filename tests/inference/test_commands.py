@@ -74,7 +74,7 @@ def test_vllm_on_gpus_gets_every_value_of_the_plan() -> None:
     )
 
 
-def test_vllm_cpu_is_told_the_size_of_its_cache_and_does_not_compile() -> None:
+def test_vllm_cpu_gets_the_size_of_its_cache_and_does_not_compile() -> None:
     assert BUILDERS["vllm-cpu"](TINY).argv == words(
         "python3 -m vllm.entrypoints.openai.api_server --model /models/memloop-tiny --served-model-name memloop-tiny"
         " --dtype float32 --seed 0 --host 127.0.0.1 --port 7803 --disable-uvicorn-access-log --max-model-len 2048"

@@ -95,7 +95,7 @@ FAULTS: dict[str, tuple[Check, Callable[[], web.Response], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_fault_fails_its_row_and_says_what_was_seen(fault: str) -> None:
+async def test_a_fault_fails_its_row_and_shows_the_observation(fault: str) -> None:
     check, answer, seen = FAULTS[fault]
     row = await row_of(check, lambda _: answer())
     assert (row.verdict, seen in row.detail) == ("FAILED", True), row.detail
@@ -115,14 +115,14 @@ async def test_a_call_inside_the_thinking_is_found() -> None:
     assert (row.verdict, row.detail) == ("passed", "fallback")
 
 
-async def test_a_known_difference_is_explained_and_told_all_the_same() -> None:
+async def test_a_known_difference_is_explained_and_still_shown() -> None:
     row = await row_of(tools.a_named_call_ends_as_a_call, lambda _: message("stop", tool_calls=[call()]))
     assert row.verdict == "explained"
     assert "'stop'" in row.detail
     assert EXPLAINED[tools.a_named_call_ends_as_a_call] in row.detail
 
 
-async def test_work_that_goes_on_for_nobody_fails_where_gauges_tell_of_it() -> None:
+async def test_abandoned_work_that_goes_on_fails_where_gauges_show_it() -> None:
     gauges = '# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine="0"} 1\n'
     row = await row_of(running.an_answer_that_nobody_awaits_stops, lambda _: message(content="a"), gauges=gauges)
     assert (row.verdict, row.detail) == ("FAILED", "it still runs after 2 s")

@@ -19,7 +19,7 @@ from tests.inference.launcher_process import Launcher, Start
 BUSY = EngineLoad(running=2, waiting=1, generated=100)
 
 
-def test_when_the_engine_dies_at_the_start_its_last_words_are_told(start: Start) -> None:
+def test_when_the_engine_dies_at_the_start_its_last_output_is_shown(start: Start) -> None:
     code, _, err = start("dies").ended()
     assert code == 1
     assert "the engine died with status 3; its last lines:" in err
@@ -204,7 +204,7 @@ async def test_a_silence_that_one_token_breaks_is_no_fault() -> None:
 
 
 @pytest.mark.parametrize("load", [BUSY, None, EngineLoad(waiting=1, generated=0)], ids=["busy", "mute", "queue only"])
-async def test_a_silence_that_no_token_breaks_is_told(load: EngineLoad | None) -> None:
+async def test_a_silent_engine_is_reported(load: EngineLoad | None) -> None:
     with pytest.raises(EngineStuck, match=r"no token for 60 s, .* within 60 s \(dead\)"):
         await looks(Probed(fails=EngineError("dead")), *[load] * 4)
 

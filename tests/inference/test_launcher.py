@@ -21,7 +21,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launcher]:
     launcher.close()
 
 
-def test_a_ready_launcher_tells_model_profile_and_tokenizer(serving: Launcher) -> None:
+def test_a_ready_launcher_serves_model_profile_and_tokenizer(serving: Launcher) -> None:
     model = serving.json("/v1/model")
     assert model["id"] == "my-model"
     assert model["engine_url"] == f"http://127.0.0.1:{serving.engine_port}/v1"

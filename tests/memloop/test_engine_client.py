@@ -206,14 +206,14 @@ async def test_a_raw_stream_gives_status_headers_and_bytes() -> None:
     assert body == b"data: 1\n\ndata: [DONE]\n\n"
 
 
-async def test_a_raw_error_is_not_raised_but_told() -> None:
+async def test_a_raw_error_is_returned_not_raised() -> None:
     async with engine(failing(404, {"error": {"message": "no model"}})) as client, client.stream_raw(b"{}") as raw:
         error = await raw.error()
     assert (raw.status, error.http_status) == (404, 404)
     assert "no model" in error.message
 
 
-async def test_leaving_a_stream_early_tells_the_engine_to_stop() -> None:
+async def test_leaving_a_stream_early_stops_the_engine() -> None:
     aborted = asyncio.Event()
 
     async def endless(request: web.Request) -> web.StreamResponse:
@@ -234,7 +234,7 @@ async def test_leaving_a_stream_early_tells_the_engine_to_stop() -> None:
         await asyncio.wait_for(aborted.wait(), timeout=PATIENCE_S)
 
 
-async def test_a_cancelled_call_tells_the_engine_to_stop() -> None:
+async def test_a_cancelled_call_stops_the_engine() -> None:
     started, aborted = asyncio.Event(), asyncio.Event()
 
     async def hang(_: web.Request) -> web.StreamResponse:

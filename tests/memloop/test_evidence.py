@@ -56,7 +56,7 @@ def says(sentence: str, statement: str) -> bool:
         ("他住在利马。", "住在利马"),
     ],
 )
-def test_a_sentence_supports_what_it_says(sentence: str, statement: str) -> None:
+def test_a_sentence_supports_its_own_statement(sentence: str, statement: str) -> None:
     assert says(sentence, statement)
 
 
@@ -79,7 +79,7 @@ def test_a_sentence_supports_what_it_says(sentence: str, statement: str) -> None
         ("Anything at all.", ""),
     ],
 )
-def test_a_sentence_does_not_support_what_it_does_not_say(sentence: str, statement: str) -> None:
+def test_a_sentence_does_not_support_other_statements(sentence: str, statement: str) -> None:
     assert not says(sentence, statement)
 
 
@@ -194,7 +194,7 @@ async def test_every_statement_has_a_finding_in_order_and_marks_of_ours_are_no_p
     ]
 
 
-async def test_a_statement_told_often_has_the_first_places() -> None:
+async def test_a_repeated_statement_has_the_first_places() -> None:
     (finding,) = await found("Ann lives in Rome. " * 5, memory="Ann lives in Rome.")
     assert [span.start for span in finding.spans] == [0, 19, 38]
 

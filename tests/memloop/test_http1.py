@@ -116,7 +116,7 @@ def test_a_refusal_is_the_peers_own_error_and_the_connection_is_kept(run: Run) -
     run(scenario)
 
 
-def test_a_compressed_answer_is_told_apart_from_garbage(run: Run) -> None:
+def test_a_compressed_answer_is_distinguished_from_garbage(run: Run) -> None:
     async def scenario() -> None:
         answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx"
         async with peer_and_client(answering(answer)) as (_, http):

@@ -15,7 +15,7 @@ SILENT = {"before the answer": [b""], "in the body": [CHUNKED, b"2\r\nok\r\n"], 
 
 
 @pytest.mark.parametrize("pieces", SILENT.values(), ids=SILENT)
-def test_a_silent_peer_is_a_timeout_and_is_told_to_stop(run: Run, pieces: list[bytes]) -> None:
+def test_a_silent_peer_is_a_timeout_and_its_connection_closes(run: Run, pieces: list[bytes]) -> None:
     async def scenario() -> None:
         limits = Timeouts(read_s=0.5)
         async with peer_and_client(answering(*pieces), timeouts=limits) as (peer, http):
@@ -105,7 +105,7 @@ def test_a_kept_connection_that_died_is_replaced_only_where_repeating_is_harmles
     run(scenario)
 
 
-def test_bytes_that_nobody_asked_for_end_the_connection(run: Run) -> None:
+def test_unrequested_bytes_end_the_connection(run: Run) -> None:
     async def scenario() -> None:
         async with peer_and_client(answering(OK + OK)) as (peer, http):
             assert [await http.json("GET", "x") for _ in range(2)] == [b"ok"] * 2
@@ -151,7 +151,7 @@ def flooding(sent: list[int]) -> Script:
     return serve
 
 
-def test_what_nobody_takes_is_not_read_and_is_whole_when_somebody_does(run: Run) -> None:
+def test_a_body_without_a_reader_is_not_read_and_arrives_whole_later(run: Run) -> None:
     async def scenario() -> None:
         sent = [0]
         limits = Timeouts(read_s=2.0)

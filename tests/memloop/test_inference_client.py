@@ -32,7 +32,7 @@ async def test_the_tokenizer_comes_as_bytes() -> None:
         assert await client.tokenizer() == b"{}"
 
 
-async def test_the_model_tells_its_id_engine_and_window() -> None:
+async def test_the_model_has_its_id_engine_and_window() -> None:
     body = {"id": "tiny", "engine_url": "http://e/v1", "max_model_len": 1024, "more": 1}
     async with launcher("/v1/model", body) as client:
         model = await client.model()

@@ -32,7 +32,7 @@ async def test_n_chunks_cost_n_plus_one_calls_and_their_usage_is_summed() -> Non
 
 
 @pytest.mark.parametrize("silence", ["", " \n", "<think>all of it", "<think>a</think>\n"])
-async def test_an_empty_reply_keeps_the_old_memory_and_says_so(silence: str) -> None:
+async def test_an_empty_reply_keeps_the_old_memory_and_is_reported(silence: str) -> None:
     recorder = Recorder[ReadStep]()
     model = ScriptedModel(["fact", silence, "answer"])
     result = await read_document("q", chunks_of("a", "b"), model=model, profile=PROFILE, report=recorder)
@@ -56,7 +56,7 @@ async def test_a_reply_cut_by_its_token_limit_loses_its_last_half_sentence_and_i
     assert recorder.steps[0].truncated
 
 
-async def test_steps_tell_the_pass_the_chunk_and_the_total() -> None:
+async def test_steps_carry_the_pass_the_chunk_and_the_total() -> None:
     recorder = Recorder[ReadStep]()
     await read_document("q", chunks_of("a", "b"), model=ScriptedModel(lambda _: "m"), profile=PROFILE, report=recorder)
     assert recorder.names == ["ChunkRead", "ChunkRead", "Answered"]
@@ -82,7 +82,7 @@ async def test_an_answer_without_a_box_is_taken_whole_and_flagged() -> None:
     assert (result.answer, result.boxed) == ("It is Lima.", False)
 
 
-async def test_a_model_that_says_nothing_at_all_gives_an_empty_unboxed_answer() -> None:
+async def test_only_empty_replies_give_an_empty_unboxed_answer() -> None:
     result = await read_document("q", chunks_of("a"), model=ScriptedModel(lambda _: ""), profile=PROFILE)
     assert (result.answer, result.boxed, result.memory) == ("", False, PROFILE.empty_memory)
 

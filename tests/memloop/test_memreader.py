@@ -64,7 +64,7 @@ async def test_the_conversation_shows_times_where_the_profile_does() -> None:
 
 
 @pytest.mark.parametrize("cut", [True, False])
-async def test_an_invalid_decision_says_whether_its_reply_was_cut(cut: bool) -> None:
+async def test_an_invalid_decision_records_whether_its_reply_was_cut(cut: bool) -> None:
     reply = says("<tool_call>{", finish_reason="length" if cut else "stop")
     result, _ = await run(reply, reply)
     assert isinstance(result.decision, InvalidOutput)
@@ -88,7 +88,7 @@ async def test_a_search_is_run_shown_and_recorded() -> None:
     assert [(record.action, record.query) for record in result.records] == [("search", "home of Ann"), ("add", None)]
 
 
-async def test_a_search_that_finds_nothing_says_so_in_the_profiles_words() -> None:
+async def test_an_empty_search_result_uses_the_profiles_words() -> None:
     _, model = await run(calls_tools(("search_memory", '{"query": "x"}')), calls_tools(("add_memory", ADD)))
     assert model.asked[1] == PROFILE.no_results
 

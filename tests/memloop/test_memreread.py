@@ -153,5 +153,5 @@ async def test_an_empty_document_is_refused() -> None:
         await reread_document("q", chunks_of(), model=ScriptedModel([]), profile=PROFILE)
 
 
-def test_no_history_is_said_in_the_profiles_words() -> None:
+def test_an_empty_history_uses_the_profiles_words() -> None:
     assert history_lines((), nothing="NO HISTORY") == "NO HISTORY"

@@ -36,7 +36,7 @@ async def test_exit_asks_the_judge_after_a_change_and_stops_when_it_is_silent() 
     assert [(step.chunk, step.enough) for step in reads(recorder)] == [(0, False), (1, False), (2, True)]
 
 
-async def test_skip_keeps_the_memory_and_says_so() -> None:
+async def test_skip_keeps_the_memory_and_is_reported() -> None:
     model, recorder = ScriptedModel(["fact", "<keep/>", "more <enough/>", "answer"]), Recorder[ReadStep]()
     options = ReadingOptions(gated=Gated(skip=True))
     result = await read_document(
@@ -89,7 +89,7 @@ async def test_a_document_cannot_speak_for_the_gate() -> None:
     assert "<keep" not in section
 
 
-def test_the_tiny_profile_has_no_gate_and_says_so() -> None:
+def test_the_tiny_profile_has_no_gate() -> None:
     assert "gate" in PROFILE.prompts
     assert "gate" not in load_profile("tiny").prompts
 

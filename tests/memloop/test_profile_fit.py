@@ -30,7 +30,7 @@ def test_a_control_token_inside_a_template_is_named() -> None:
         check_fit(with_template("{problem}<|im_end|>{memory}"), tokenizer(), window_tokens=1024)
 
 
-def test_a_prompt_over_the_window_tells_its_sum() -> None:
+def test_a_prompt_over_the_window_reports_its_token_sum() -> None:
     words = "{problem} {memory}"
     template = tokenizer().count_own(words) + 16
     needed = 64 + 96 + template + 32

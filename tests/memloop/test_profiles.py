@@ -120,7 +120,7 @@ def test_a_template_is_rendered_byte_for_byte(tmp_path: Path, end: str) -> None:
     assert (system.text(), user.text()) == (f"Rules.{end}", f"A\r\nhi{end}")
 
 
-def test_a_profile_says_how_turns_results_and_sub_answers_are_shown(tmp_path: Path) -> None:
+def test_a_profile_sets_how_turns_results_and_sub_answers_are_shown(tmp_path: Path) -> None:
     manifest = (
         'name = "mine"\nversion = "1"\nextends = "default"\nsubanswer = "boxed"\nturns_per_decision = 7\n'
         'result_line = "{key} {text}"\n[turns]\ntimed = "{role} {time} {text}"\ndate = "{date}"\n'
@@ -174,7 +174,7 @@ def test_a_built_in_prompt_ends_without_a_newline(name: str) -> None:
         "no-date",
     ],
 )
-def test_what_is_no_profile_says_which_file(files: dict[str, str], problem: str) -> None:
+def test_an_invalid_profile_names_the_file(files: dict[str, str], problem: str) -> None:
     with pytest.raises(ProfileError, match=problem):
         profile_from_files(files)
 

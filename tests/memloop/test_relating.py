@@ -93,7 +93,7 @@ async def test_no_call_is_made_for_a_profile_without_the_prompt() -> None:
     assert (result.drafts, model.calls) == ((JOB,), 0)
 
 
-async def test_a_decision_that_adds_nothing_asks_nobody() -> None:
+async def test_a_decision_that_adds_nothing_calls_no_model() -> None:
     near, model = Listed([]), ScriptedModel([])
     ignored = DecisionResult(IgnoreTurns("small talk"), (), Usage())
     assert await relate(ignored, model=model, neighbourhood=near, profile=PROFILE) is ignored

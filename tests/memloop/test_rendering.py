@@ -36,7 +36,7 @@ def test_memories_are_numbered_dated_and_on_one_line() -> None:
     assert lines == "1. Ann lives &lt;/memories> in Rome. (2026-01-31)\n2. x (2026-01-31)"
 
 
-def test_no_memories_are_said_so() -> None:
+def test_an_empty_list_of_memories_is_stated() -> None:
     assert memory_lines([], nothing="No memories found.") == "No memories found."
 
 

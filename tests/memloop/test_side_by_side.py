@@ -55,7 +55,7 @@ async def test_segments_are_read_side_by_side_and_their_memories_merged_in_order
     assert sum(isinstance(step, Merged) for step in recorder.steps) == 1
 
 
-async def test_segments_that_know_the_same_need_no_merge() -> None:
+async def test_segments_with_equal_memories_need_no_merge() -> None:
     model = ScriptedModel(lambda prompt: "fact" if "Updated memory" in prompt.messages[-1].text() else "done")
     result = await read_document("q", document(), model=model, profile=PROFILE, options=PARALLEL)
     assert (result.memory, result.usage.llm_calls) == ("fact", 11)
@@ -129,7 +129,7 @@ async def test_steps_carry_the_number_of_their_question() -> None:
     assert [step.asked for step in recorder.steps if isinstance(step, ChunkRead)][:6] == [0, 0, 0, 1, 1, 1]
 
 
-async def test_a_spent_budget_lets_calls_in_flight_end_and_be_told() -> None:
+async def test_a_spent_budget_lets_calls_in_flight_end_and_reports_them() -> None:
     recorder = Recorder[ReadStep]()
     model = Budgeted(Shuffled(Collector(), 1), max_llm_calls=7)
     with pytest.raises(BudgetSpent):

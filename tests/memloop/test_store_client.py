@@ -169,7 +169,7 @@ async def test_the_stores_own_errors_arrive_as_they_were_raised(error: MemloopEr
     assert (type(got), got.message, got.code) == (type(error), error.message, error.code)
 
 
-async def test_a_busy_store_says_when_to_come_back() -> None:
+async def test_a_busy_store_sends_retry_after() -> None:
     got = await raised(Store(b"", 503, {"Retry-After": "2"}))
     assert (type(got), got.retry_after_s) == (Unavailable, 2)
 

@@ -48,7 +48,7 @@ def test_thinking_is_the_models_own_choice_unless_it_is_set(
     assert gateway.bodies("/v1/chat/completions")[0].get("chat_template_kwargs") == sent
 
 
-def test_a_failed_turn_is_told_and_the_talk_goes_on(memloop: Memloop, gateway: FakeGateway) -> None:
+def test_a_failed_turn_is_printed_and_the_chat_goes_on(memloop: Memloop, gateway: FakeGateway) -> None:
     gateway.refusal = (503, "The engine is gone.")
     result = memloop("chat", "--model", "m", typed="One.\nTwo.\n")
     assert result.exit_code == 0
@@ -82,7 +82,7 @@ def test_a_failed_write_fails_the_command(memloop: Memloop, gateway: FakeGateway
     assert "the write failed: no valid decision" in result.output
 
 
-def test_a_decision_that_was_not_parsed_natively_says_so(memloop: Memloop, gateway: FakeGateway) -> None:
+def test_a_decision_that_was_not_parsed_natively_is_marked(memloop: Memloop, gateway: FakeGateway) -> None:
     odd = DecisionRecord(action="ignore", reason="Nothing.", parse_path="fallback")
     gateway.event = EVENT.model_copy(update={"decisions": (odd,), "memories": ()})
     assert "ignore   Nothing.  (parsed: fallback)" in lines(memloop("memory", "add", "Hello."))
@@ -107,7 +107,7 @@ def test_list_shows_every_memory(memloop: Memloop) -> None:
     assert lines(result) == ["2026-03-14  The locker code of the user is 482.  [m1, version 1]"]
 
 
-def test_a_user_without_memories_is_told(memloop: Memloop, gateway: FakeGateway) -> None:
+def test_a_user_without_memories_gets_a_message(memloop: Memloop, gateway: FakeGateway) -> None:
     gateway.items = ()
     assert lines(memloop("memory", "list", "--user", "new")) == ["new has no memories"]
 

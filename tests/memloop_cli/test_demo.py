@@ -74,7 +74,7 @@ def test_a_chat_that_forgets_is_named() -> None:
     )
 
 
-async def test_the_chat_shows_what_was_said_decided_and_recalled(gateway: FakeGateway, console: Console) -> None:
+async def test_the_chat_shows_turns_decisions_and_recalled_memories(gateway: FakeGateway, console: Console) -> None:
     async with GatewayClient(gateway.url) as client:
         result = await show_chat(client, console, model="tiny")
     assert result.faults == ()

@@ -59,13 +59,13 @@ async def test_a_key_is_made_listed_rotated_and_revoked(it: Api) -> None:
     ],
     ids=str,
 )
-async def test_what_cannot_be_taken_is_told_in_a_line(arguments: list[str], said: str, it: Api) -> None:
+async def test_an_invalid_value_prints_one_line(arguments: list[str], said: str, it: Api) -> None:
     result = await keys(*arguments)
     assert result.exit_code == 2
     assert said in result.output
     assert "Traceback" not in result.output
 
 
-async def test_a_key_without_the_scope_is_told_what_it_lacks(it: Api) -> None:
+async def test_a_key_without_the_scope_gets_the_missing_scope(it: Api) -> None:
     result = await keys("list", "--api-key", ALICE_KEY)
     assert (result.exit_code, "Missing scopes: admin." in result.output) == (2, True)

@@ -34,7 +34,7 @@ def test_what_needs_others_starts_after_them(tmp_path: Path) -> None:
     ]
 
 
-def test_each_component_knows_where_the_others_are(tmp_path: Path) -> None:
+def test_each_component_gets_the_addresses_of_the_others(tmp_path: Path) -> None:
     parts = components(tmp_path)
     assert parts["store"].environment["MEMLOOP_PORT"] == "7801"
     assert parts["store"].environment["MEMLOOP_REDIS_URL"] == "redis://127.0.0.1:7805/0"
@@ -135,13 +135,13 @@ def test_six_free_neighbours_are_found_beyond_a_taken_port() -> None:
         assert free_ports(port - 2, step=7).gateway > port
 
 
-def test_a_home_without_a_running_stack_says_so(tmp_path: Path) -> None:
+def test_a_home_without_a_running_stack_is_an_error(tmp_path: Path) -> None:
     home = Home(tmp_path / "new")
     assert home.running() is None
     assert gateway_url(home, None) == "http://127.0.0.1:7800"
 
 
-def test_a_running_stack_tells_where_it_is(tmp_path: Path) -> None:
+def test_a_running_stack_shows_its_address(tmp_path: Path) -> None:
     home = Home(tmp_path)
     with home.held(NOTE):
         assert home.running() == NOTE

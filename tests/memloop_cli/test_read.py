@@ -77,13 +77,13 @@ def test_an_empty_question_is_refused(memloop: Memloop, book: Path) -> None:
     assert (result.exit_code, lines(result)) == (2, ["memloop: the question is empty"])
 
 
-def test_a_refusal_of_the_gateway_is_told_with_its_field(memloop: Memloop, gateway: FakeGateway, book: Path) -> None:
+def test_a_refusal_of_the_gateway_is_printed_with_its_field(memloop: Memloop, gateway: FakeGateway, book: Path) -> None:
     gateway.refusal = (422, "The document is too strange.")
     result = memloop("read", str(book), "What?", "--model", "m")
     assert (result.exit_code, lines(result)[-1]) == (2, "memloop: The document is too strange. (document.text)")
 
 
-def test_a_failed_read_is_told_with_its_reason(memloop: Memloop, gateway: FakeGateway, book: Path) -> None:
+def test_a_failed_read_prints_its_reason(memloop: Memloop, gateway: FakeGateway, book: Path) -> None:
     body = ErrorBody(message="the engine cannot be reached", type="upstream_error")
     gateway.read = ended("failed", error=body)
     result = memloop("read", str(book), "What?")
@@ -106,7 +106,9 @@ def test_a_stream_that_breaks_off_is_no_answer(memloop: Memloop, gateway: FakeGa
     assert lines(result)[-1] == "memloop: the read failed: its stream ended too early"
 
 
-def test_without_a_stack_the_way_to_one_is_told(memloop: Memloop, book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_stack_the_start_command_is_shown(
+    memloop: Memloop, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MEMLOOP_URL", "http://127.0.0.1:9")
     result = memloop("read", str(book), "What?")
     assert result.exit_code == 1

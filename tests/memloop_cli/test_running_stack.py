@@ -70,7 +70,7 @@ async def test_every_component_has_its_log(component: Make, tmp_path: Path) -> N
         assert (tmp_path / "logs" / "store.log").read_text() == "store says hello\n"
 
 
-async def test_a_component_that_dies_at_its_start_is_told_with_its_last_words(
+async def test_a_component_that_dies_at_its_start_is_reported_with_its_last_output(
     component: Make, diary: Path, tmp_path: Path
 ) -> None:
     stages = ((component("redis"), component("engine")), (component("store", "dies"),))

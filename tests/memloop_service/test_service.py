@@ -127,7 +127,7 @@ async def test_every_failure_has_openais_shape_and_an_id(path: str, status: int,
     assert int(response.headers["openai-processing-ms"]) >= 0
 
 
-async def test_a_bug_is_logged_with_its_cause_and_told_without(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_bug_is_logged_with_its_cause_and_answered_without(caplog: pytest.LogCaptureFixture) -> None:
     response = await get("/fail/bug")
     assert "secret" not in response.text
     assert any(record.exc_info and "secret" in str(record.exc_info[1]) for record in caplog.records)
@@ -154,7 +154,7 @@ async def test_headers_go_with_their_status() -> None:
     ],
     ids=["cut", "empty", "no-utf8", "deep", "array", "missing", "wrong-type", "unknown", "surrogate-key"],
 )
-async def test_bad_bodies_say_what_and_where(body: bytes, status: int, code: str, param: str | None) -> None:
+async def test_bad_bodies_name_the_fault_and_the_field(body: bytes, status: int, code: str, param: str | None) -> None:
     response = await post("/things", body)
     error = problem(response)
     assert (response.status_code, error["code"], error["param"]) == (status, code, param)
@@ -306,7 +306,7 @@ async def test_metrics_are_the_process_own_and_the_event_loop_is_watched() -> No
     assert opened == ["opened", "closed"]
 
 
-async def test_every_process_tells_its_part_its_version_and_its_memory() -> None:
+async def test_every_process_exports_its_part_its_version_and_its_memory() -> None:
     text = (await get("/metrics", create_app("memloop-worker", settings=SETTINGS))).text
     assert re.search(r'memloop_build_info\{part="worker",version="\d+\.\d+\.\d+"\} 1\.0', text)
     limit = re.search(r"^process_memory_limit_bytes (\S+)$", text, re.MULTILINE)
@@ -332,7 +332,7 @@ async def test_dependencies_are_asked_again_and_again() -> None:
     assert registry.get_sample_value("dependency_up", {"dependency": "redis"}) == 0.0
 
 
-def test_a_disk_is_told_at_each_scrape_and_a_missing_folder_is_no_number(tmp_path: Path) -> None:
+def test_a_disk_is_measured_at_each_scrape_and_a_missing_folder_is_nan(tmp_path: Path) -> None:
     registry = CollectorRegistry()
     watch_disk(registry, tmp_path / "data")
     assert math.isnan(registry.get_sample_value("disk_free_ratio") or 0)
@@ -340,7 +340,7 @@ def test_a_disk_is_told_at_each_scrape_and_a_missing_folder_is_no_number(tmp_pat
     assert 0 < (registry.get_sample_value("disk_free_ratio") or 0) < 1
 
 
-async def test_the_api_description_knows_our_error_shape_only() -> None:
+async def test_the_api_description_has_our_error_shape_only() -> None:
     description = (await get("/openapi.json")).json()
     assert "ErrorEnvelope" in description["components"]["schemas"]
     assert "HTTPValidationError" not in description["components"]["schemas"]

@@ -86,7 +86,7 @@ def test_another_value_between_two_statements_of_the_live_one_splits_it_and_does
     assert (change.valid_from, change.keeps_first_half_until) == (day(6), day(4))
 
 
-def test_a_statement_about_a_time_that_history_already_knows_is_a_touch() -> None:
+def test_a_statement_about_a_time_in_history_is_a_touch() -> None:
     resolution = resolve("paris", day(3), [version("paris", 2, 6), version("rome", 6, number=2)])
 
     assert (resolution.rule, resolution.touched) == ("same fact", "paris2")
@@ -185,7 +185,7 @@ def test_the_order_of_arrival_does_not_change_what_held_when(order: tuple[tuple[
     assert [timeline.at(moment) for moment in range(9)] == [[], ["A"], ["A"], ["B"], ["B"], ["A"], ["A"], ["C"], ["C"]]
 
 
-def test_a_version_that_ended_where_it_began_has_nothing_to_say() -> None:
+def test_a_version_that_ended_where_it_began_is_ignored() -> None:
     zero_length, live = version("oslo", 4, 4, number=2), version("rome", 4, number=1)
 
     assert mend([zero_length, live]) == ()

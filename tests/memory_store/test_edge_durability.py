@@ -92,7 +92,7 @@ async def test_another_model_does_not_start_empty_beside_memories(edge_folder: P
         await QdrantEdge(edge_folder, flush_s=60).open(CollectionSpec("other", 4))
 
 
-async def test_another_model_may_start_empty_when_told_so(edge_folder: Path) -> None:
+async def test_another_model_may_start_empty_when_allowed(edge_folder: Path) -> None:
     await _make(edge_folder, _SPEC)
 
     await _make(edge_folder, CollectionSpec("other", 8, start_empty=True))

@@ -106,7 +106,7 @@ async def test_a_deleted_item_is_gone_from_everything_but_history(store: StoreAp
     assert deleted.expires_at is not None
 
 
-async def test_a_deleted_fact_can_be_stated_anew(store: StoreApi) -> None:
+async def test_a_deleted_fact_can_be_added_again(store: StoreApi) -> None:
     item = (await store.add("City", "Rome")).item
     await store.delete(item.id)
 
@@ -117,7 +117,7 @@ async def test_a_deleted_fact_can_be_stated_anew(store: StoreApi) -> None:
     assert await store.found("city") == ["Rome"]
 
 
-async def test_a_fresh_item_tells_its_version_as_etag(store: StoreApi) -> None:
+async def test_a_fresh_item_has_its_version_as_etag(store: StoreApi) -> None:
     item = (await store.add("City", "Rome")).item
 
     response = await store.http.get(f"/v1/items/{item.id}", headers=store.tenant)

@@ -55,7 +55,7 @@ async def test_recovering_twice_changes_nothing(store: StoreApi) -> None:
     assert await store.recover(item.id) == await store.recover(item.id)
 
 
-async def test_what_was_said_since_the_deletion_stays_live(store: StoreApi) -> None:
+async def test_statements_since_the_deletion_stay_live(store: StoreApi) -> None:
     rome = (await store.add("City", "Rome", timestamp=day(1))).item
     await store.delete(rome.id)
     oslo = (await store.add("City", "Oslo", timestamp=day(5))).item
@@ -79,7 +79,7 @@ async def test_an_older_statement_since_the_deletion_is_superseded_again(store: 
     assert await store.found("city", as_of=day(2)) == ["Oslo"]
 
 
-async def test_where_the_same_was_said_again_that_memory_is_answered(store: StoreApi) -> None:
+async def test_where_the_fact_was_added_again_that_memory_is_returned(store: StoreApi) -> None:
     first = (await store.add("City", "Rome", timestamp=day(1))).item
     await store.delete(first.id)
     second = (await store.add("City", "Rome", timestamp=day(5))).item
@@ -120,7 +120,7 @@ async def test_an_expired_memory_takes_no_part_in_later_statements(store: StoreA
     assert await store.found("city") == ["Oslo"]
 
 
-async def test_history_says_which_rule_made_each_version(store: StoreApi) -> None:
+async def test_history_names_the_rule_that_made_each_version(store: StoreApi) -> None:
     rome = (await store.add("The city", "Rome", timestamp=day(1))).item
     await store.add("City", "Rome", timestamp=day(2))
     oslo = (await store.add("City", "Oslo", timestamp=day(3))).item
@@ -136,7 +136,7 @@ async def test_history_says_which_rule_made_each_version(store: StoreApi) -> Non
     assert "'city'" in live.changes[0].because
 
 
-async def test_history_tells_of_edits_deletions_and_recoveries(store: StoreApi) -> None:
+async def test_history_records_edits_deletions_and_recoveries(store: StoreApi) -> None:
     item = (await store.add("City", "Rome")).item
     await store.patch(item.id, {"memory": "Oslo"})
     await store.delete(item.id)

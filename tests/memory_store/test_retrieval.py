@@ -263,7 +263,7 @@ async def test_a_reranker_that_fails_is_a_dependency_that_fails() -> None:
     reranker.close()
 
 
-def test_a_reranking_model_that_is_not_there_is_told_with_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_reranking_model_is_reported_with_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(RerankerMissing, match="MEMLOOP_RERANK_MODEL"):
         CrossEncoderScorer("/no/such/model")
@@ -327,7 +327,7 @@ async def test_the_speaker_whom_the_question_names_comes_first(store: StoreApi) 
         assert all("speaker" not in one.score_breakdown for one in others)
 
 
-async def test_what_was_said_in_the_month_that_is_asked_for_comes_first(http: httpx.AsyncClient) -> None:
+async def test_turns_of_the_month_in_question_come_first(http: httpx.AsyncClient) -> None:
     store = StoreApi(http)
     for month, thing in ((3, "a bowl"), (5, "a vase"), (7, "a mask")):
         said_at = datetime(2025, month, 3, tzinfo=UTC)

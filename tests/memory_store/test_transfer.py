@@ -148,14 +148,14 @@ def _line(**fields: object) -> str:
         "a big number",
     ],
 )
-async def test_a_bad_line_is_told_by_its_number_and_loses_no_other(http: httpx.AsyncClient, bad: str) -> None:
+async def test_a_bad_line_is_reported_by_number_and_loses_no_other(http: httpx.AsyncClient, bad: str) -> None:
     result = await take(http, [_line(id="a"), bad, _line(id="b", key="other")])
 
     assert (result.imported, result.failed) == (2, 1)
     assert result.errors[0].line == 2
 
 
-async def test_a_hash_is_made_anew_not_believed(store: StoreApi) -> None:
+async def test_an_imported_hash_is_computed_again(store: StoreApi) -> None:
     await take(store.http, [_line()])
 
     assert (await store.add("k", "m", kind="UserMemory")).outcome == "touched"

@@ -147,7 +147,7 @@ async def test_a_run_that_failed_goes_on_where_it_was(vectors: LiveCollection, s
         assert sum(encoder.batches[done_before:]) < 200
 
 
-async def test_a_run_that_is_told_as_failed_is_counted_once_and_can_be_begun_anew_at_once(
+async def test_a_run_reported_as_failed_is_counted_once_and_can_restart_immediately(
     vectors: LiveCollection, settings: Settings
 ) -> None:
     encoder = FailingEncoder(dimension=_WIDE)

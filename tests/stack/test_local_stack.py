@@ -65,7 +65,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     started.memloop("down")
 
 
-def test_a_second_conversation_knows_what_the_first_was_told(stack: LocalStack) -> None:
+def test_a_second_conversation_recalls_the_first(stack: LocalStack) -> None:
     told = stack.memloop("chat", "--user", "ann", "--no-thinking", typed="My locker code is 482.\n")
     assert "stored   The locker code of the user is 482." in told.stdout
     asked = stack.memloop("chat", "--user", "ann", "--no-thinking", typed="What is my locker code?\n")
@@ -73,7 +73,7 @@ def test_a_second_conversation_knows_what_the_first_was_told(stack: LocalStack) 
     assert "recalled The locker code of the user is 482." in asked.stdout
 
 
-def test_another_user_knows_nothing_of_it(stack: LocalStack) -> None:
+def test_another_user_recalls_nothing_of_it(stack: LocalStack) -> None:
     assert "bob has no memories" in stack.memloop("memory", "list", "--user", "bob").stdout
 
 

@@ -61,7 +61,7 @@ def test_the_shape_of_a_folder_is_that_of_its_configuration() -> None:
     assert (tiny.layers, tiny.hidden, tiny.vocabulary, tiny.tied, tiny.normed) == (4, 128, 4096, True, True)
 
 
-def test_a_model_that_nobody_knows_is_an_error(tmp_path: Path) -> None:
+def test_an_unknown_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnknownShape, match=r"config\.json"):
         shape_of(str(tmp_path))
 
@@ -110,7 +110,7 @@ def test_the_cache_is_what_weights_and_runtime_leave_of_the_engines_share() -> N
     ],
     ids=["state-too-large", "no-room-for-a-row"],
 )
-def test_what_does_not_fit_is_told(changes: dict[str, object]) -> None:
+def test_a_plan_that_does_not_fit_is_reported(changes: dict[str, object]) -> None:
     memory = memory_of(run(**changes), Assumptions())
     assert not memory.fits
     assert "DOES NOT FIT on h100" in "\n".join(lines_of("it", memory, None, Assumptions()))

@@ -146,7 +146,7 @@ async def test_an_engine_that_fails_inferences_own_checks_is_refused(tmp_path: P
     assert "refused: the engine does not conform: FAILED a reply ends by itself" in capsys.readouterr().err
 
 
-async def test_a_read_that_fails_is_wrong_and_told(tmp_path: Path) -> None:
+async def test_a_failed_read_counts_as_wrong_and_is_reported(tmp_path: Path) -> None:
     def answer(asked: LongReadRequest) -> str:
         if right(asked) == "3":
             raise ValueError
@@ -241,7 +241,7 @@ async def test_a_model_that_the_gateway_does_not_serve_is_named(tmp_path: Path, 
         (("--loop", "memreader"), "holds no row for memreader"),
     ],
 )
-async def test_wrong_options_are_told_before_anybody_is_asked(
+async def test_wrong_options_are_reported_before_any_request(
     tmp_path: Path, capsys: Caught, more: tuple[str, ...], reason: str
 ) -> None:
     async with rig(tmp_path) as it:
@@ -267,7 +267,7 @@ async def test_a_readme_of_a_persons_own_is_not_overwritten(tmp_path: Path, caps
     assert "is not the gate's, and would be overwritten" in capsys.readouterr().err
 
 
-async def test_a_record_that_is_none_is_told(tmp_path: Path, capsys: Caught) -> None:
+async def test_an_invalid_record_is_reported(tmp_path: Path, capsys: Caught) -> None:
     async with rig(tmp_path) as it:
         (tmp_path / "tiny-new" / "export.json").write_text(json.dumps({"step": 1}))
         assert await it.gate() == 2

@@ -66,7 +66,7 @@ async def test_a_document_is_read_by_a_worker_and_forgotten(redis_url: str, tmp_
     assert listed.json["data"] == []
 
 
-async def test_a_gateway_tells_which_prompts_it_reads_with_and_whom_it_refuses(redis_url: str, tmp_path: Path) -> None:
+async def test_a_gateway_names_its_prompts_and_refuses_wrong_keys(redis_url: str, tmp_path: Path) -> None:
     async with whole(redis_url, tmp_path / "edge", lambda _: "", profile="tiny") as it:
         async with Gateway(it.gateway.url, api_key=ALICE_KEY, retries=RetryPolicy(1), wait_s=1) as gateway:
             assert (await gateway.models(), await gateway.profile_ref("m")) == (("m",), PROFILE.ref)

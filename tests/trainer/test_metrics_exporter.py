@@ -58,7 +58,7 @@ def test_a_run_that_has_not_begun_has_no_figures(registry: CollectorRegistry) ->
     assert value(registry, "actor/loss") is None
 
 
-def test_a_file_that_begins_anew_is_read_from_its_start(file: Path, registry: CollectorRegistry) -> None:
+def test_a_truncated_file_is_read_from_its_start(file: Path, registry: CollectorRegistry) -> None:
     file.write_text("".join(STEPS))
     registry.get_sample_value("trainer_step")
     file.write_text('{"step": 7, "data": {"actor/loss": 0.5}}\n')
@@ -66,9 +66,7 @@ def test_a_file_that_begins_anew_is_read_from_its_start(file: Path, registry: Co
     assert (value(registry, "actor/loss"), value(registry, "actor/lr")) == (0.5, None)
 
 
-def test_a_value_that_is_not_finite_is_no_number_and_bad_lines_say_nothing(
-    file: Path, registry: CollectorRegistry
-) -> None:
+def test_values_that_are_not_finite_and_bad_lines_are_ignored(file: Path, registry: CollectorRegistry) -> None:
     file.write_text(
         '{"step": 3, "data": {"actor/loss": null, "note": "x", "flag": true}}\nnot json\n[1]\n{"step": "4"}\n'
     )

@@ -27,7 +27,7 @@ def test_every_output_stands_in_the_document_which_fills_its_tokens(task: str) -
     ("task", "outputs", "needles"),
     [("niah_single_2", 1, 1), ("niah_multikey_1", 1, 4), ("niah_multivalue", 4, 4), ("niah_multiquery", 4, 4)],
 )
-def test_needles_are_as_many_as_the_task_says(task: str, outputs: int, needles: int) -> None:
+def test_the_task_sets_the_number_of_needles(task: str, outputs: int, needles: int) -> None:
     (item,) = ruler_items(task, tokens=800, count=1, seed=1, tokens_of=words)
     found = re.findall(r"The code of the (\w+ lamp) is ([\w-]+)\.", item.context)
     assert (len(item.outputs), len(found)) == (outputs, needles)

@@ -76,7 +76,7 @@ async def test_every_turn_is_decided_on_once_and_later_runs_find_what_earlier_on
 
 
 @pytest.mark.parametrize(("of_profile", "window", "most"), [(2, None, 2), (2, 3, 3)], ids=["profile", "option"])
-async def test_a_decision_takes_as_many_turns_as_the_profile_says(
+async def test_the_profile_sets_the_turns_of_a_decision(
     talk: Conversation, tmp_path: Path, of_profile: int, window: int | None, most: int
 ) -> None:
     profile = replace(PROFILE, turns_per_decision=of_profile)

@@ -18,7 +18,7 @@ from trainer.tiny.stress import KINDS, stress, stress_turn
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("seed", range(20))
-def test_a_turn_tells_the_fact_or_others_that_nearly_answer(name: str, seed: int) -> None:
+def test_a_turn_states_the_fact_or_others_that_nearly_answer(name: str, seed: int) -> None:
     turn = stress_turn(random.Random(seed), profile(), name)
     prompt = "\n".join(message.text() for message in turn.messages)
     asked = re.search(r"What is (the [a-z ]+) of (\w+)\?", prompt)
@@ -36,7 +36,7 @@ def test_an_untrained_checkpoint_is_wrong_at_every_turn(tmp_path: Path) -> None:
     assert stress(tmp_path, turns=3, seed=1) == dict.fromkeys(KINDS, (0, 3))
 
 
-def test_the_shipped_checkpoints_wrong_turns_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shipped_checkpoints_wrong_turns_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     main(["stress", "--checkpoint", str(CHECKPOINT), "--turns", "10", "--seed", "3"])
     assert capsys.readouterr().out.splitlines() == [
         "others' facts: 0 of 10 turns wrong",

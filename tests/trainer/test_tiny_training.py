@@ -63,7 +63,7 @@ def test_the_exported_files_are_the_same_network_to_transformers(tmp_path: Path)
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 16 * 2**20
 
 
-def test_a_run_goes_on_from_a_checkpoint_with_its_tokenizer_and_tells_of_it(tmp_path: Path) -> None:
+def test_a_run_continues_from_a_checkpoint_with_its_tokenizer_and_records_it(tmp_path: Path) -> None:
     start, out = tmp_path / "start", tmp_path / "out"
     torch.manual_seed(0)
     network = TinyQwen3(Shape(vocabulary())).bfloat16()  # as the files hold it

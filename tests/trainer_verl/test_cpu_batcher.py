@@ -85,7 +85,7 @@ async def test_new_weights_change_what_is_generated_and_wrong_ones_are_refused()
     assert before.made != after.made
 
 
-async def test_replies_that_nobody_will_make_are_cancelled_when_the_engine_closes() -> None:
+async def test_pending_replies_are_cancelled_when_the_engine_closes() -> None:
     engine = CpuEngine(TINY, Size(rows=1, length=2048), seed=0)
     waiting = asyncio.create_task(engine.generate([5] * 8, max_tokens=2000, decoding=Decoding(temperature=50.0)))
     await asyncio.sleep(0.05)

@@ -115,7 +115,7 @@ def test_the_run_writes_tensorboard_files(trained: Path) -> None:
     assert list((trained / "board").rglob("events.out.tfevents.*"))
 
 
-def test_an_export_keeps_tokenizer_and_template_and_says_what_it_is(exported: Path) -> None:
+def test_an_export_keeps_tokenizer_and_template_and_describes_itself(exported: Path) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "config.json"):
         assert (exported / name).read_bytes() == (TINY / name).read_bytes()
     record = json.loads((exported / "export.json").read_text("utf-8"))

@@ -64,7 +64,7 @@ def test_verl_accepts_every_recipe_as_it_does_before_a_run() -> None:
         ("actor_rollout_ref.rollout.agent.default_agent_loop=tool_agent", "the loop tool_agent"),
     ],
 )
-def test_numbers_that_contradict_each_other_are_told(override: str, reason: str) -> None:
+def test_contradictory_numbers_are_reported(override: str, reason: str) -> None:
     assert any(reason in told for told in contradictions(load_recipe(SEVEN_B, [override])))
 
 
@@ -73,7 +73,7 @@ def test_a_profile_of_another_content_than_the_recipe_names_is_refused() -> None
         load_recipe(TINY, ["memloop.profile_hash='0123'"])
 
 
-def test_a_cluster_that_is_there_is_not_told_what_a_ray_of_its_own_would_be() -> None:
+def test_a_running_cluster_does_not_get_the_settings_of_a_local_ray() -> None:
     config = load_recipe(TINY).config
     join_cluster(config)
     assert set(config.ray_kwargs.ray_init) == {"runtime_env"}
@@ -94,12 +94,12 @@ def test_overrides_change_verls_settings_and_ours() -> None:
         ("nonsense", "KEY=VALUE"),
     ],
 )
-def test_a_key_that_nobody_knows_is_an_error(override: str, reason: str) -> None:
+def test_an_unknown_key_is_an_error(override: str, reason: str) -> None:
     with pytest.raises(RecipeError, match=reason):
         load_recipe(TINY, [override])
 
 
-def test_a_recipe_takes_over_what_the_one_that_it_extends_says(tmp_path: Path) -> None:
+def test_a_recipe_inherits_from_the_one_that_it_extends(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text("verl: {data: {train_batch_size: 5, seed: 1}}", "utf-8")
     (tmp_path / "own.yaml").write_text("extends: base.yaml\nverl: {data: {seed: 2}}", "utf-8")
     data = load_recipe(tmp_path / "own.yaml").config.data

@@ -81,7 +81,7 @@ def test_every_pod_has_an_account_that_is_made(chart: Rendered) -> None:
         assert wanted <= accounts
 
 
-def test_every_container_says_what_memory_it_needs_and_may_take(chart: Rendered) -> None:
+def test_every_container_sets_its_memory_request_and_limit(chart: Rendered) -> None:
     for name, owner, pod in every_pod(chart):
         for container in pod["spec"]["containers"]:
             assert {"requests", "limits"} <= set(container["resources"]), f"{owner} of {name}"
@@ -156,7 +156,7 @@ def test_a_server_is_given_longer_than_its_own_drain(chart: Rendered, minimal: V
 
 
 @pytest.mark.parametrize("process", ["gateway", "memory-store"])
-def test_a_server_goes_on_while_load_balancers_hear_of_its_end(chart: Rendered, minimal: Values, process: str) -> None:
+def test_a_server_keeps_serving_until_load_balancers_drop_it(chart: Rendered, minimal: Values, process: str) -> None:
     assert float(chart.objects(minimal).settings(f"demo-{process}")["MEMLOOP_DRAIN_S"] or 0) >= 5
 
 

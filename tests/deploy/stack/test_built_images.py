@@ -70,7 +70,7 @@ def test_an_image_is_as_small_as_promised(images: Mapping[str, str], name: str) 
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_an_image_runs_as_nobody_of_the_host(images: Mapping[str, str], name: str) -> None:
+def test_an_image_runs_as_an_unprivileged_user(images: Mapping[str, str], name: str) -> None:
     assert config(images[name])["User"] == "10001:10001"
     assert python(images[name], "import os; print(os.getuid(), os.getgid())") == "10001 10001"
 
@@ -115,7 +115,7 @@ print(len(SentenceEncoder(DEFAULT_MODEL, threads=1, batch=1).encode(["x"])[0]))
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_an_image_says_what_it_is_and_how_it_is(images: Mapping[str, str], name: str) -> None:
+def test_an_image_has_labels_and_a_health_check(images: Mapping[str, str], name: str) -> None:
     found = config(images[name])
     labels = {key.rpartition(".")[2]: value for key, value in found["Labels"].items()}
     assert (labels["version"], labels["revision"]) == ("0.1.0", "test")

@@ -19,7 +19,7 @@ def changed(settings: GatewaySettings, **fields: object) -> GatewaySettings:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}], ids=["no key", "a wrong key"])
-async def test_without_a_known_key_nothing_is_told(settings: GatewaySettings, headers: dict[str, str]) -> None:
+async def test_without_a_known_key_nothing_is_disclosed(settings: GatewaySettings, headers: dict[str, str]) -> None:
     async with running_gateway(changed(settings, api_keys=ONLY_READ)) as gateway:
         answer = await gateway.post("/mcp", LIST, headers=ACCEPT | headers)
     assert (answer.status, answer.error["code"]) == (401, "invalid_api_key")

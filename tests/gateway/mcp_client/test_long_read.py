@@ -16,7 +16,7 @@ LONG = DOCUMENT * 200
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_read_tells_its_progress_and_answers(it: Whole, era: Era) -> None:
+async def test_a_read_reports_progress_and_answers(it: Whole, era: Era) -> None:
     heard: list[tuple[float, str | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:

@@ -44,7 +44,7 @@ async def test_an_add_is_queued_or_waited_for(it: Whole) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_what_goes_wrong_in_a_tool_is_a_result_that_says_so(it: Whole, era: Era) -> None:
+async def test_a_failing_tool_returns_an_error_result(it: Whole, era: Era) -> None:
     async with caller(it.gateway.url, era=era) as client:
         item_id = await client.added("Tea at five.")
         wrong = {
@@ -81,7 +81,7 @@ class BrokenStore:
         raise RuntimeError(f"a secret of {tenant} in {item_id}")
 
 
-async def test_a_fault_of_ours_says_nothing_of_itself(it: Whole, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_internal_error_discloses_nothing(it: Whole, caplog: pytest.LogCaptureFixture) -> None:
     memory = replace(it.gateway.memory, store=cast(StoreClient, BrokenStore()))
     it.gateway.app.state.mcp = replace(it.gateway.app.state.mcp, memory=memory)
     async with caller(it.gateway.url) as client:
@@ -111,6 +111,6 @@ async def test_another_tenants_client_reaches_nothing(it: Whole, era: Era) -> No
         assert await alice.call("memory_list", user_id="ann") == before
 
 
-def test_a_gateway_that_nobody_asks_does_not_import_the_sdk() -> None:
+def test_a_gateway_without_mcp_requests_does_not_import_the_sdk() -> None:
     code = "import sys, gateway.main; sys.exit('mcp' in sys.modules or 'httpx2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -236,6 +236,6 @@ async def test_what_cannot_be_done_is_refused_with_its_reason(client: Client) ->
     assert await client.listed(user_id="*") == []
 
 
-async def test_a_wrong_key_says_so_when_the_client_is_made(it: DropIn) -> None:
+async def test_a_wrong_key_fails_when_the_client_is_created(it: DropIn) -> None:
     with pytest.raises(ValueError, match="Invalid API key"):
         await it.client("sync", "wrong")

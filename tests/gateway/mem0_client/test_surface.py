@@ -104,7 +104,7 @@ def filled(value: Any, item_id: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-async def test_every_method_works_or_says_that_it_is_not_served(it: DropIn, kind: Kind) -> None:
+async def test_every_method_works_or_reports_that_it_is_not_served(it: DropIn, kind: Kind) -> None:
     client = await it.alice(kind)
     for method, row in SURFACE.items():
         await it.gateway.http.delete(f"{it.gateway.url}/v1/memory?user_id=ann", headers={"X-API-Key": "alice-key"})
