@@ -16,7 +16,6 @@ from benchmarks.gateway.workload import API_KEY
 
 Asked: TypeAlias = tuple[str, str]
 """A user and a text: a question or a fact."""
-_OK = 200
 
 
 class Ours:

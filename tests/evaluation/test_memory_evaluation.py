@@ -13,11 +13,11 @@ import pytest
 
 from evaluation.memory import command
 from evaluation.memory.gateway_memory import GatewayMemory, Search
-from evaluation.memory.synthetic import synthetic, write_synthetic
 from memloop.profiles import load_profile
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.examined_engine import examined
 from tests.fakes.job_engine import EngineServer, engine_server
+from tests.fakes.synthetic_conversations import synthetic, write_synthetic
 from tests.gateway.api_rig import ALICE_KEY
 from tests.gateway.whole import whole
 from trainer.data.dialogues.dialogue import Conversation

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.memory.synthetic import synthetic, write_synthetic
+from tests.fakes.dialogue_files import write
+from tests.fakes.synthetic_conversations import synthetic, write_synthetic
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session, Turn
-from trainer.data.dialogues.formats import Format, conversations, write
+from trainer.data.dialogues.formats import Format, conversations
 from trainer.data.json_rows import DataError
 
 FORMATS: tuple[Format, ...] = get_args(Format)

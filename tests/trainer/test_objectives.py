@@ -3,19 +3,14 @@
 # torch's own annotations are partly unknown to pyright.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
 
-import math
-
 import pytest
 import torch
 from torch import Tensor
 
 from trainer.objectives.amortised import amortised_advantages, amortised_mask
 from trainer.objectives.dapo import (
-    Clip,
-    informative,
     less_overlong,
     overlong_penalty,
-    policy_loss,
     without_truncated,
 )
 from trainer.objectives.grpo import grpo_advantages
@@ -103,39 +98,6 @@ def test_rows_without_a_session_are_refused() -> None:
         Rollouts.from_rows(session_ids=["a"], group_ids=["p", "p"], rewards=torch.zeros(2), mask=torch.ones(2, 1))
 
 
-def test_the_loss_is_the_mean_over_tokens_and_not_over_rows() -> None:
-    zeros = torch.zeros(2, 3)
-    advantages = torch.tensor([[1.0, 1.0, 1.0], [-1.0, 0.0, 0.0]])
-    mask = torch.tensor([[1, 1, 1], [1, 0, 0]])
-    # (−1 −1 −1 + 1) / 4; the mean of the rows' means would be 0
-    assert policy_loss(zeros, zeros, advantages, mask, clip=Clip()).item() == pytest.approx(-0.5)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "advantage", "loss"),
-    [
-        pytest.param(1.25, 1.0, -1.25, id="below-the-high-clip"),
-        pytest.param(1.5, 1.0, -1.28, id="clipped-high"),
-        pytest.param(0.5, 1.0, -0.5, id="a-good-token-is-not-clipped-low"),
-        pytest.param(0.5, -1.0, 0.8, id="clipped-low"),
-        pytest.param(2.0, -1.0, 2.0, id="a-bad-token-is-not-clipped-high"),
-        pytest.param(9.0, -1.0, 3.0, id="dual-clip"),
-    ],
-)
-def test_the_ratio_is_clipped_higher_above_than_below(ratio: float, advantage: float, loss: float) -> None:
-    log_probs = torch.tensor([[math.log(ratio)]])
-    clip = Clip(low=0.2, high=0.28)
-    found = policy_loss(log_probs, torch.zeros(1, 1), torch.tensor([[advantage]]), torch.ones(1, 1), clip=clip)
-    assert found.item() == pytest.approx(loss, abs=1e-5)
-
-
-def test_the_gradient_raises_what_was_good_and_stops_at_the_clip() -> None:
-    log_probs = torch.tensor([[0.0, math.log(1.5)]], requires_grad=True)
-    policy_loss(log_probs, torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1, 2), clip=Clip()).backward()
-    assert log_probs.grad is not None
-    close(log_probs.grad, [[-0.5, 0.0]])
-
-
 def test_a_reply_near_its_limit_loses_reward_in_a_line() -> None:
     lengths = torch.tensor([10.0, 80.0, 90.0, 100.0, 130.0])
     limits = torch.full((5,), 100.0)
@@ -152,11 +114,6 @@ def test_a_rollout_loses_the_mean_of_its_replies_penalties() -> None:
 def test_a_reply_that_was_cut_off_is_left_out_of_the_loss() -> None:
     mask = without_truncated(torch.ones(2, 2, dtype=torch.long), torch.tensor([True, False]))
     assert mask.tolist() == [[0, 0], [1, 1]]
-
-
-def test_a_group_of_equal_rewards_teaches_nothing() -> None:
-    rows = [("a", "p", 1.0, [1]), ("b", "p", 1.0, [1]), ("c", "q", 1.0, [1]), ("d", "q", 0.0, [1])]
-    assert informative(batch(rows)).tolist() == [False, False, True, True]
 
 
 def test_all_correct_prefers_fewer_reads_and_all_wrong_more() -> None:

@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 from pydantic import TypeAdapter
 
-from evaluation.memory.synthetic import synthetic, write_synthetic
 from memloop.ports import Completion, Prompt
 from memloop.profiles import Profile, load_profile
 from memloop.wire.chat import FunctionCall, ToolCall
 from memloop.wire.errors import Unavailable
 from tests.fakes.job_engine import add_memory, tool_call
+from tests.fakes.synthetic_conversations import synthetic, write_synthetic
 from tests.fakes.web_server import serving
 from trainer.data.dialogues.dialogue import Conversation
 from trainer.data.journal import Journal

@@ -24,7 +24,6 @@ from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 from trainer.data.dialogues.dialogue import Turn
 
-TUNED_ON = tuple(range(6))
 REPORTED_ON = tuple(range(200, 210))
 """Held out from tuning: seeds 100 to 109 decided which boosts are on."""
 K = 10

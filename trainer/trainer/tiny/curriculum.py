@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-ROLES = ("read", "answer", "judge", "integrate", "memory", "chat")
-
 
 @dataclass(frozen=True, slots=True)
 class Mix:

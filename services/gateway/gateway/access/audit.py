@@ -28,7 +28,6 @@ DIFFERENT_IN_A_WINDOW: Final = 100
 _KEEP_EVERY_S: Final = 0.5
 _MOST_WAITING: Final = 500
 _AUDIT = logging.getLogger("memloop.audit")
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

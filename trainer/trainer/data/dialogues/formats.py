@@ -1,11 +1,10 @@
-"""The three formats: reads a file's conversations one by one, and writes our own."""
+"""The three formats: reads a file's conversations one by one."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from trainer.data.dialogues import halumem, locomo, longmemeval
 from trainer.data.dialogues.dialogue import Conversation
@@ -47,17 +46,3 @@ def _conversation(row: object, format_: Format, where: str) -> Conversation:
     if not talk.sessions or len(set(ids)) != len(ids):
         raise DataError(f"{where}: {'a turn id comes twice' if talk.sessions else 'no session'}")
     return talk
-
-
-def write(talks: Sequence[Conversation], path: Path, format_: Format) -> None:
-    """Write our own conversations as a file of the format."""
-    written: list[dict[str, JsonValue]] = []
-    for talk in talks:
-        if format_ == "longmemeval":
-            written += longmemeval.rows(talk)
-        else:
-            written.append(locomo.row(talk) if format_ == "locomo" else halumem.row(talk))
-    if format_ == "halumem":
-        path.write_bytes(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in written))
-    else:
-        path.write_bytes(orjson.dumps(written, option=orjson.OPT_INDENT_2))

@@ -5,7 +5,7 @@ Source: HaluMem (2025), its data files; a point whose source is ``interference``
 
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field
 
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session, Turn
 
@@ -87,41 +87,3 @@ def _moment(told: str) -> datetime:
         except ValueError:
             continue
     raise ValueError(f"no known form of a time: {told[:40]!r}")
-
-
-def row(talk: Conversation) -> dict[str, JsonValue]:
-    """Format the conversation as HaluMem's row; ``conversation`` parses it back unchanged."""
-    sessions: list[JsonValue] = [_sitting(talk, place) for place in range(len(talk.sessions))]
-    return {"uuid": talk.id, "persona_info": "", "sessions": sessions}
-
-
-def _sitting(talk: Conversation, place: int) -> dict[str, JsonValue]:
-    session = talk.sessions[place]
-    return {
-        "start_time": _told(session.began_at),
-        "dialogue": [
-            {"role": t.speaker, "content": t.text, "timestamp": _told(t.said_at), "dialogue_turn": number}
-            for number, t in enumerate(session.turns)
-        ],
-        "memory_points": [_written(point) for point in session.points],
-        "questions": [
-            {"question": q.text, "answer": q.answer, "question_type": q.category, "evidence": [], "difficulty": "easy"}
-            for q in talk.asked_after(place + 1)
-        ],
-    }
-
-
-def _written(point: Point) -> dict[str, JsonValue]:
-    return {
-        "index": point.id,
-        "memory_content": point.text,
-        "memory_type": "Event Memory",
-        "memory_source": "primary",
-        "is_update": str(point.is_update),
-        "original_memories": list(point.replaces),
-        "importance": point.importance,
-    }
-
-
-def _told(moment: datetime) -> str:
-    return f"{moment:%b %d}, {moment.year:04}, {moment:%H:%M:%S}"

@@ -85,24 +85,3 @@ def _session(number: int, fields: Mapping[str, JsonValue]) -> Session:
     began_at = datetime.strptime(str(told), _DATE).replace(tzinfo=UTC)
     turns = _TURNS.validate_python(fields[f"session_{number}"])
     return Session(str(number), began_at, tuple(Turn(t.dia_id, t.speaker, t.said(), began_at) for t in turns))
-
-
-def row(talk: Conversation) -> dict[str, JsonValue]:
-    """Format the conversation as LoCoMo's row; ``conversation`` parses it back unchanged."""
-    numbers = {name: number for number, name in CATEGORIES.items()}
-    fields: dict[str, JsonValue] = {}
-    for session in talk.sessions:
-        fields[f"session_{session.id}_date_time"] = _told(session.began_at)
-        fields[f"session_{session.id}"] = [
-            {"speaker": t.speaker, "dia_id": t.id, "text": t.text} for t in session.turns
-        ]
-    qa: list[JsonValue] = [
-        {"question": q.text, "answer": q.answer, "evidence": list(q.evidence), "category": numbers[q.category]}
-        for q in talk.questions
-    ]
-    return {"sample_id": talk.id, "conversation": fields, "qa": qa}
-
-
-def _told(moment: datetime) -> str:
-    half = f"{moment:%p}".lower()
-    return f"{moment:%I:%M} {half} on {moment.day} {moment:%B}, {moment.year:04}"

@@ -6,7 +6,7 @@ Source: Wu et al., "LongMemEval: Benchmarking Chat Assistants on Long-Term Inter
 import re
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, JsonValue, model_validator
+from pydantic import BaseModel, model_validator
 
 from trainer.data.dialogues.dialogue import Conversation, Question, Session, Turn
 
@@ -82,34 +82,3 @@ def _evidence(entry: _Entry) -> tuple[str, ...]:
 
 def _moment(told: str) -> datetime:
     return datetime.strptime(_WEEKDAY.sub("", told), _DATE).replace(tzinfo=UTC)
-
-
-def rows(talk: Conversation) -> list[dict[str, JsonValue]]:
-    """Format an entry for each question, as in LongMemEval."""
-    return [_row(talk, question) for question in talk.questions]
-
-
-def _row(talk: Conversation, question: Question) -> dict[str, JsonValue]:
-    said = [
-        [
-            {"role": t.speaker, "content": t.text} | ({"has_answer": True} if t.id in question.evidence else {})
-            for t in session.turns
-        ]
-        for session in talk.sessions
-    ]
-    held = [s.id for s in talk.sessions if any(turn.id in question.evidence for turn in s.turns)]
-    return {
-        "question_id": question.id,
-        "question": question.text,
-        "question_type": question.category,
-        "question_date": _told(talk.asked_at(question)),
-        "answer": question.answer,
-        "answer_session_ids": [f"s{name}" for name in held],
-        "haystack_sessions": said,  # pyright: ignore[reportReturnType] - list is invariant
-        "haystack_dates": [_told(session.began_at) for session in talk.sessions],
-        "haystack_session_ids": [f"s{session.id}" for session in talk.sessions],
-    }
-
-
-def _told(moment: datetime) -> str:
-    return f"{moment.year:04}/{moment:%m/%d (%a) %H:%M}"

@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from evaluation.retrieval import conversations as made_up
+from tests.fakes.dialogue_files import write
 from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Point, Question, Session, Turn
-from trainer.data.dialogues.formats import Format, write
+from trainer.data.dialogues.formats import Format
 
 _LOCOMO_CATEGORIES: Mapping[made_up.Kind, str] = {"temporal": "temporal", "multi": "multi-hop"}
 
