@@ -33,11 +33,6 @@ class Gain:
     low: float
     high: float
 
-    @property
-    def is_sure(self) -> bool:
-        """Return whether the interval excludes zero."""
-        return self.low > 0 or self.high < 0
-
 
 def paired_gain(before: Sequence[bool], after: Sequence[bool]) -> Gain:
     """Return the gain of the second answers over the first, both to the same documents."""

@@ -90,13 +90,6 @@ def test_a_name_holds_for_its_own_event_and_an_id_for_all_after_it() -> None:
     assert kinds == [("add", "1"), ("message", "1"), ("message", "1")]
 
 
-@pytest.mark.parametrize(("line", "retry_ms"), [(b"250", 250), (b"2.5", None), (b"-1", None), ("²".encode(), None)])
-def test_only_digits_set_the_reconnection_time(line: bytes, retry_ms: int | None) -> None:
-    parser = EventParser()
-    parser.feed(b"retry: " + line + b"\n\n")
-    assert parser.retry_ms == retry_ms
-
-
 @pytest.mark.parametrize("pieces", [[b"data: " + b"x" * 90 + b"\n\n"], [b"data: x\n"] * 60, [b": " + b"c" * 200]])
 def test_an_event_over_the_limit_is_an_error_and_no_memory(pieces: list[bytes]) -> None:
     parser = EventParser(max_event_bytes=64)

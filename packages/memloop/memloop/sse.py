@@ -50,8 +50,6 @@ class EventParser:
         self._data: list[str] = []
         self._data_bytes = 0
         self._id = ""
-        self.retry_ms: int | None = None
-        """Milliseconds that the server wants between two connections; None until it says so."""
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
         """Return the events that these bytes complete. Raises EventTooLarge."""
@@ -98,8 +96,6 @@ class EventParser:
                 self._type = value
             case b"id" if "\0" not in value:
                 self._id = value
-            case b"retry" if value.isascii() and value.isdigit():
-                self.retry_ms = int(value)
             case _:  # a comment has an empty name; the standard ignores all other fields
                 pass
 

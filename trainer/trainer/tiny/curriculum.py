@@ -58,8 +58,6 @@ HARDEST_OF = 4
 HARD: Phases = ((1.0, replace(_mix(0.0, 0.83, 240, 0.35, 0.4), crowded=0.5)),)
 """Reading turns are drawn `HARDEST_OF` times as often, and trained as often as before."""
 SHORT = PHASES[1][1]
-RECALL = Mix({"recall": 1.0}, 16, 16)
-DENSE = Mix({"recall": 0.3, "queries": 0.4, "read": 0.3}, 8, 32)
 
 
 def mix_at(progress: float, phases: Phases = PHASES) -> Mix:
