@@ -201,7 +201,7 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=180.0, help="seconds, of one request or wait")
     arguments = parser.parse_args()
     if not arguments.url.startswith(("http://", "https://")):
-        parser.error(f"{arguments.url!r} is no http URL")
+        parser.error(f"{arguments.url!r} is not an http URL")
     user = f"smoke-{secrets.token_hex(4)}"
     stack = Stack(arguments.url.rstrip("/"), arguments.api_key, user, arguments.timeout)
     failed = 0

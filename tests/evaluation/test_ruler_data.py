@@ -49,12 +49,12 @@ def test_jsonl_rows_name_their_lines_and_blank_ones_are_skipped(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1}\n{"a": \n', "line 2: no JSON"),
-        ('[\n{"a": 1},\n{"a" 1}]', "line 3: no JSON"),
+        ('{"a": 1}\n{"a": \n', "line 2: not JSON"),
+        ('[\n{"a": 1},\n{"a" 1}]', "line 3: not JSON"),
         ('[\n{"a": 1}\n{"a": 1}]', "line 3: a comma or the array's end is missing"),
-        ('[\n{"a": 1},\n', "line 3: no JSON"),
+        ('[\n{"a": 1},\n', "line 3: not JSON"),
         ('[{"a": 1}', "line 1: a comma or the array's end is missing"),
-        ("[", "line 1: no JSON"),
+        ("[", "line 1: not JSON"),
     ],
     ids=["jsonl", "value", "comma", "cut after comma", "cut after value", "nothing"],
 )

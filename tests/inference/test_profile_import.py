@@ -178,21 +178,21 @@ def refusal(kind: Kind, source: Path) -> str:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("{chunk}", "{passage}", "TEMPLATE: looked for the slots chunk, memory, prompt, and found {passage}"),
-        ("{chunk}", "the page", "TEMPLATE: looked for the slots chunk, memory, prompt, and found only memory, prompt"),
-        ("{chunk}", "{chunk:>9}", "and found {chunk:>9}"),
-        ("{chunk}", "{chunk.__class__}", "and found {chunk.__class__}"),
-        ("{chunk}", "{chunk", "looked for a format string, and found one that is broken"),
-        ("{chunk}", "{chunk} {{section}}", "looked for a text without slots of ours"),
+        ("{chunk}", "{passage}", "TEMPLATE: expected the slots chunk, memory, prompt; found {passage}"),
+        ("{chunk}", "the page", "TEMPLATE: expected the slots chunk, memory, prompt; found only memory, prompt"),
+        ("{chunk}", "{chunk:>9}", "; found {chunk:>9}"),
+        ("{chunk}", "{chunk.__class__}", "; found {chunk.__class__}"),
+        ("{chunk}", "{chunk", "expected a format string; found one that is broken"),
+        ("{chunk}", "{chunk} {{section}}", "expected a text without slots of ours"),
         (
             "TEMPLATE_FINAL =",
             "FINAL_TEMPLATE =",
-            "looked for the text TEMPLATE_FINAL, and found FINAL_TEMPLATE, NO_MEM",
+            "expected the text TEMPLATE_FINAL; found FINAL_TEMPLATE, NO_MEM",
         ),
-        ('NO_MEMORY = "Nothing noted yet"', "NO_MEMORY = load()", "looked for the text NO_MEMORY"),
-        ("SIZE = int", 'if len(os.environ) > 9:\n    NO_MEMORY = "None"\nSIZE = int', "looked for the text NO_MEMORY"),
-        ("SIZE = int", "from utils import NO_MEMORY\nSIZE = int", "looked for the text NO_MEMORY"),
-        ("import os", "import os(", "looked for Python, and found a source that cannot be parsed"),
+        ('NO_MEMORY = "Nothing noted yet"', "NO_MEMORY = load()", "expected the text NO_MEMORY"),
+        ("SIZE = int", 'if len(os.environ) > 9:\n    NO_MEMORY = "None"\nSIZE = int', "expected the text NO_MEMORY"),
+        ("SIZE = int", "from utils import NO_MEMORY\nSIZE = int", "expected the text NO_MEMORY"),
+        ("import os", "import os(", "expected Python; found a source that cannot be parsed"),
     ],
 )
 def test_a_changed_module_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
@@ -205,9 +205,9 @@ def test_a_changed_module_is_refused(tmp_path: Path, old: str, new: str, reason:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("<query>{x['question']}", "<q>{x['question']}", "looked for lines <query>…</query> <result>…</result>"),
-        ("def get_progress", "def progress", "looked for one function of this name, and found 0"),
-        ('history_str = "NOTHING ASKED"', "history_str = NOTHING", "one text for an empty history, and found 0"),
+        ("<query>{x['question']}", "<q>{x['question']}", "expected lines <query>…</query> <result>…</result>"),
+        ("def get_progress", "def progress", "expected one function of this name; found 0"),
+        ('history_str = "NOTHING ASKED"', "history_str = NOTHING", "one text for an empty history; found 0"),
     ],
 )
 def test_a_changed_history_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
@@ -220,20 +220,20 @@ def test_a_changed_history_is_refused(tmp_path: Path, old: str, new: str, reason
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ('"ignore_memory"', '"forget_memory"', "looked for one list of the tools add_memory, buffer_memory"),
-        ('{"role": "system", "content": SYSTEM_PROMPT},', "", "looked for one system text, and found none in 3 blocks"),
-        ('"You keep notes.\\n"', "prompt_of(model)", "looked for one system text, and found none"),
-        ('"You keep notes.\\n"', 'f"Today is {today()}.\\n"', "and found one that an expression completes"),
-        ("[user]: My", "User: My", "looked for one user text with a conversation of [role]: lines, and found none"),
-        ("[assistant]: Noted.", "Noted.", "looked for one user text with a conversation"),
-        ("conversation = ", "SYSTEM_PROMPT, _ = load()\nconversation = ", "looked for one system text, and found none"),
-        ("conversation = ", "from prompts import SYSTEM_PROMPT\nconversation = ", "one system text, and found none"),
+        ('"ignore_memory"', '"forget_memory"', "expected one list of the tools add_memory, buffer_memory"),
+        ('{"role": "system", "content": SYSTEM_PROMPT},', "", "expected one system text; found none in 3 blocks"),
+        ('"You keep notes.\\n"', "prompt_of(model)", "expected one system text; found none"),
+        ('"You keep notes.\\n"', 'f"Today is {today()}.\\n"', "; found one that an expression completes"),
+        ("[user]: My", "User: My", "expected one user text with a conversation of [role]: lines; found none"),
+        ("[assistant]: Noted.", "Noted.", "expected one user text with a conversation"),
+        ("conversation = ", "SYSTEM_PROMPT, _ = load()\nconversation = ", "expected one system text; found none"),
+        ("conversation = ", "from prompts import SYSTEM_PROMPT\nconversation = ", "one system text; found none"),
         (f"{TICKS}python", f"{TICKS}ruby", "found none in 3 blocks (ruby, bash)"),
         ("Guidelines:", "Guidelines: \\ud800", "found one with a lone surrogate"),
         (
             "## Serve",
             f'{TICKS}py\nm = [{{"role": "system", "content": "Other."}}]\n{TICKS}\n',
-            "and found 2 that differ",
+            "; found 2 that differ",
         ),
         (
             "## Serve",
@@ -257,10 +257,10 @@ def test_a_source_is_never_run(tmp_path: Path) -> None:
 
 def test_what_is_not_a_small_file_of_the_snapshot_is_refused(tmp_path: Path) -> None:
     snapshot, outside = tmp_path / "snapshot", write_card(tmp_path / "outside") / "README.md"
-    assert "looked for a folder with README.md, and found none" in refusal("memreader-card", snapshot)
+    assert "expected a folder with README.md; found none" in refusal("memreader-card", snapshot)
     snapshot.mkdir()
     card = snapshot / "README.md"
-    assert f"{card}: looked for this file, and found none" in refusal("memreader-card", snapshot)
+    assert f"{card}: expected this file; found none" in refusal("memreader-card", snapshot)
     card.symlink_to(outside)
     assert "found a link that leads out of it" in refusal("memreader-card", snapshot)
     card.unlink()
@@ -268,11 +268,11 @@ def test_what_is_not_a_small_file_of_the_snapshot_is_refused(tmp_path: Path) -> 
     assert "found a folder or a device" in refusal("memreader-card", snapshot)
     card.rmdir()
     card.write_bytes(CARD.encode() + b"\xff")
-    assert f"looked for UTF-8 text, and found invalid start byte at byte {len(CARD.encode())}" in refusal(
+    assert f"expected UTF-8 text; found invalid start byte at byte {len(CARD.encode())}" in refusal(
         "memreader-card", snapshot
     )
     card.write_bytes(CARD.encode() + b" " * (1 << 20))
-    assert "looked for at most 1048576 bytes, and found more" in refusal("memreader-card", snapshot)
+    assert "expected at most 1048576 bytes; found more" in refusal("memreader-card", snapshot)
 
 
 def test_the_links_of_a_hub_cache_are_followed(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_nothing_is_written_over_and_nothing_half(tmp_path: Path) -> None:
     (tmp_path / "taken" / "mine.txt").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for target in (tmp_path / "taken", tmp_path / "link", tmp_path / "taken" / "mine.txt"):
-        with pytest.raises(ImportRefused, match="looked for a new or an empty folder"):
+        with pytest.raises(ImportRefused, match="expected a new or an empty folder"):
             write_profile(found, target)
     with pytest.raises(ImportRefused, match="cannot be written"):
         write_profile(found, tmp_path / "taken" / "mine.txt" / "profile")
@@ -323,9 +323,7 @@ def test_the_command_prints_what_it_took_and_refuses_with_status_2(tmp_path: Pat
     assert load_profile(tmp_path / "new" / "profile").ref in out
     status, out, err = command("memagent", "--from", str(source), "--to", str(tmp_path / "other"))
     assert (status, out) == (2, "")
-    assert err.startswith(
-        f"not imported: {source}/taskutils/memory_eval/utils/recurrent_boxed.py: looked for this file"
-    )
+    assert err.startswith(f"not imported: {source}/taskutils/memory_eval/utils/recurrent_boxed.py: expected this file")
 
 
 def test_a_manifest_with_odd_texts_is_still_toml(tmp_path: Path) -> None:

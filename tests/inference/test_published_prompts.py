@@ -70,12 +70,12 @@ def test_a_snapshot_without_prompts_is_refused_with_the_ways_out(name: str, chec
     told = str(refused.value)
     assert f"profile import {CARDS[name].prompts} --from SNAPSHOT_OR_CHECKOUT --to FOLDER" in told
     assert "MEMLOOP_PROFILE=default" in told
-    assert "looked for this file, and found none" in told
+    assert "expected this file; found none" in told
 
 
 def test_a_hub_id_that_is_not_in_the_cache_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(PromptsMissing, match=r"looked for README\.md in the hub and its cache, and found none"):
+    with pytest.raises(PromptsMissing, match=r"expected README\.md in the hub and its cache; found none"):
         plan(settings_of(WRITER))
 
 
@@ -118,7 +118,7 @@ def test_a_plan_on_paper_shows_the_model_and_the_refusal(checkpoint: Path) -> No
     (checkpoint / "config.json").write_text("{}")
     text = plan_text(settings_of(READER, model_path=checkpoint), CARDS, gpu_gib=80)
     assert "profile default@1" in text
-    assert f"warning   a start would be refused: {READER} was trained on prompts of its own" in text
+    assert f"warning   the launcher would refuse to start: {READER} was trained on prompts of its own" in text
     asked = plan_text(settings_of(READER, model_path=checkpoint, profile="default"), CARDS, gpu_gib=80)
     assert "warning   the model was trained on prompts of its own" in asked
 
@@ -184,4 +184,4 @@ def test_a_launcher_without_a_hub_is_refused(tmp_path: Path, start: Start) -> No
     launcher = start(MEMLOOP_MODEL=WRITER, MEMLOOP_PROFILE="", HF_HUB_OFFLINE="1", HF_HOME=home)
     status, _, err = launcher.ended()
     assert status == 2
-    assert "looked for README.md in the hub and its cache, and found none" in err
+    assert "expected README.md in the hub and its cache; found none" in err

@@ -132,7 +132,7 @@ def test_cut_arguments_are_handed_on_as_they_are() -> None:
 
 @pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": [{"message": 3}]}, {"error": "x"}])
 def test_what_is_no_chat_completion_is_an_error(body: Json) -> None:
-    with pytest.raises(EngineError, match="no chat completion"):
+    with pytest.raises(EngineError, match="not a chat completion"):
         read_completion(body)
 
 
@@ -160,7 +160,7 @@ async def test_a_success_that_is_not_json_is_an_error() -> None:
 
 
 async def test_a_success_that_is_no_object_is_an_error() -> None:
-    assert "no JSON object" in (await raised(failing(200, b"[]"))).message
+    assert "not a JSON object" in (await raised(failing(200, b"[]"))).message
 
 
 async def test_an_engine_that_is_not_there_is_unavailable_and_its_address_stays_private() -> None:
@@ -282,5 +282,5 @@ async def test_the_query_of_the_base_url_is_on_every_request() -> None:
 def test_a_reply_that_the_engine_broke_off_is_a_failure_and_no_reply(reason: str) -> None:
     body = answer("half a mem")
     body["choices"] = [{"message": {"content": "half a mem"}, "finish_reason": reason}]
-    with pytest.raises(EngineError, match="broke off"):
+    with pytest.raises(EngineError, match="ended its reply early"):
         read_completion(body)

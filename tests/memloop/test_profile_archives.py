@@ -54,7 +54,7 @@ def test_an_archive_is_a_profile(make: Make, folder: str, tmp_path: Path) -> Non
         ({**MINE, "../evil.txt": "x"}, "leads out of the archive"),
         ({**MINE, "/etc/evil.txt": "x"}, "leads out of the archive"),
         ({**MINE, "run.py": "x"}, "is not one of .json, .toml, .txt"),
-        ({**MINE, "a.txt": b"\xff\xfe"}, "is no text"),
+        ({**MINE, "a.txt": b"\xff\xfe"}, "is not text"),
         ({**MINE, "deep/er/a.txt": "x"}, "different folders"),
         ({**MINE, **{f"{n}.txt": "x" for n in range(99)}}, "more than 64 files"),
         ({**MINE, "a.txt": b"0" * (MOST_BYTES + 1)}, f"{MOST_BYTES} bytes"),

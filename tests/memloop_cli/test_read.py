@@ -119,4 +119,4 @@ def test_without_a_stack_the_start_command_is_shown(
 def test_a_url_that_is_none_is_refused(memloop: Memloop, book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMLOOP_URL", "localhost:7800")
     result = memloop("read", str(book), "What?")
-    assert (result.exit_code, lines(result)) == (2, ["memloop: 'localhost:7800' is no http URL (MEMLOOP_URL)"])
+    assert (result.exit_code, lines(result)) == (2, ["memloop: 'localhost:7800' is not an http URL (MEMLOOP_URL)"])

@@ -115,5 +115,5 @@ async def test_a_backup_that_was_changed_is_not_restored(first_redis: RedisServe
     with (tmp_path / "backup" / "vectors.tar").open("ab") as file:
         file.write(b"x")
     changed = await command("restore", str(tmp_path / "backup"), "--data-dir", str(tmp_path / "new"))
-    assert changed == (1, f"{tmp_path / 'backup' / 'vectors.tar'} is not what was backed up.\n")
+    assert changed == (1, f"{tmp_path / 'backup' / 'vectors.tar'} has changed since the backup.\n")
     assert not (tmp_path / "new").exists()

@@ -99,7 +99,7 @@ OTHER = {"step": 40, "weights_sha256": "f" * 64}
         pytest.param({"record": None}, "has no export.json: it is another checkpoint", id="no record"),
         pytest.param({"profile": "default"}, "the launcher serves the profile default@", id="profile"),
         pytest.param({"gateway_profile": "tiny@1:0"}, "the gateway asks with the profile tiny@1:0", id="gateway"),
-        pytest.param({"tokenizer": b"{}"}, "the launcher's tokenizer.json is another one", id="tokenizer"),
+        pytest.param({"tokenizer": b"{}"}, "the launcher serves another tokenizer.json", id="tokenizer"),
     ],
 )
 async def test_a_candidate_that_is_not_what_is_served_is_not_asked(
@@ -126,8 +126,8 @@ async def test_another_export_that_is_served_is_named(tmp_path: Path, capsys: Ca
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("model.safetensors", "the weights are not those that were exported"),
-        ("tokenizer.json", "the tokenizer's files or the chat template are not those of memloop-tiny"),
+        ("model.safetensors", "the weights differ from the exported ones"),
+        ("tokenizer.json", "the tokenizer's files or the chat template differ from those of memloop-tiny"),
     ],
 )
 async def test_files_that_were_changed_are_refused_before_anybody_is_asked(
@@ -229,15 +229,15 @@ async def test_a_model_that_the_gateway_does_not_serve_is_named(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        (("--candidate", "."), "is no export: it has no export.json"),
+        (("--candidate", "."), "is not an export: it has no export.json"),
         (("--held-out", "missing.parquet"), "cannot be read as Parquet"),
         (("--score", "exact"), "memagent has no score exact, only strict, em, f1, sub_em"),
         (("--margin", "0.01"), "16 rows, and even equal models need 276"),
         (("--name", "Qwen3-4B"), "has a model Qwen3-4B already"),
         (("--name", "a b"), "a model cannot be named 'a b'"),
         (("--like", "nobody"), "has no model nobody: name one with --like"),
-        (("--gateway", "localhost:7800"), "'localhost:7800' is no http URL"),
-        (("--registry", "README.md"), "README.md is no registry of models"),
+        (("--gateway", "localhost:7800"), "'localhost:7800' is not an http URL"),
+        (("--registry", "README.md"), "README.md is not a model registry"),
         (("--loop", "memreader"), "holds no row for memreader"),
     ],
 )
@@ -271,4 +271,4 @@ async def test_an_invalid_record_is_reported(tmp_path: Path, capsys: Caught) -> 
     async with rig(tmp_path) as it:
         (tmp_path / "tiny-new" / "export.json").write_text(json.dumps({"step": 1}))
         assert await it.gate() == 2
-    assert "is no record of an export (dtype, profile," in capsys.readouterr().err
+    assert "is not a record of an export (dtype, profile," in capsys.readouterr().err

@@ -107,8 +107,8 @@ def test_a_trace_that_stands_twice_counts_once(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        pytest.param('{"error": {"message": "gone"}}', "the export was broken off", id="half-an-export"),
-        pytest.param('{"id": "x"}', "no trace", id="another-file"),
+        pytest.param('{"error": {"message": "gone"}}', "the export is incomplete", id="half-an-export"),
+        pytest.param('{"id": "x"}', "not a trace", id="another-file"),
     ],
 )
 def test_what_is_no_whole_export_is_refused(

@@ -135,7 +135,7 @@ def memory_add(
     text: Annotated[str, typer.Argument()],
     user: User = "me",
     infer: Annotated[
-        bool, typer.Option("--infer/--as-it-is", help="Let the memory writer decide, or store the text as it is.")
+        bool, typer.Option("--infer/--as-it-is", help="Let the memory writer decide, or store the text verbatim.")
     ] = True,
     home: HomeFolder = _HOME,
     url: Url = None,

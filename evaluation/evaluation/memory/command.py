@@ -229,7 +229,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         action="append",
         help="seed for engine and judge; repeat the option to ask each question again",
     )
-    add("--at-once", type=_positive, default=8, help="conversations in work, and questions in work")
+    add("--at-once", type=_positive, default=8, help="concurrent conversations, and concurrent questions")
     add("--attempts", type=_positive, default=4, help="of a call before it fails")
     add("--pause-s", type=float, default=1.0, help="pause after the first failed attempt; doubles")
     add("--timeout-s", type=float, default=600.0, help="of one call")

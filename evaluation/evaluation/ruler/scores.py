@@ -76,7 +76,7 @@ def rows_of(records: Iterable[Record], *, seed: int) -> list[Row]:
 def bootstrap(values: Sequence[float], *, seed: int) -> Estimate:
     """Return the mean and its percentile interval over resampled items. Raises ValueError without values."""
     if not values:
-        raise ValueError("no values have no mean")
+        raise ValueError("the mean of no values is undefined")
     rng = random.Random(seed)
     means = sorted(fmean(rng.choices(values, k=len(values))) for _ in range(RESAMPLES))
     cut = round(_TAIL * RESAMPLES)

@@ -62,7 +62,12 @@ def metrics_app(registry: CollectorRegistry) -> FastAPI:
 
 def introduce(part: str, registry: CollectorRegistry) -> None:
     """Register the process's part, version and memory limit."""
-    build = Gauge("memloop_build_info", "1, with part and version", ("part", "version"), registry=registry)
+    build = Gauge(
+        "memloop_build_info",
+        "Always 1; the labels hold part and version.",
+        ("part", "version"),
+        registry=registry,
+    )
     build.labels(part, version("memloop")).set(1)
     limit = Gauge("process_memory_limit_bytes", "Memory limit of the process", registry=registry)
     limit.set(memory_limit_bytes())

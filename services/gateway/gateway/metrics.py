@@ -164,7 +164,7 @@ class QueueMetrics:
         )
         self.job_queued_bytes = gauge("job_queued_bytes", "Bytes that the unfinished jobs of all queues hold.")
         self.job_queued_bytes_largest_tenant = gauge(
-            "job_queued_bytes_largest_tenant", "Those of the tenant that holds the most."
+            "job_queued_bytes_largest_tenant", "Bytes that the unfinished jobs of the largest tenant hold."
         )
         self.job_dead_letters = gauge("job_dead_letters", "Dead letters of all queues, which wait for an operator.")
         self.redis_used_bytes = gauge("jobs_redis_used_bytes", "Memory used by Redis.")

@@ -43,7 +43,7 @@ class LauncherMetrics:
         self.up = Gauge("inference_engine_up", "1 when the engine answers and is warm", registry=registry)
         self.start_seconds = Gauge(
             "inference_engine_start_seconds",
-            "From the engine's start until it served its model",
+            "Time from the engine's start until it served its model.",
             registry=registry,
         )
         self.warmup_seconds = Gauge(

@@ -63,7 +63,7 @@ def _plan(settings: LauncherSettings, cards: Mapping[str, ModelCard], machine: M
         return plan_engine(settings, cards, machine), []
     except PromptsMissing as missing:
         own = settings.model_copy(update={"profile": OWN_PROMPTS})
-        return plan_engine(own, cards, machine), [f"a start would be refused: {missing}"]
+        return plan_engine(own, cards, machine), [f"the launcher would refuse to start: {missing}"]
 
 
 def _machine(settings: LauncherSettings, gpu_gib: float | None) -> Machine:

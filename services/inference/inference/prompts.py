@@ -84,7 +84,7 @@ def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool
     name = source_names(kind)[0]
     found = try_to_load_from_cache(model, name, revision=settings.serve_revision)
     if not isinstance(found, str):
-        raise ImportRefused(f"{model}: looked for {name} in the hub and its cache, and found none")
+        raise ImportRefused(f"{model}: expected {name} in the hub and its cache; found none")
     return Path(found.removesuffix(name))
 
 

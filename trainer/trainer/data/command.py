@@ -87,7 +87,7 @@ def _encyclopedia(add: Add) -> None:
 
 
 def _world(add: Add) -> None:
-    add("--profile", default="tiny", help="whose prompts: a built-in profile, or a folder")
+    add("--profile", default="tiny", help="prompt profile: a built-in name, or a folder")
     add("--rows", type=_positive, default=4096)
     add("--dev", type=_positive, default=256, help="to hold out, over prose that the others never show")
     add("--seed", type=int, default=0)
@@ -118,8 +118,8 @@ def _memreader(add: Add) -> None:
     add("--format", choices=get_args(Format), required=True)
     add("--data", type=Path, required=True, help="the user's LoCoMo, LongMemEval or HaluMem file")
     add_endpoint_options(add, flag="--teacher", help_="the teacher's base URL and model")
-    add("--profile", default="default", help="whose prompts: a built-in profile, or a folder")
-    add("--window", type=_positive, help="turns that are decided on at once; else the profile's turns_per_decision")
+    add("--profile", default="default", help="prompt profile: a built-in name, or a folder")
+    add("--window", type=_positive, help="turns per decision; default: the profile's turns_per_decision")
     add("--limit", type=_positive, help="conversations")
     add("--out", type=Path, required=True, help="folder of train.parquet, tasks.parquet and the paid replies")
 

@@ -82,7 +82,7 @@ class Journal(Generic[T]):
         try:
             earlier: dict[str, object] = json.loads(head)
         except ValueError as error:
-            raise DataError(f"{self._path}, line 1: no JSON") from error
+            raise DataError(f"{self._path}, line 1: not JSON") from error
         names = sorted(name for name in {*earlier, *run} if earlier.get(name) != run.get(name))
         if names:
             raise DataError(f"{self._path} is of another run: {', '.join(names)} differ; give another --out")
@@ -91,7 +91,7 @@ class Journal(Generic[T]):
         try:
             return self._adapter.validate_python(json.loads(line))
         except ValueError as error:  # includes pydantic's
-            raise DataError(f"{self._path}, line {number}: no record") from error
+            raise DataError(f"{self._path}, line {number}: not a record") from error
 
     def _write(self, value: object) -> None:
         self._file.write(json.dumps(value).encode("ascii") + b"\n")

@@ -21,7 +21,7 @@ def rows(path: Path, *, block_chars: int = _BLOCK_CHARS) -> Iterator[tuple[int, 
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: no UTF-8: {error.reason}") from error
+        raise DataError(f"{path}: not UTF-8: {error.reason}") from error
 
 
 def _is_array(file: TextIO) -> bool:
@@ -38,7 +38,7 @@ def _lines(file: TextIO, path: Path) -> Iterator[tuple[int, object]]:
             try:
                 yield number, json.loads(line)
             except json.JSONDecodeError as error:
-                raise DataError(f"{path}, line {number}: no JSON: {error.msg}") from error
+                raise DataError(f"{path}, line {number}: not JSON: {error.msg}") from error
 
 
 class _Array:
@@ -78,7 +78,7 @@ class _Array:
             except json.JSONDecodeError as error:
                 if not self._more():
                     line = self._line + error.lineno - 1
-                    raise DataError(f"{self._path}, line {line}: no JSON: {error.msg}") from error
+                    raise DataError(f"{self._path}, line {line}: not JSON: {error.msg}") from error
             else:
                 self._take(end)
                 return value

@@ -35,11 +35,11 @@ def traces(paths: list[Path]) -> Iterator[Trace]:
             if "exported" in held:
                 continue
             if "error" in held:
-                raise DataError(f"{path}, line {line}: the export was broken off; get it again")
+                raise DataError(f"{path}, line {line}: the export is incomplete; download it again")
             try:
                 trace = Trace.model_validate(row)
             except ValidationError as error:
-                raise DataError(f"{path}, line {line}: no trace: {error.error_count()} fault(s)") from error
+                raise DataError(f"{path}, line {line}: not a trace: {error.error_count()} fault(s)") from error
             if trace.id not in seen:
                 seen.add(trace.id)
                 yield trace

@@ -13,7 +13,7 @@ class Assumptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     gpu: GpuName = "h100"
-    model: str | None = Field(default=None, description="whose shape it is, where the recipe's model is not published")
+    model: str | None = Field(default=None, description="published model of the same shape, for an unpublished one")
     rows: int = Field(default=8192, gt=0, description="prompts of the data set")
     document_tokens: int = Field(default=32768, gt=0, description="of a document that is read")
     conversation_tokens: int = Field(default=3000, gt=0, description="of a memory writer's prompt")

@@ -29,13 +29,13 @@ def check_files(folder: Path, record: CheckpointRecord, profile: str) -> list[st
 def _wrong_files(folder: Path, record: CheckpointRecord) -> Iterator[str]:
     try:
         if weights_sha256(folder) != record.weights_sha256:
-            yield "the weights are not those that were exported"
+            yield "the weights differ from the exported ones"
     except (ExportError, OSError) as error:
         yield str(error)
     if not (folder / "config.json").is_file():
         yield f"{folder} has no config.json"
     if tokenizer_sha256(folder) != record.tokenizer_sha256:
-        yield f"the tokenizer's files or the chat template are not those of {record.started_from}"
+        yield f"the tokenizer's files or the chat template differ from those of {record.started_from}"
 
 
 def _wrong_profile(record: CheckpointRecord, profile: str) -> Iterator[str]:
@@ -47,7 +47,7 @@ def _wrong_profile(record: CheckpointRecord, profile: str) -> Iterator[str]:
     if found.content_hash != record.profile_hash:
         yield f"it was trained with the profile {record.profile}, and {profile} is {found.ref}"
     elif tools_sha256(found) != record.tools_hash:
-        yield "the tools' schema is not that of its training"
+        yield "the tool schema differs from the one of its training"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ def _wrong_model(folder: Path, record: CheckpointRecord, served: Served) -> Iter
         at = f"step {served_record.step}, weights {served_record.weights_sha256[:_SHOWN]}"
         yield f"the launcher serves another checkpoint: {served_record.started_from}, {at}"
     if served.tokenizer != (folder / "tokenizer.json").read_bytes():
-        yield "the launcher's tokenizer.json is another one"
+        yield "the launcher serves another tokenizer.json"
 
 
 def _wrong_prompts(record: CheckpointRecord, served: Served, gateway_profile: str) -> Iterator[str]:
     if served.profile.content_hash != record.profile_hash:
         yield f"the launcher serves the profile {served.profile.ref}, and it was trained with {record.profile}"
     if tools_sha256(served.profile) != record.tools_hash:
-        yield "the tools' schema that is served is not that of its training"
+        yield "the served tool schema differs from the one of its training"
     if gateway_profile != record.profile:
         yield f"the gateway asks with the profile {gateway_profile}, and it was trained with {record.profile}"
 
@@ -95,7 +95,7 @@ async def check_engine(served: Served, log: Path) -> list[str]:
     """Run inference's own checks of the engine; their table goes into ``log``."""
     program = shutil.which(_ENGINE_CHECK, path=str(Path(sys.executable).parent)) or shutil.which(_ENGINE_CHECK)
     if program is None:
-        return [f"{_ENGINE_CHECK} is not installed here, so that the engine cannot be checked"]
+        return [f"{_ENGINE_CHECK} is not installed here: the engine cannot be checked"]
     where = ("--engine-url", served.model.engine_url, "--model", served.model.id)
     with log.open("wb") as output:
         check = await asyncio.create_subprocess_exec(program, "conformance", *where, stdout=output, stderr=output)

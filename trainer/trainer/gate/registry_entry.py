@@ -20,7 +20,7 @@ def row_like(registry: Path, like: str, *, name: str, source: str) -> Mapping[st
     try:
         rows = cast(dict[str, dict[str, Any]], tomllib.loads(registry.read_text("utf-8"))["models"])
     except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{registry} is no registry of models: {error}") from error
+        raise DataError(f"{registry} is not a model registry: {error}") from error
     if name in rows and rows[name].get("source") != source:
         raise DataError(f"{registry} has a model {name} already: give the candidate another --name")
     if not _SERVED_NAME.fullmatch(name):

@@ -51,5 +51,5 @@ def reports_in(folder: Path, weights_sha256: str) -> list[Report]:
         try:
             found.append(_REPORT.validate_json(path.read_bytes()))
         except ValidationError as error:
-            raise DataError(f"{path} is no report of a gate: move it away") from error
+            raise DataError(f"{path} is not a gate report: move it away") from error
     return [report for report in found if report.weights_sha256 == weights_sha256]

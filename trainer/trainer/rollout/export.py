@@ -72,7 +72,7 @@ def export_checkpoint(
 def _step_of(checkpoint: Path) -> int:
     _, mark, step = checkpoint.name.partition("global_step_")
     if not mark or not step.isdigit() or not (checkpoint / "actor" / "huggingface").is_dir():
-        raise ExportError(f"{checkpoint} is no checkpoint of a run (global_step_N, with actor/huggingface in it)")
+        raise ExportError(f"{checkpoint} is not a checkpoint of a run (global_step_N, with actor/huggingface in it)")
     return int(step)
 
 

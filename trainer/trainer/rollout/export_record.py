@@ -26,11 +26,11 @@ def read_record(folder: Path) -> CheckpointRecord:
         return CheckpointRecord.model_validate_json((folder / RECORD).read_bytes())
     except OSError as error:
         raise ExportError(
-            f"{folder} is no export: it has no {RECORD} (`python -m trainer export` makes one)"
+            f"{folder} is not an export: it has no {RECORD} (`python -m trainer export` makes one)"
         ) from error
     except ValidationError as error:
         names = ", ".join(sorted({str(fault["loc"][0]) for fault in error.errors() if fault["loc"]})) or "no JSON"
-        raise ExportError(f"{folder / RECORD} is no record of an export ({names}): export again") from error
+        raise ExportError(f"{folder / RECORD} is not a record of an export ({names}): export again") from error
 
 
 def weights_sha256(folder: Path) -> str:

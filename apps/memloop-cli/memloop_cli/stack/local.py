@@ -63,7 +63,7 @@ def local_stages(home: Path, ports: Ports, environment: Mapping[str, str]) -> St
     stack = _LocalStack(home, ports.by_name, environment)
     given = [name for name in GIVEN_ENGINES if environment.get(name)]
     if given and ports.with_reader:
-        raise CliError(f"{READER_MODEL} starts an engine beside our own; with {given[0]}, name it in a models file")
+        raise CliError(f"{READER_MODEL} starts a second local engine; with {given[0]}, name it in a models file")
     engines = () if given else (stack.inference(), stack.reader()) if ports.with_reader else (stack.inference(),)
     return (
         (stack.redis(),),

@@ -143,9 +143,9 @@ def read_completion(body: Json) -> Completion:
         response = _Response.model_validate(body)
         choice = response.choices[0]
     except (ValidationError, IndexError) as error:
-        raise EngineError("the engine's answer is no chat completion") from error
+        raise EngineError("the engine's answer is not a chat completion") from error
     if choice.finish_reason in _BROKEN_OFF:
-        raise EngineError(f"the engine broke off its reply ({choice.finish_reason})")
+        raise EngineError(f"the engine ended its reply early ({choice.finish_reason})")
     return Completion(
         content=choice.message.content or "",
         finish_reason=choice.finish_reason or "",
@@ -226,7 +226,7 @@ def _usage(tokens: _Tokens | None) -> Usage:
 def _object(raw: bytes) -> Json:
     value: JsonValue = parse_json(raw, "engine")
     if not isinstance(value, dict):
-        raise EngineError("the engine's answer is no JSON object")
+        raise EngineError("the engine's answer is not a JSON object")
     return value
 
 

@@ -85,7 +85,7 @@ class GatewayClient(HttpClient):
     """
 
     def __init__(self, url: str, *, api_key: str | None = None, timeouts: Timeouts = _TIMEOUTS) -> None:
-        """``url`` may end in ``/v1``. Raises ValueError when it is no http URL."""
+        """``url`` may end in ``/v1``. Raises ValueError when it is not an http URL."""
         self.url = root_url(url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         peer = f"gateway {self.url}"
@@ -269,10 +269,10 @@ async def ended(
 
 
 def root_url(url: str) -> str:
-    """The URL below which ``/v1`` begins, whether or not it is given. Raises ValueError when it is no http URL."""
+    """The URL below which ``/v1`` begins, whether or not it is given. Raises ValueError when it is not an http URL."""
     parsed = URL(url)
     if parsed.scheme not in {"http", "https"} or not parsed.host:
-        raise ValueError(f"{url!r} is no http URL")
+        raise ValueError(f"{url!r} is not an http URL")
     return url.rstrip("/").removesuffix("/v1")
 
 
@@ -310,7 +310,7 @@ def _error_body(raw: bytes | str) -> ErrorBody | None:
 def _raise_if_error(event: ServerEvent) -> None:
     if event.type == "error" or event.data.startswith('{"error"'):
         body = _error_body(event.data)
-        raise DependencyError(body.message if body else "the gateway broke off its stream")
+        raise DependencyError(body.message if body else "the gateway ended its stream early")
 
 
 def _parsed(model: type[_Model], raw: bytes | str) -> _Model:

@@ -195,7 +195,7 @@ class Http:
         response = RawResponse(connection, answer, pool=self._pool, error_of=self._error_of)
         if answer.headers.get("content-encoding", "") not in _PLAIN:
             response.close()
-            raise DependencyError(f"the {self._peer} answered compressed, which it was asked not to")
+            raise DependencyError(f"the {self._peer} sent a compressed answer, which the request ruled out")
         return response
 
 

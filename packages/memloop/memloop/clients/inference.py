@@ -49,7 +49,7 @@ class InferenceClient(HttpClient):
         try:
             return profile_from_files(ServedProfile.model_validate_json(raw).files)
         except ValidationError as error:
-            raise DependencyError("the inference launcher's answer is no profile") from error
+            raise DependencyError("the inference launcher's answer is not a profile") from error
 
     async def tokenizer(self) -> bytes:
         """The served model's ``tokenizer.json``."""
@@ -61,7 +61,7 @@ class InferenceClient(HttpClient):
         try:
             return ServedModel.model_validate_json(raw)
         except ValidationError as error:
-            raise DependencyError("the inference launcher's answer is no model") from error
+            raise DependencyError("the inference launcher's answer is not a model") from error
 
     async def check(self) -> None:
         """Raise unless the engine behind the launcher is ready: a readiness check."""

@@ -209,7 +209,7 @@ def _read(model: type[_Model], raw: bytes) -> _Model:
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
-        raise DependencyError(f"the memory store's answer is no {model.__name__}") from error
+        raise DependencyError(f"the memory store's answer is not a valid {model.__name__}") from error
 
 
 def _body(model: BaseModel) -> Json:

@@ -74,7 +74,7 @@ def _texts(archive: str, members: Iterator[tuple[str, bytes]]) -> dict[str, str]
         texts[path] = _text(archive, name, raw)
     folders = {path.parent for path in texts}
     if len(folders) > 1 or any(len(folder.parts) > 1 for folder in folders):
-        raise ProfileError(f"{archive}: its files lie in different folders")
+        raise ProfileError(f"{archive}: its files are in different folders")
     return {path.name: text for path, text in texts.items()}
 
 
@@ -82,4 +82,4 @@ def _text(archive: str, name: str, raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ProfileError(f"{archive}: {name!r} is no text: {error}") from error
+        raise ProfileError(f"{archive}: {name!r} is not text: {error}") from error

@@ -43,9 +43,9 @@ class LocalOnly:
     def _refusal(self, scope: Scope) -> MemloopError | None:
         headers = Headers(scope=scope)
         if not _is_here(f"//{headers.get('host', '')}"):
-            return Forbidden("Without keys this process answers under a loopback Host only.", code="foreign_host")
+            return Forbidden("Without API keys, the Host header must name a loopback address.", code="foreign_host")
         if not all(map(_is_here, headers.getlist("origin"))):
-            return Forbidden("Without keys this process answers no page of another site.", code="foreign_origin")
+            return Forbidden("Without API keys, pages of other sites are refused.", code="foreign_origin")
         if scope["path"] not in self._other_bodies and _has_body(headers) and not _is_json(headers):
             return RouteError(415, "The body must be JSON: send 'Content-Type: application/json'.", {})
         return None

@@ -196,7 +196,7 @@ async def _outcome(task: "asyncio.Task[LongRead]") -> None:
     """Raise what no event has said: a fault of ours. A failed read was the stream's last event."""
     error = task.exception()
     if error is not None and not isinstance(error, MemloopError):
-        raise MemloopError("The read broke off by a fault of ours.") from error
+        raise MemloopError("The read ended early: internal error.") from error
 
 
 async def _send(events: AsyncGenerator[ReadEvent, None], out: Outlet) -> None:

@@ -78,7 +78,7 @@ async def thinking_can_be_off(probe: Probe) -> str:
     """Require ``chat_template_kwargs`` to switch thinking off."""
     message = message_of(await probe.chat())
     found = message.get("reasoning") or message.get("reasoning_content")
-    expect(not found and "<think>" not in str(message.get("content")), "it thinks all the same")
+    expect(not found and "<think>" not in str(message.get("content")), "it still thinks")
     return "no thinking"
 
 

@@ -109,7 +109,7 @@ def arguments_of(function: Json) -> Json:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise Unmet(f"the arguments are {function.get('arguments')!r}, no JSON object")
+        raise Unmet(f"the arguments are {function.get('arguments')!r}, not a JSON object")
     return cast(Json, value)
 
 

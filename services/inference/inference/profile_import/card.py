@@ -78,12 +78,12 @@ class _Found:
         """The one text that all candidates are. Raises ImportRefused."""
         different = list(dict.fromkeys(candidates))
         if any(HOLE in text for text in different):
-            raise ImportRefused(f"{self.card}: looked for a {what}, and found one that an expression completes")
+            raise ImportRefused(f"{self.card}: expected a {what}; found one that an expression completes")
         if len(different) == 1:
             return different[0]
         blocks = f"{len(self.blocks)} blocks ({', '.join(dict.fromkeys(self.blocks)) or 'none'})"
         count = f"{len(different)} that differ" if different else "none"
-        raise ImportRefused(f"{self.card}: looked for one {what}, and found {count} in {blocks}")
+        raise ImportRefused(f"{self.card}: expected one {what}; found {count} in {blocks}")
 
     def _lists(self, block: Block) -> Iterator[list[Value]]:
         where = f"{self.card}, block at line {block.line}"
@@ -140,7 +140,7 @@ def _json_lists(text: str, where: str) -> Iterator[list[Value]]:
     except ValueError:
         return
     if _HALF_CHARACTER.search(json.dumps(waiting, ensure_ascii=False)):
-        raise ImportRefused(f"{where}: looked for texts, and found one with a lone surrogate")
+        raise ImportRefused(f"{where}: expected texts; found one with a lone surrogate")
     while waiting:
         value = waiting.pop()
         if isinstance(value, list):

@@ -38,13 +38,13 @@ def import_prompts(kind: Kind, snapshot: Path) -> Imported:
     """The prompts of a snapshot or checkout. Raises ImportRefused when the source has another shape."""
     importer = _IMPORTERS[kind]
     if not snapshot.is_dir():
-        raise ImportRefused(f"{snapshot}: looked for a folder with {' and '.join(importer.files)}, and found none")
+        raise ImportRefused(f"{snapshot}: expected a folder with {' and '.join(importer.files)}; found none")
     sources = [read_source(snapshot, name) for name in importer.files]
     try:
         imported = importer.read(sources)
         profile_from_files(whole_profile(imported.files()))
     except RecursionError as error:
-        raise ImportRefused(f"{snapshot}: looked for texts, and found nesting without end") from error
+        raise ImportRefused(f"{snapshot}: expected texts; found nesting without end") from error
     except ProfileError as error:
         raise ImportRefused(f"{snapshot}: the imported texts make no profile: {error}") from error
     return imported
@@ -54,7 +54,7 @@ def write_profile(imported: Imported, folder: Path) -> None:
     """Write the profile to a folder that is new or empty, whole or not at all. Raises ImportRefused."""
     try:
         if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-            raise ImportRefused(f"{folder}: looked for a new or an empty folder, and found something there")
+            raise ImportRefused(f"{folder}: expected a new or an empty folder; found something there")
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     except OSError as error:

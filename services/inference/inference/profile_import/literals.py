@@ -20,7 +20,7 @@ def parse_python(source: bytes | str, where: str) -> ast.Module:
     try:
         return ast.parse(source)
     except _BROKEN as error:
-        raise ImportRefused(f"{where}: looked for Python, and found a source that cannot be parsed: {error}") from error
+        raise ImportRefused(f"{where}: expected Python; found a source that cannot be parsed: {error}") from error
 
 
 class Literals:
@@ -88,7 +88,7 @@ class Literals:
 
     def _checked(self, constant: str | int | float | None) -> Value:
         if isinstance(constant, str) and any("\ud800" <= char <= "\udfff" for char in constant):
-            raise ImportRefused(f"{self._where}: looked for texts, and found one with a lone surrogate")
+            raise ImportRefused(f"{self._where}: expected texts; found one with a lone surrogate")
         return constant
 
     def _named(self, name: str) -> Value:
@@ -144,9 +144,7 @@ class Literals:
     def _spend(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise ImportRefused(
-                f"{self._where}: looked for texts, and found names that make more than {MOST_BYTES} bytes"
-            )
+            raise ImportRefused(f"{self._where}: expected texts; found names that make more than {MOST_BYTES} bytes")
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:

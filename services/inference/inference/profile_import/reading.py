@@ -64,7 +64,7 @@ class _Constants:
         text = self._texts.get(name)
         if text is None or HOLE in text:
             found = ", ".join(sorted(self._texts)) or "none"
-            raise ImportRefused(f"{self._name}: looked for the text {name}, and found {found}")
+            raise ImportRefused(f"{self._name}: expected the text {name}; found {found}")
         return text
 
     def template(self, name: str, slots: Mapping[str, str]) -> str:
@@ -82,12 +82,12 @@ def _no_history(module: SourceFile) -> str:
     tree = parse_python(module.raw, module.name)
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _HISTORY_OF]
     if len(found) != 1:
-        raise ImportRefused(f"{where}: looked for one function of this name, and found {len(found)}")
+        raise ImportRefused(f"{where}: expected one function of this name; found {len(found)}")
     literals = Literals(module.name)
     nodes = list(ast.walk(found[0]))
     lines = [literals.value(node) for node in nodes if isinstance(node, ast.JoinedStr)]
     if lines != [_HISTORY_LINE]:
-        raise ImportRefused(f"{where}: looked for lines <query>…</query> <result>…</result>, and found others")
+        raise ImportRefused(f"{where}: expected lines <query>…</query> <result>…</result>; found others")
     words = [
         node.value.value
         for node in nodes
@@ -95,5 +95,5 @@ def _no_history(module: SourceFile) -> str:
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     ]
     if len(words) != 1:
-        raise ImportRefused(f"{where}: looked for one text for an empty history, and found {len(words)}")
+        raise ImportRefused(f"{where}: expected one text for an empty history; found {len(words)}")
     return words[0]

@@ -19,11 +19,11 @@ def our_template(text: str, slots: Mapping[str, str], where: str) -> str:
         if field is None:
             continue
         if field not in slots or spec or conversion:
-            raise ImportRefused(f"{where}: looked for the slots {_shown(slots)}, and found {_field(field, spec)}")
+            raise ImportRefused(f"{where}: expected the slots {_shown(slots)}; found {_field(field, spec)}")
         mapped.append(f"{{{slots[field]}}}")
         seen.add(field)
     if seen != set(slots):
-        raise ImportRefused(f"{where}: looked for the slots {_shown(slots)}, and found only {_shown(seen)}")
+        raise ImportRefused(f"{where}: expected the slots {_shown(slots)}; found only {_shown(seen)}")
     template = "".join(mapped)
     _check_rendering(text, template, slots, where)
     return template
@@ -32,7 +32,7 @@ def our_template(text: str, slots: Mapping[str, str], where: str) -> str:
 def checked_template(template: str, slot: str, where: str) -> str:
     """A template that shows ``{slot}`` once. Raises ImportRefused."""
     if template.count(f"{{{slot}}}") != 1:
-        raise ImportRefused(f"{where}: looked for one place of {{{slot}}}, and found {template.count(f'{{{slot}}}')}")
+        raise ImportRefused(f"{where}: expected one place of {{{slot}}}; found {template.count(f'{{{slot}}}')}")
     return template
 
 
@@ -40,7 +40,7 @@ def _pieces(text: str, where: str) -> list[tuple[str, str | None, str | None, st
     try:
         return list(string.Formatter().parse(text))
     except ValueError as error:
-        raise ImportRefused(f"{where}: looked for a format string, and found one that is broken: {error}") from error
+        raise ImportRefused(f"{where}: expected a format string; found one that is broken: {error}") from error
 
 
 def _check_rendering(text: str, template: str, slots: Mapping[str, str], where: str) -> None:
@@ -49,7 +49,7 @@ def _check_rendering(text: str, template: str, slots: Mapping[str, str], where: 
     marks = {f"{{{ours}}}": f"({number})" for number, ours in enumerate(slots.values())}
     filled = re.sub("|".join(map(re.escape, marks)), lambda mark: marks[mark[0]], template)
     if filled != sent:
-        raise ImportRefused(f"{where}: looked for a text without slots of ours, and found one of {_shown(marks)}")
+        raise ImportRefused(f"{where}: expected a text without slots of ours; found one of {_shown(marks)}")
 
 
 def _shown(names: Mapping[str, str] | set[str]) -> str:

@@ -38,15 +38,15 @@ def read_source(folder: Path, name: str) -> SourceFile:
         inside = path.resolve(strict=True).is_relative_to(_root(folder))
         raw = _read_regular(path) if inside else None
     except OSError as error:
-        raise ImportRefused(f"{path}: looked for this file, and found none: {error.strerror}") from error
+        raise ImportRefused(f"{path}: expected this file; found none: {error.strerror}") from error
     if raw is None:
-        raise ImportRefused(f"{path}: looked for a file in the snapshot, and found a link that leads out of it")
+        raise ImportRefused(f"{path}: expected a file in the snapshot; found a link that leads out of it")
     if len(raw) > MOST_BYTES:
-        raise ImportRefused(f"{path}: looked for at most {MOST_BYTES} bytes, and found more")
+        raise ImportRefused(f"{path}: expected at most {MOST_BYTES} bytes; found more")
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ImportRefused(f"{path}: looked for UTF-8 text, and found {error.reason} at byte {error.start}") from error
+        raise ImportRefused(f"{path}: expected UTF-8 text; found {error.reason} at byte {error.start}") from error
     return SourceFile(name, raw)
 
 
@@ -59,6 +59,6 @@ def _root(folder: Path) -> Path:
 def _read_regular(path: Path) -> bytes:
     """At most one byte over the limit. A named pipe would hold the import up, so only files are opened."""
     if not path.is_file():
-        raise ImportRefused(f"{path}: looked for a file, and found a folder or a device")
+        raise ImportRefused(f"{path}: expected a file; found a folder or a device")
     with path.open("rb") as opened:
         return opened.read(MOST_BYTES + 1)

@@ -114,11 +114,11 @@ def _documents(folder: Path, storage_url: str) -> Part:
 def _fetch(url: str, target: Path, headers: dict[str, str]) -> None:
     """What the URL gives, into a file. Raises Unavailable."""
     if urlsplit(url).scheme not in {"http", "https"}:
-        raise InvalidRequest(f"{url!r} is no http URL.")
+        raise InvalidRequest(f"{url!r} is not an http URL.")
     asked = urllib.request.Request(url, headers=headers)  # noqa: S310 - the scheme was looked at
     try:
         with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer, target.open("wb") as file:  # noqa: S310
             while block := answer.read(1 << 20):
                 file.write(block)
     except OSError as error:
-        raise Unavailable(f"{url} gave no snapshot: {error}") from error
+        raise Unavailable(f"{url} returned no snapshot: {error}") from error

@@ -45,9 +45,9 @@ def checked(folder: Path) -> Manifest:
     try:
         manifest = TypeAdapter(Manifest).validate_python(json.loads((folder / FILE).read_text()))
     except (OSError, ValueError, ValidationError) as error:
-        raise InvalidRequest(f"{folder} is no whole backup: {FILE} cannot be read.") from error
+        raise InvalidRequest(f"{folder} is not a complete backup: {FILE} cannot be read.") from error
     for part in manifest.parts:
         file = folder / part.name
         if not file.is_file() or part_of(file, part.kind) != part:
-            raise InvalidRequest(f"{file} is not what was backed up.")
+            raise InvalidRequest(f"{file} has changed since the backup.")
     return manifest

@@ -27,7 +27,7 @@ async def dump(server: Address, target: Path) -> int:
             finally:
                 writer.close()
     except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-        raise Unavailable(f"{server.host}:{server.port} gave no snapshot: {error!r}") from error
+        raise Unavailable(f"{server.host}:{server.port} returned no snapshot: {error!r}") from error
 
 
 async def _dumped(server: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Path) -> int:
@@ -60,7 +60,7 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
 
 def _expect(line: bytes, start: bytes) -> bytes:
     if not line.startswith(start) or line.startswith(b"$EOF"):
-        raise DependencyError(f"Redis gave no snapshot: {line[:200].decode(errors='replace').strip()}")
+        raise DependencyError(f"Redis returned no snapshot: {line[:200].decode(errors='replace').strip()}")
     return line.strip()
 
 

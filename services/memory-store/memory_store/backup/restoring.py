@@ -40,7 +40,7 @@ def _unpack(archive: Path, target: Path) -> None:
         for member in members:
             inside = (target / member.name).resolve().is_relative_to(target.resolve())
             if not inside or not (member.isreg() or member.isdir()):
-                raise InvalidRequest(f"{archive.name} holds {member.name}, which is no file of its folder.")
+                raise InvalidRequest(f"{archive.name} holds {member.name}, which is not a plain file of its folder.")
         opened.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
         for member in members:
             opened.extract(member, target)

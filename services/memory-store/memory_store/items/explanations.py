@@ -21,7 +21,7 @@ _BECAUSE: Mapping[str, str] = {
     "older news": "a later statement about {key!r} was known already: this one went into history",
     "interlude": "the other value of {key!r} was stated before and after: this one went into history between them",
     "near duplicate": "another key says nearly the same, with the same numbers and negations: it was confirmed",
-    "raw turn": "a turn as it was said, told apart by text, time and write event",
+    "raw turn": "a turn stored verbatim, identified by text, time and write event",
     "overtaken": "another statement about {key!r} took over part of its time",
     "edited": "a client edited it",
     "deleted": "a client deleted it",
