@@ -23,7 +23,7 @@ from memloop.wire.base import Wire
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, MemloopError, RateLimited, Unauthenticated, Unavailable
 from memloop.wire.long_read import LongReadRequest
-from memloop_service import Check, ServiceSettings, create_app, refuse_open_listen, watch_disk
+from memloop_service import ERRORS, Check, ServiceSettings, create_app, refuse_open_listen, watch_disk
 from memloop_service.chores import alongside
 from memloop_service.logs import JsonLines
 from memloop_service.metrics import watch_dependencies
@@ -47,7 +47,7 @@ class Body(Wire):
 
 
 def routes() -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(responses=ERRORS)
 
     @router.get("/fail/{name}")
     async def fail(name: str) -> None:

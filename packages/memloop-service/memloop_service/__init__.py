@@ -3,7 +3,7 @@
 from memloop_service.app import create_app
 from memloop_service.chores import ended
 from memloop_service.edge import BODY_SEND
-from memloop_service.errors import error_response
+from memloop_service.errors import ERRORS, error_response
 from memloop_service.health import Check
 from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
@@ -16,6 +16,7 @@ from memloop_service.tracing import start_tracing
 
 __all__ = [
     "BODY_SEND",
+    "ERRORS",
     "INCOMING",
     "Check",
     "IncomingBody",

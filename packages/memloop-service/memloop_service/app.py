@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
-from memloop.wire.errors import ErrorEnvelope, MemloopError
+from memloop.wire.errors import MemloopError
 from memloop_service.chores import alongside
 from memloop_service.drain import Drain
 from memloop_service.edge import Edge
@@ -45,6 +45,9 @@ def create_app(
 ) -> FastAPI:
     """An app with the process's routers, and all that every process has.
 
+    The app takes the routers' routes as they are: FastAPI would build each again to include it. So a router declares
+    ``responses=ERRORS`` itself.
+
     ``readiness`` names the dependencies that ``/readyz`` checks, ``warnings`` the sentences that it shows beside them.
     ``registry`` holds the process's metrics; the default is a new one. ``max_body_bytes`` limits a body and defaults to
     the settings' limit; ``larger_bodies`` maps paths that need more to their limits in bytes. ``lifespan`` opens and
@@ -59,7 +62,6 @@ def create_app(
         openapi_url=None,
         lifespan=_watched(lifespan, registry, checks),
         redirect_slashes=False,
-        responses={"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}},
     )
     app.state.drain = drain
     for failure in (MemloopError, RequestValidationError, HTTPException):
@@ -76,9 +78,9 @@ def create_app(
     if is_tracing():
         app.add_middleware(traced)
     for router in (*routers, health_routes(checks, drain, warnings)):  # searched in this order
-        app.include_router(router)
+        app.router.routes.extend(router.routes)
     if settings.metrics_port is None:
-        app.include_router(metrics_route(registry))
+        app.router.routes.extend(metrics_route(registry).routes)
     else:
         app.state.metrics = metrics_app(registry)
     app.openapi_url = "/openapi.json"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, Final, cast
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -13,6 +13,8 @@ from starlette.routing import BaseRoute, Match, Route
 from memloop.profiles import well_formed
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
 
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}}
+"""The failures that every route documents: the ``responses`` of a router."""
 _COME_BACK = frozenset({429, 503})
 """Responses with these statuses always carry Retry-After."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 409: "conflict_error"}

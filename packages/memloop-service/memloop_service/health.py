@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 from memloop_service.drain import Drain
+from memloop_service.errors import ERRORS
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is unavailable."""
@@ -43,7 +44,7 @@ def health_routes(
 
     A draining process is not ready, whatever the state of its dependencies.
     """
-    router = APIRouter(tags=["health"])
+    router = APIRouter(tags=["health"], responses=ERRORS)
 
     @router.get("/livez")
     async def livez() -> dict[str, str]:

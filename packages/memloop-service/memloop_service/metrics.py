@@ -20,6 +20,7 @@ from prometheus_client import (
 )
 from starlette.responses import Response
 
+from memloop_service.errors import ERRORS
 from memloop_service.health import Check, is_there
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
@@ -43,7 +44,7 @@ def new_registry() -> CollectorRegistry:
 
 def metrics_route(registry: CollectorRegistry) -> APIRouter:
     """Serve ``GET /metrics`` in Prometheus's text format."""
-    router = APIRouter(tags=["health"])
+    router = APIRouter(tags=["health"], responses=ERRORS)
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
     async def metrics() -> Response:
@@ -56,7 +57,7 @@ def metrics_route(registry: CollectorRegistry) -> APIRouter:
 def metrics_app(registry: CollectorRegistry) -> FastAPI:
     """Build the app of a port that serves ``/metrics`` and nothing else."""
     app = FastAPI(title="metrics", openapi_url=None)
-    app.include_router(metrics_route(registry))
+    app.router.routes.extend(metrics_route(registry).routes)
     return app
 
 

@@ -9,6 +9,7 @@ from inference.tokenizer import read_tokenizer
 from memloop.wire.base import Wire
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import Unavailable
+from memloop_service import ERRORS
 
 
 class ServedProfile(Wire):
@@ -35,7 +36,7 @@ class ServedModel(Wire):
 
 def model_routes(lifecycle: Lifecycle) -> APIRouter:
     """Build the three routes. They need no key because they hold no user data."""
-    router = APIRouter(tags=["model"])
+    router = APIRouter(tags=["model"], responses=ERRORS)
     plan = lifecycle.plan
 
     @router.get("/v1/profile")

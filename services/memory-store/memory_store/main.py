@@ -13,7 +13,16 @@ from prometheus_client import CollectorRegistry
 from qdrant_client import AsyncQdrantClient
 
 from memloop.wire.errors import MemloopError
-from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing, watch_disk
+from memloop_service import (
+    ERRORS,
+    RequestTimes,
+    create_app,
+    new_registry,
+    refuse_open_listen,
+    run,
+    start_tracing,
+    watch_disk,
+)
 from memory_store.access.store_key import requires
 from memory_store.buffers.buffers import Buffers
 from memory_store.buffers.routes import buffer_routes
@@ -78,7 +87,7 @@ class _Parts:
     def routers(self) -> tuple[APIRouter, ...]:
         """The routes of every slice."""
         return (
-            item_routes(self.items),
+            *item_routes(self.items),
             search_routes(self.retrieval, self.gate, self.buffers),
             buffer_routes(self.buffers),
             admin_routes(self.upkeep),
@@ -91,7 +100,7 @@ def build(
     """Returns the app over the adapters; its lifespan opens and closes them."""
     parts = _parts(settings, adapters, metrics, clock)
     key = settings.store_key.get_secret_value() if settings.store_key else None
-    router = APIRouter(prefix="/v1", dependencies=[Depends(requires(key))])
+    router = APIRouter(prefix="/v1", dependencies=[Depends(requires(key))], responses=ERRORS)
     for routes in parts.routers():
         router.include_router(routes)
 

@@ -25,12 +25,13 @@ from memloop.wire.keys import (
     KeyRotate,
     NewApiKey,
 )
+from memloop_service import ERRORS
 
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 KeyCursor: TypeAlias = Annotated[str | None, Query(pattern="^key_[0-9a-f]{1,64}$")]
 AuditCursor: TypeAlias = Annotated[str | None, Query(pattern="^[0-9]{1,15}-[0-9]{1,15}$")]
 
-router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")])
+router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
 
 
 @router.post("/keys", status_code=201, dependencies=[Room], openapi_extra=body_of(KeyCreate))

@@ -39,6 +39,7 @@ from gateway.http import (
 from memloop.clients import RawResponse
 from memloop.wire.chat import ChatRequest, Json
 from memloop.wire.errors import EngineError, MemloopError
+from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
 
 PATH = "/v1/chat/completions"
@@ -47,7 +48,7 @@ ENGINE_PATH = "chat/completions"
 Prepared: TypeAlias = tuple[ChatTurn | None, bytes]
 """The chat's memory turn, if any, and the request body for the engine."""
 
-router = APIRouter(tags=["chat"], route_class=DirectRoute)
+router = APIRouter(tags=["chat"], route_class=DirectRoute, responses=ERRORS)
 
 
 @router.post(

@@ -13,12 +13,13 @@ from gateway.http import Outlet, engines_body, json_text, objects_in, parsed_obj
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound, NotSupported
+from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
 
 _ASKING = ("prompt", "input", "instructions")
 
 listings = APIRouter(tags=["engine"])
-router = APIRouter(tags=["engine"], route_class=DirectRoute)
+router = APIRouter(tags=["engine"], route_class=DirectRoute, responses=ERRORS)
 _CHAT = needs("chat")
 
 

@@ -18,6 +18,7 @@ from gateway.http import refuse_key_of_stream
 from gateway.redis import key_names as keys
 from memloop.wire.errors import Conflict, RateLimited, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
+from memloop_service import ERRORS
 
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
 """The admission bytes that an upload takes, whatever its size."""
@@ -38,7 +39,7 @@ _FORM: Final[dict[str, Any]] = {
     },
 }
 
-router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long-read")])
+router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long-read")], responses=ERRORS)
 
 
 async def _upload_room(request: Request) -> AsyncIterator[None]:

@@ -34,10 +34,11 @@ from gateway.long_read.run import new_record
 from memloop.wire.base import Wire
 from memloop.wire.errors import MemloopError, RateLimited
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
+from memloop_service import ERRORS
 
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 
-router = APIRouter(prefix="/v1/long-read", tags=["long-read"], dependencies=[needs("long-read")])
+router = APIRouter(prefix="/v1/long-read", tags=["long-read"], dependencies=[needs("long-read")], responses=ERRORS)
 
 
 @router.post(

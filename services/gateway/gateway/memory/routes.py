@@ -28,6 +28,7 @@ from memloop.wire.memory import (
     SearchResult,
 )
 from memloop.wire.transfer import Imported, StoreExport
+from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute, json_response
 from memloop_service.if_match import IF_MATCH, version_in
 
@@ -49,7 +50,7 @@ async def namespace_of(
 
 NamedDep: TypeAlias = Annotated[Namespace, Depends(namespace_of)]
 
-router = APIRouter(prefix="/v1/memory", tags=["memory"])
+router = APIRouter(prefix="/v1/memory", tags=["memory"], responses=ERRORS)
 hot = APIRouter(route_class=DirectRoute)
 """The routes that agents call most."""
 _READ, _WRITE = needs("memory:read"), needs("memory:write")

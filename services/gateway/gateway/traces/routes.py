@@ -15,10 +15,11 @@ from memloop.wire.audit import AuditAction, AuditEntry
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.traces import TraceSettings, TraceSwitch
+from memloop_service import ERRORS
 
 _JSONL = {"application/jsonl": {"schema": {"type": "string"}}}
 
-router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")])
+router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
 
 
 @router.get("/trace-settings")

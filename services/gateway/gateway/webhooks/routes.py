@@ -5,8 +5,9 @@ from fastapi import APIRouter
 from gateway.access import PrincipalDep, Tenant, managed, needs
 from gateway.webhooks.webhooks import WebhooksDep
 from memloop.wire.keys import WebhookSecret
+from memloop_service import ERRORS
 
-router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")])
+router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
 
 
 @router.get("/webhook-secret")

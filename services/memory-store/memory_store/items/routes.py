@@ -58,14 +58,14 @@ class ItemsQuery(Namespace):
     as_of: Moment | None = None
 
 
-def item_routes(services: ItemServices) -> APIRouter:
+def item_routes(services: ItemServices) -> tuple[APIRouter, ...]:
     """Every route below ``/items``, ``/entities`` and ``DELETE /namespaces``."""
-    router = APIRouter()
-    router.include_router(_write_routes(services.writer))
-    router.include_router(_page_routes(services))
-    router.include_router(_owned_routes(services.items, services.recovery))
-    router.include_router(_transfer_routes(services.transfer))
-    return router
+    return (
+        _write_routes(services.writer),
+        _page_routes(services),
+        _owned_routes(services.items, services.recovery),
+        _transfer_routes(services.transfer),
+    )
 
 
 def _write_routes(writer: Writer) -> APIRouter:
