@@ -12,7 +12,12 @@ READY := $(VENV)/.ready
 BENCH_VENV := .venv-bench
 TRAINER_VENV := .venv-trainer
 TRAINER_READY := $(TRAINER_VENV)/.ready
+UV_VENV := .venv-uv
+UV_READY := $(UV_VENV)/.ready
+UV := $(UV_VENV)/bin/python requirements/uv.py
+INSTALL := $(UV) pip install --quiet --no-deps --python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export UV_PYTHON_DOWNLOADS := never
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -23,16 +28,25 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-setup: $(READY) ## create the environment (no CUDA package, a few minutes)
+setup: $(READY) ## create the environment (no CUDA package)
+
+# uv installs the locks in a fifth of pip's time. It gets pip's own configuration (index, wheel folder), as pip gets it.
+$(UV_READY): requirements/uv.lock
+	@command -v $(PYTHON) >/dev/null || { echo "Memloop needs $(PYTHON) on the PATH, or PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(UV_VENV)
+	$(UV_VENV)/bin/pip install --quiet --no-deps --require-hashes -r $<
+	@touch $@
 
 # torch first and alone: pip's own configuration may know a CPU build; if not, PyTorch's CPU index does.
-$(READY): requirements/workspace.lock $(PARTS:%=%/pyproject.toml)
-	@command -v $(PYTHON) >/dev/null || { echo "Memloop needs $(PYTHON) on the PATH, or PYTHON=/path/to/python3.11" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --no-deps "$(TORCH)" \
-	  || $(BIN)/pip install --quiet --no-deps --index-url $(TORCH_INDEX) "$(TORCH)"
-	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements/workspace.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation $(PARTS:%=-e %)
+define new-environment
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(1)
+	$(INSTALL) $(1) "$(TORCH)" || $(INSTALL) $(1) --default-index $(TORCH_INDEX) "$(TORCH)"
+	$(INSTALL) $(1) --require-hashes -r $(2)
+endef
+
+$(READY): requirements/workspace.lock $(PARTS:%=%/pyproject.toml) | $(UV_READY)
+	$(call new-environment,$(VENV),$<)
+	$(INSTALL) $(VENV) --no-build-isolation $(PARTS:%=-e %)
 	@touch $@
 
 demo: $(READY) ## start the stack, hold a chat that remembers, read a long document, stop
@@ -46,8 +60,8 @@ down: $(READY) ## stop the local stack
 
 # Only read: the launcher's command line for SGLang is checked against SGLang's own argument parser.
 SGLANG := $(VENV)/sglang
-$(SGLANG): requirements/sglang.lock | $(READY)
-	$(BIN)/pip install --quiet --no-deps --no-compile --require-hashes --upgrade --target $@ -r $<
+$(SGLANG): requirements/sglang.lock | $(READY) $(UV_READY)
+	$(INSTALL) $(VENV) --require-hashes --target $@ -r $<
 	@touch $@
 
 # Most tests wait for a process: three side by side keep two cores busy. One thread each, or torch's would fight over them.
@@ -98,11 +112,9 @@ test-all: ## every test suite, one after the other; at the end a table of result
 .PHONY: setup-trainer test-trainer test-ray-job
 setup-trainer: $(TRAINER_READY) ## create the trainer's environment (verl and Ray, no CUDA package)
 
-$(TRAINER_READY): trainer/requirements.lock
-	rm -rf $(TRAINER_VENV) && $(PYTHON) -m venv $(TRAINER_VENV)
-	$(TRAINER_VENV)/bin/pip install --quiet --no-deps "$(TORCH)" \
-	  || $(TRAINER_VENV)/bin/pip install --quiet --no-deps --index-url $(TORCH_INDEX) "$(TORCH)"
-	$(TRAINER_VENV)/bin/pip install --quiet --no-deps --require-hashes -r $<
+$(TRAINER_READY): trainer/requirements.lock | $(UV_READY)
+	rm -rf $(TRAINER_VENV)
+	$(call new-environment,$(TRAINER_VENV),$<)
 	printf '%s\n' "$(CURDIR)/packages/memloop" "$(CURDIR)/trainer" \
 	  > $(TRAINER_VENV)/lib/python3.11/site-packages/workspace.pth
 	@touch $@
@@ -143,9 +155,9 @@ test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on 
 
 # As root on Debian it installs what it lacks (a container engine among them) and builds what no registry gives it; else
 # it says what it skips, and why. The quick part alone: ARGS="-m 'not containers'".
-test-deploy: ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …
+test-deploy: $(UV_READY) ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
-	.venv-deploy/bin/pip install --quiet --no-deps --require-hashes -r requirements/deploy.lock
+	$(INSTALL) .venv-deploy --require-hashes -r requirements/deploy.lock
 	tests/deploy/run.sh $(ARGS)
 
 .PHONY: dashboards
@@ -174,10 +186,10 @@ bench-longread-lengths: $(READY) ## right answers at 8K to 3.5M tokens, by the t
 	$(BIN)/python -m benchmarks.long_read_strategies.lengths --budget-s $(or $(BUDGET_S),600)
 
 # A peer that cannot be installed does not stop the run: its result says that the peer was not there.
-bench-gateway: $(READY) ## what the gateway adds to a call, beside LiteLLM's proxy (its own .venv-bench)
+bench-gateway: $(READY) $(UV_READY) ## what the gateway adds to a call, beside LiteLLM's proxy (its own .venv-bench)
 	@if [ ! -e $(BENCH_VENV)/.ready ] || [ requirements/bench.lock -nt $(BENCH_VENV)/.ready ]; then \
-	  { rm -rf $(BENCH_VENV) && $(PYTHON) -m venv $(BENCH_VENV) \
-	    && $(BENCH_VENV)/bin/pip install --quiet --no-deps --require-hashes -r requirements/bench.lock \
+	  { rm -rf $(BENCH_VENV) && $(UV) venv --quiet --python $(PYTHON) $(BENCH_VENV) \
+	    && $(INSTALL) $(BENCH_VENV) --require-hashes -r requirements/bench.lock \
 	    && touch $(BENCH_VENV)/.ready; } || { rm -rf $(BENCH_VENV); echo "LiteLLM could not be installed" >&2; }; fi
 	$(BIN)/python -m benchmarks.gateway
 
@@ -207,9 +219,9 @@ evaluate-ruler: $(READY) ## a user's RULER files: DATA="FILE …" ENGINE_URL="UR
 
 # Ray on top of the workspace's packages: its own environment sees theirs.
 RAY_VENV := .venv-ray
-$(RAY_VENV)/.ready: requirements/ray.lock | $(READY)
-	rm -rf $(RAY_VENV) && $(PYTHON) -m venv $(RAY_VENV)
-	$(RAY_VENV)/bin/pip install --quiet --no-deps --require-hashes -r $<
+$(RAY_VENV)/.ready: requirements/ray.lock | $(READY) $(UV_READY)
+	rm -rf $(RAY_VENV) && $(UV) venv --quiet --python $(PYTHON) $(RAY_VENV)
+	$(INSTALL) $(RAY_VENV) --require-hashes -r $<
 	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/lib/python3.11/site-packages')" \
 	  > $(RAY_VENV)/lib/python3.11/site-packages/workspace.pth
 	@touch $@
@@ -248,27 +260,29 @@ train-tiny: $(READY) ## train the tiny model again (about an hour on one core)
 	OMP_NUM_THREADS=1 $(BIN)/python -m trainer.tiny train --out $(TINY) --seed 0
 	OMP_NUM_THREADS=1 $(BIN)/python -m trainer.tiny train --out $(TINY) --seed 21 --start $(TINY) --budget robust
 
-lock: $(READY) ## resolve the pinned versions anew (needs uv)
-	uv pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \
+lock: $(UV_READY) ## resolve the pinned versions anew
+	$(UV) pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/workspace.lock
-	uv pip compile requirements/sglang.in --no-deps --generate-hashes \
+	$(UV) pip compile requirements/uv.in --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/uv.lock
+	$(UV) pip compile requirements/sglang.in --no-deps --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/sglang.lock
-	uv pip compile requirements/bench.in --generate-hashes \
+	$(UV) pip compile requirements/bench.in --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
-	uv pip compile trainer/requirements.in --override trainer/overrides.txt --generate-hashes \
+	$(UV) pip compile trainer/requirements.in --override trainer/overrides.txt --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o trainer/requirements.lock
-	uv pip compile requirements/ray.in -c requirements/workspace.lock --generate-hashes \
+	$(UV) pip compile requirements/ray.in -c requirements/workspace.lock --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/ray.lock
 
 	$(MAKE) --no-print-directory lock-images
 
 # What an image needs of the workspace's lock, and nothing that is not in it.
-IMAGE_LOCK = uv pip compile --override requirements/overrides.txt --override requirements/images/overrides.txt \
+IMAGE_LOCK = $(UV) pip compile --override requirements/overrides.txt --override requirements/images/overrides.txt \
   -c requirements/workspace.lock --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade --quiet
 MEMLOOP := packages/memloop/pyproject.toml packages/memloop-service/pyproject.toml
 IMAGES := requirements/images
 .PHONY: lock-images
-lock-images: ## derive the images' locks from workspace.lock (needs uv)
+lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) $(IMAGES)/build.in -o $(IMAGES)/build.lock
 	$(IMAGE_LOCK) --override $(IMAGES)/gateway-overrides.txt $(MEMLOOP) services/gateway/pyproject.toml -o $(IMAGES)/gateway.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/memory-store/pyproject.toml $(IMAGES)/memory-store.in -o $(IMAGES)/memory-store.lock
@@ -276,4 +290,4 @@ lock-images: ## derive the images' locks from workspace.lock (needs uv)
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(TRAINER_VENV) .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(TRAINER_VENV) $(UV_VENV) .memloop
