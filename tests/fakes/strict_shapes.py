@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 Body: TypeAlias = dict[str, Any]
 
@@ -107,3 +107,10 @@ def fastapi_extra(names: Sequence[str]) -> Refused:
         for name in sorted(names)
     ]
     return Refused(422, {"detail": detail})
+
+
+def words_of(body: object) -> str:
+    """The message of an error body, of whichever shape."""
+    shown = cast(Body, body[0] if isinstance(body, list) else body)
+    said = shown.get("error", shown.get("message"))
+    return str(cast(Body, said)["message"] if isinstance(said, dict) else said)

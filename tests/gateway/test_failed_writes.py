@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from gateway.memory.failures import is_refusal
 from memloop.wire.errors import EngineError
 from tests.fakes import strict_shapes as shape
-from tests.fakes.strict_endpoint import MEMORY, StrictEndpoint, strict_endpoint
+from tests.fakes.strict_endpoint import StrictEndpoint, strict_endpoint
 from tests.fakes.strict_shapes import Body, Refused
 from tests.fakes.strict_specs import SPECS, Spec
 from tests.gateway.api_rig import Api, api
@@ -45,25 +45,6 @@ async def said(gateway: Api, text: str = "I bought a red boat. I am Ann.", **mem
     answer = await gateway.post("/v1/chat/completions", {"model": gateway.rig.settings.model, **body})
     assert answer.status == 200, answer.raw
     return answer.json["memory"]
-
-
-@pytest.mark.parametrize(
-    "name", ["openai", "openai gpt-5.6", "azure deployment", "anthropic 4.7", "gemini 3", "ollama", "lmstudio"]
-)
-async def test_a_chat_on_a_strict_endpoint_is_remembered(redis_url: str, name: str) -> None:
-    async with served_by(redis_url, BY_NAME[name]) as (gateway, _):
-        event = await gateway.rig.event((await said(gateway))["write_event_id"])
-        assert (event.status, event.error) == ("completed", None)
-        assert [memory.item.memory for memory in event.memories] == [MEMORY]
-        assert (await said(gateway))["error"] is None
-
-
-@pytest.mark.parametrize("name", ["openai o-series", "azure v1, reasoning", "gemini 2.5", "openrouter"])
-async def test_a_long_read_on_a_strict_endpoint_is_answered(redis_url: str, name: str) -> None:
-    async with served_by(redis_url, BY_NAME[name]) as (gateway, _):
-        body = {"model": "m", "question": "Which boat?", "document": {"text": "Ann has a red boat. " * 50}}
-        answer = await gateway.post("/v1/long-read", body)
-        assert (answer.status, answer.json["output_text"]) == (200, "red"), answer.raw
 
 
 async def test_a_refused_write_is_seen_until_one_succeeds(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:

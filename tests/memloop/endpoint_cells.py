@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import orjson
 
@@ -17,6 +17,7 @@ from memloop.wire.chat import ChatMessage
 from memloop.wire.errors import EngineError
 from memloop.wire.memory import Source
 from tests.fakes.strict_endpoint import LIMITED, MEMORY, RETRY_AFTER_S, TOO_LONG, StrictEndpoint
+from tests.fakes.strict_shapes import words_of
 from tests.memloop.reading import ListIndex
 
 Cell: TypeAlias = Callable[[EngineClient, StrictEndpoint], Awaitable[None]]
@@ -73,7 +74,7 @@ async def error(client: EngineClient, endpoint: StrictEndpoint) -> None:
     """A refusal that is about the prompt stays one, in the endpoint's own words, and nothing is learned from it."""
     caught = await _refused(client, endpoint, TOO_LONG)
     assert caught.engine_status == endpoint.spec.too_long.status
-    assert _words(endpoint.spec.too_long.body) in caught.message
+    assert words_of(endpoint.spec.too_long.body) in caught.message
     assert "{" not in caught.message, caught.message
 
 
@@ -93,13 +94,6 @@ async def _refused(client: EngineClient, endpoint: StrictEndpoint, text: str) ->
     except EngineError as caught:
         return caught
     raise AssertionError("the endpoint answered")
-
-
-def _words(body: object) -> str:
-    """The message of an error body, of whichever shape."""
-    shown = cast(object, body[0]) if isinstance(body, list) else body
-    said = cast(dict[str, object], shown)["error" if "error" in cast(dict[str, object], shown) else "message"]
-    return str(cast(dict[str, object], said)["message"]) if isinstance(said, dict) else str(said)
 
 
 CELLS: tuple[Cell, ...] = (chat, write_with_tools, write_without_tools, long_read, stream, error, rate_limit)

@@ -35,11 +35,40 @@ async def at(spec: Spec, dialect: DialectName = "auto") -> AsyncGenerator[tuple[
         yield client, endpoint
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.__name__)
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
-async def test_an_endpoint_serves_it_under_its_own_dialect(spec: Spec, cell: Cell) -> None:
-    async with at(spec, spec.dialect) as (client, endpoint):
-        await cell(client, endpoint)
+SMALLEST: Body = {"messages": [{"role": "user", "content": "Which boat?"}]}
+"""A chat that every endpoint answers."""
+TOOL: Body = {"type": "function", "function": {"name": "search_memory", "parameters": {"type": "object"}}}
+VLLMS: dict[str, Body] = {
+    "chat_template_kwargs": {"chat_template_kwargs": {"enable_thinking": False}},
+    "max_tokens": {"max_tokens": 16},
+    "temperature": {"temperature": 0.2},
+    "top_p": {"top_p": 0.95},
+    "temperature and top_p": {"temperature": 0.2, "top_p": 0.95},
+    "tools": {"tools": [TOOL]},
+    "a forced tool": {"tools": [TOOL], "tool_choice": "required"},
+    "a named tool": {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "search_memory"}}},
+}
+"""Parts of the one request that loops write."""
+_REASONING = ("chat_template_kwargs", "max_tokens", "temperature", "top_p", "temperature and top_p")
+_TOOLS = ("tools", "a forced tool", "a named tool")
+REFUSED: dict[str, tuple[str, ...]] = {
+    "openai": ("chat_template_kwargs",),
+    "openai o-series": _REASONING,
+    "openai gpt-5.4": _REASONING,
+    "openai gpt-5.6": (*_REASONING, *_TOOLS),
+    "azure deployment": ("chat_template_kwargs",),
+    "azure deployment, old version": ("chat_template_kwargs",),
+    "azure v1": ("chat_template_kwargs",),
+    "azure v1, reasoning": _REASONING,
+    "anthropic 4.5": ("chat_template_kwargs", "temperature and top_p"),
+    "anthropic 4.7": ("chat_template_kwargs", "temperature", "top_p", "temperature and top_p", "a forced tool"),
+    "gemini 2.5": ("chat_template_kwargs",),
+    "gemini 3": ("chat_template_kwargs",),
+    "lmstudio": ("a named tool",),
+    "openrouter": ("a forced tool", "a named tool"),
+    "another server, strict": ("chat_template_kwargs",),
+}
+"""What each endpoint refuses of it. The others take it all."""
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.__name__)
@@ -47,6 +76,36 @@ async def test_an_endpoint_serves_it_under_its_own_dialect(spec: Spec, cell: Cel
 async def test_an_endpoint_serves_it_when_nothing_is_set(spec: Spec, cell: Cell) -> None:
     async with at(spec) as (client, endpoint):
         await cell(client, endpoint)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [(name, part) for name, parts in REFUSED.items() for part in parts], ids=lambda value: value
+)
+async def test_what_an_endpoint_refuses_of_vllms_form_its_dialect_sends_otherwise(name: str, part: str) -> None:
+    body = SMALLEST | VLLMS[part] | {"model": BY_NAME[name].model}
+    async with at(BY_NAME[name], BY_NAME[name].dialect) as (client, _):
+        with pytest.raises(EngineError) as refused:
+            await client.post_json("chat/completions", body)
+        assert refused.value.engine_status in {400, 404, 422}
+        assert (await client.chat(body))["choices"]
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in SPECS if "api-key" in spec.headers])
+async def test_azure_refuses_a_bearer_and_takes_its_own_header(name: str) -> None:
+    body = SMALLEST | {"model": BY_NAME[name].model}
+    async with at(BY_NAME[name], "openai") as (client, _):
+        with pytest.raises(EngineError, match="401"):
+            await client.chat(body)
+    async with at(BY_NAME[name], "azure") as (client, _):
+        assert (await client.chat(body))["choices"]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+async def test_an_endpoint_takes_the_rest_of_vllms_form(spec: Spec) -> None:
+    async with at(spec, spec.dialect) as (client, endpoint):
+        for part in VLLMS.keys() - set(REFUSED.get(spec.name, ())):
+            await client.post_json("chat/completions", SMALLEST | VLLMS[part] | {"model": spec.model})
+    assert not endpoint.refusals
 
 
 @pytest.mark.parametrize("name", ["ollama", "llama.cpp", "lmstudio", "vllm", "sglang"])
