@@ -93,6 +93,17 @@ async def test_a_key_that_the_endpoint_refuses_is_seen_while_the_write_waits(red
         assert (await gateway.rig.event(event_id)).status == "completed"
 
 
+async def test_a_write_that_no_attempt_could_decide_is_seen_as_well(redis_url: str) -> None:
+    async with api(redis_url, script("What a lovely day."), job_attempts=1) as gateway, gateway.rig.working():
+        first = await said(gateway)
+        event = await gateway.rig.event(first["write_event_id"])
+        error = (await said(gateway, mode="read"))["error"]
+        ready = (await gateway.get("/readyz")).json
+    assert (event.status, event.attempts) == ("failed", 1)
+    assert f"its memory write {event.event_id} failed" in error
+    assert "warnings" not in ready
+
+
 async def test_another_user_does_not_see_it_and_erase_forgets_it(redis_url: str) -> None:
     async with served_by(redis_url, replace(BY_NAME["ollama"], rules=(no_tools,))) as (gateway, _):
         await gateway.rig.event((await said(gateway))["write_event_id"])
