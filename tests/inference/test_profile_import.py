@@ -142,6 +142,15 @@ def test_published_numbers_do_not_move_with_our_defaults(tmp_path: Path) -> None
     assert "chunk_tokens = 5000\n" in (tmp_path / "two" / "profile" / "manifest.toml").read_text()
 
 
+def test_an_imported_writer_is_not_asked_to_relate_memories_unless_its_operator_wants_it(tmp_path: Path) -> None:
+    published = imported("memreader-card", write_card(tmp_path / "snapshot"))
+    manifest = tmp_path / "profile" / "manifest.toml"
+    manifest.write_text(manifest.read_text().replace('without = ["relate"]', "without = []"))
+    wanted = load_profile(tmp_path / "profile")
+    assert wanted.prompts.keys() - published.prompts.keys() == {"relate"}
+    assert wanted.origin == published.origin
+
+
 def test_a_profile_names_its_sources_and_refuses_a_text_that_was_edited(tmp_path: Path) -> None:
     source = write_memagent(tmp_path / "checkout")
     profile = imported("memagent", source)

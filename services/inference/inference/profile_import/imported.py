@@ -10,7 +10,7 @@ from inference.profile_import.sources import SourceFile
 from memloop.wire.chat import Json
 
 Kind: TypeAlias = Literal["memreader-card", "memagent", "memreread"]
-Entry: TypeAlias = str | int | float | bool
+Entry: TypeAlias = str | int | float | bool | tuple[str, ...]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
@@ -40,7 +40,7 @@ class Imported:
 
     def _manifest(self) -> str:
         named = {"name": self.kind, "version": self.version, "extends": "default", **self.settings}
-        tables: dict[str, Mapping[str, Entry]] = {"": named}
+        tables: dict[str, Mapping[str, Entry]] = {"": {**named, "without": _UNTRAINED}}
         if self.budget:
             tables["budget"] = self.budget
         tables |= {f"prompts.{prompt}": values for prompt, values in self.prompts.items()}
@@ -50,9 +50,12 @@ class Imported:
         return _COMMENT + "\n".join(_table(name, values) for name, values in tables.items())
 
 
+_UNTRAINED: Final = ("relate",)
+"""Prompts of the default profile that ask for a call which no published checkpoint was trained to answer."""
 _COMMENT: Final = """\
 # Imported from the files under [origin.sources], which have these SHA-256. The texts are theirs, byte for byte: a text
-# that no longer has its hash under [origin.texts] is refused.
+# that no longer has its hash under [origin.texts] is refused. The checkpoint was not trained on the prompts under
+# "without"; clear that list to use Memloop's.
 """
 
 
