@@ -17,6 +17,7 @@ import uvloop
 from pydantic import SecretStr
 
 from benchmarks.gateway import servers
+from gateway.engine import read_models
 from gateway.memory.memory import Memory
 from gateway.memory.operations import search
 from gateway.metrics import Metrics
@@ -72,7 +73,7 @@ async def run(searches: int) -> Times:
             model="m",
             startup_wait_s=0,
         )
-        async with open_work(settings, Metrics(new_registry())) as work:
+        async with open_work(read_models(settings), settings, Metrics(new_registry())) as work:
             await _fill(work.memory)
             return await _measured(work.memory, searches)
 

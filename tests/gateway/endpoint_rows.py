@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.engine import read_models
 from gateway.metrics import Metrics
 from gateway.settings import WorkerSettings
 from gateway.worker import open_work, working
@@ -37,7 +38,7 @@ class Rows:
         """A worker whose writer is the endpoint's model."""
         models = _file(self.folder / "writer.toml", [self.endpoints[spec.name]], f'profile = "{profile}"')
         settings = self.settings.model_copy(update={"models": models})
-        async with open_work(settings, Metrics(new_registry())) as work, working(work, settings):
+        async with open_work(read_models(settings), settings, Metrics(new_registry())) as work, working(work, settings):
             yield
 
 

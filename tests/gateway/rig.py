@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
+from gateway.engine import read_models
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.queue import QueueRules
@@ -85,7 +86,7 @@ async def rig(
         engine = await stack.enter_async_context(engine_server(answer, hang_at=hang_at))
         store = await stack.enter_async_context(store_server())
         settings = settings_for(redis_url, **{"engine_url": engine.url, "store_url": store.url, **changes})
-        work = await stack.enter_async_context(open_work(settings, Metrics(new_registry())))
+        work = await stack.enter_async_context(open_work(read_models(settings), settings, Metrics(new_registry())))
         yield Rig(settings, work, engine, store)
 
 

@@ -1,8 +1,10 @@
 """How a process finds out which model, profile and tokenizer it works with."""
 
+from contextlib import AbstractAsyncContextManager
+
 import pytest
 
-from gateway.engine.backend import open_backend
+from gateway.engine import Backend, open_backend, read_models
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
@@ -12,14 +14,14 @@ from memloop_service import new_registry
 from tests.fakes.launcher import Launcher, launched
 
 
-def _metrics() -> Metrics:
-    return Metrics(new_registry())
+def opened(settings: GatewaySettings) -> AbstractAsyncContextManager[Backend]:
+    return open_backend(read_models(settings), settings, Metrics(new_registry()))
 
 
 async def test_inference_gives_model_profile_and_tokenizer(settings: GatewaySettings) -> None:
     async with launched(Launcher()) as url:
         asking = settings.model_copy(update={"inference_url": url})
-        async with open_backend(asking, _metrics()) as backend:
+        async with opened(asking) as backend:
             assert backend.models.chat.id == "served"
             assert backend.models.chat.profile.ref == load_profile("tiny").ref
             assert backend.models.chat.splitter.count("one two three four") == 4
@@ -29,7 +31,7 @@ async def test_start_waits_for_inference_that_is_still_loading(settings: Gateway
     launcher = Launcher(refusals=1)
     async with launched(launcher) as url:
         asking = settings.model_copy(update={"inference_url": url, "startup_wait_s": 60.0})
-        async with open_backend(asking, _metrics()) as backend:
+        async with opened(asking) as backend:
             assert backend.models.chat.id == "served"
     assert launcher.asked.count("/v1/model") == 2
 
@@ -38,14 +40,14 @@ async def test_start_fails_when_inference_does_not_come(settings: GatewaySetting
     async with launched(Launcher(refusals=1000)) as url:
         asking = settings.model_copy(update={"inference_url": url})
         with pytest.raises(Unavailable, match="inference launcher"):
-            async with open_backend(asking, _metrics()):
+            async with opened(asking):
                 pass
 
 
 async def test_settings_win_over_inference(settings: GatewaySettings) -> None:
     async with launched(Launcher()) as url:
         told = settings.model_copy(update={"inference_url": url, "model": "mine", "profile": "default"})
-        async with open_backend(told, _metrics()) as backend:
+        async with opened(told) as backend:
             assert (backend.models.chat.id, backend.models.chat.profile.name) == ("mine", "default")
             assert isinstance(backend.models.chat.splitter, TokenizerSplitter)
 
@@ -54,12 +56,12 @@ async def test_a_profile_that_does_not_fit_the_served_window_is_refused(settings
     async with launched(Launcher(window_tokens=4096)) as url:
         told = settings.model_copy(update={"inference_url": url, "profile": "default"})
         with pytest.raises(ProfileError, match=r"the prompt read needs .* and the window has 4096"):
-            async with open_backend(told, _metrics()):
+            async with opened(told):
                 pass
 
 
 async def test_without_inference_the_engine_names_the_model_and_the_rest_is_safe(settings: GatewaySettings) -> None:
-    async with open_backend(settings, _metrics()) as backend:
+    async with opened(settings) as backend:
         assert backend.models.chat.id == "fake-model"
         assert backend.models.chat.profile.name == "default"
         assert isinstance(backend.models.chat.splitter, EstimatingSplitter)
@@ -67,7 +69,7 @@ async def test_without_inference_the_engine_names_the_model_and_the_rest_is_safe
 
 async def test_profile_that_is_not_there_is_an_error_at_the_start(settings: GatewaySettings) -> None:
     with pytest.raises(ProfileError):
-        async with open_backend(settings.model_copy(update={"profile": "none"}), _metrics()):
+        async with opened(settings.model_copy(update={"profile": "none"})):
             pass
 
 

@@ -3,18 +3,24 @@
 import asyncio
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from fastapi import FastAPI
 
+from gateway import main, worker
+from gateway.engine import read_models
 from gateway.metrics import Metrics
+from gateway.settings import WorkerSettings
 from gateway.worker import open_work, working
 from memloop.wire.errors import Unavailable
 from memloop_service import new_registry
+from tests.fakes.asgi_server import running
+from tests.fakes.job_store import store_server
 from tests.fakes.launcher import Launcher, launched
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S, clean_environment
@@ -124,7 +130,7 @@ async def test_a_worker_without_the_model_ends_the_read_as_failed(redis_url: str
         own = tmp_path / "own.toml"
         own.write_text(f'[models.w]\nengine_url = "{engines.writer.url}"\napi_key_env = "KEY_OF_WRITER"\n')
         others = settings.model_copy(update={"models": own})
-        work = await stack.enter_async_context(open_work(others, Metrics(new_registry())))
+        work = await stack.enter_async_context(open_work(read_models(others), others, Metrics(new_registry())))
         queued = (await gateway.post(PATH, a_read(background=True))).json
         async with working(work, others):
             read = await ended(gateway, queued["id"])
@@ -307,6 +313,22 @@ async def test_real_processes_write_and_read_on_two_engines(redis_url: str, tmp_
     assert {body["model"] for body in engines.writer.asked} == {"w"}
     assert all(WRITING in texts_of(body) for body in engines.writer.asked)
     _expect_a_read(engines.reader.asked)
+
+
+@pytest.mark.parametrize("build", [main.build_app, worker.build_app], ids=["api", "worker"])
+async def test_the_file_is_read_once(
+    redis_url: str, tmp_path: Path, build: Callable[[WorkerSettings], FastAPI]
+) -> None:
+    async with AsyncExitStack() as stack:
+        engines = await stack.enter_async_context(two_engines(tmp_path))
+        store = await stack.enter_async_context(store_server())
+        file = engines.file()
+        app = build(settings_for(redis_url, models=file, model=None, store_url=store.url))
+        file.unlink()
+        url = await stack.enter_async_context(running(app))
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        async with http.get(f"{url}/readyz") as ready:
+            assert (ready.status, (await ready.json())["dependencies"]["engine"]) == (200, "ok")
 
 
 @pytest.mark.parametrize("module", ["gateway.main", "gateway.worker"])

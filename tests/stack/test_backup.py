@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engine import read_models
 from gateway.metrics import Metrics
 from gateway.worker import Work, open_work, working
 from memloop.wire.memory import Namespace
@@ -37,7 +38,10 @@ async def stack(redis_url: str, folder: Path) -> AsyncGenerator[tuple[Work, str]
         engine = await made.enter_async_context(engine_server(keep_the_fact))
         storage = f"file://{folder / 'documents'}"
         settings = settings_for(redis_url, engine_url=engine.url, store_url=store_url, storage_url=storage)
-        yield await made.enter_async_context(open_work(settings, Metrics(new_registry()))), store_url
+        yield (
+            await made.enter_async_context(open_work(read_models(settings), settings, Metrics(new_registry()))),
+            store_url,
+        )
 
 
 async def command(*words: str, **environment: str) -> tuple[int, str]:

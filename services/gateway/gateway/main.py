@@ -15,7 +15,7 @@ from gateway.access import routes as admin
 from gateway.chat import routes as chat
 from gateway.chat.chat import open_chat
 from gateway.document import describe
-from gateway.engine import Backend, open_backend, refuse_wrong_models
+from gateway.engine import Backend, ModelsConfig, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
 from gateway.files import routes as uploads
 from gateway.files.files import open_files
@@ -85,13 +85,14 @@ class Checks:
 
 
 def build_app(settings: GatewaySettings) -> FastAPI:
-    """Build the application; it opens its slices on start and closes them on stop."""
+    """Build the application; it opens its slices on start and closes them on stop. Raises as ``read_models`` does."""
+    config = read_models(settings)
     registry = new_registry()
     metrics = Metrics(registry)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with opened(app, settings, metrics):
+        async with opened(app, config, settings, metrics):
             yield
 
     checks = Checks(lambda: app.state)
@@ -118,14 +119,16 @@ def build_app(settings: GatewaySettings) -> FastAPI:
 
 
 @asynccontextmanager
-async def opened(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[None]:
+async def opened(
+    app: FastAPI, config: ModelsConfig, settings: GatewaySettings, metrics: Metrics
+) -> AsyncGenerator[None]:
     """Open every slice and put it in the application's state, where its dependency finds it.
 
     Waits for inference and the engine as ``loop_model`` does, and raises its errors; KeyFileError on bad keys.
     """
     async with (
         redis_of(settings) as redis,
-        open_backend(settings, metrics) as backend,
+        open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):
         access = open_access(settings, redis, splitter=backend.models.counting, metrics=metrics)
@@ -152,9 +155,10 @@ def main() -> None:
     """Serve until a signal. Exits with a message on wrong settings or an unprotected public address."""
     settings = GatewaySettings()
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
-    refuse_wrong_models(settings)
     start_tracing("gateway")
-    run(build_app(settings), settings, drain_s=settings.drain_s)
+    with refusing_wrong_models():
+        app = build_app(settings)
+    run(app, settings, drain_s=settings.drain_s)
 
 
 if __name__ == "__main__":

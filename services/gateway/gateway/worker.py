@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
-from gateway.engine import Backend, LoopModel, open_backend, refuse_wrong_models
+from gateway.engine import Backend, LoopModel, ModelsConfig, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
@@ -60,14 +60,14 @@ class Work:
 
 
 @asynccontextmanager
-async def open_work(settings: WorkerSettings, metrics: Metrics) -> AsyncGenerator[Work]:
+async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Metrics) -> AsyncGenerator[Work]:
     """Open the slices of one worker and close them on exit.
 
     Waits for inference and the engine as ``loop_model`` does, and raises its errors.
     """
     async with (
         redis_of(settings) as redis,
-        open_backend(settings, metrics) as backend,
+        open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):
         rules = memory.queue.lanes.rules
@@ -89,7 +89,8 @@ class _Opened:
 
 
 def build_app(settings: WorkerSettings) -> FastAPI:
-    """Build the worker's application; its lifespan runs the job queues."""
+    """Build the worker's application; its lifespan runs the job queues. Raises as ``read_models`` does."""
+    config = read_models(settings)
     registry = new_registry()
     metrics = Metrics(registry)
     opened = _Opened()
@@ -99,7 +100,7 @@ def build_app(settings: WorkerSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         del app
-        async with open_work(settings, metrics) as work:
+        async with open_work(config, settings, metrics) as work:
             opened.work = work
             async with working(work, settings):
                 yield
@@ -286,9 +287,10 @@ def _end_process_on_fault(work: "asyncio.Task[None]") -> None:
 def main() -> None:
     """Run until a signal."""
     settings = WorkerSettings()
-    refuse_wrong_models(settings)
     start_tracing("memloop-worker")
-    run(build_app(settings), settings)
+    with refusing_wrong_models():
+        app = build_app(settings)
+    run(app, settings)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from gateway.engine.backend import Backend, open_backend
 from gateway.engine.meter import Meter
 from gateway.engine.models import Models
-from gateway.engine.models_file import refuse_wrong_models
+from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong_models
 from gateway.engine.passthrough import EngineCall, Relay, relay, send_broken
 from gateway.engine.served import LoopModel
 
@@ -13,9 +13,11 @@ __all__ = [
     "LoopModel",
     "Meter",
     "Models",
+    "ModelsConfig",
     "Relay",
     "open_backend",
-    "refuse_wrong_models",
+    "read_models",
+    "refusing_wrong_models",
     "relay",
     "send_broken",
 ]

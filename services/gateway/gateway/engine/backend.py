@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from gateway.engine.breaker import Breaker, EngineGuard
 from gateway.engine.engines import Engines
 from gateway.engine.models import Models
-from gateway.engine.models_file import ModelSpec, read_models
+from gateway.engine.models_file import ModelsConfig, ModelSpec
 from gateway.engine.served import LoopModel, loop_model
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
@@ -34,13 +34,12 @@ class Backend:
 
 
 @asynccontextmanager
-async def open_backend(settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[Backend]:
+async def open_backend(config: ModelsConfig, settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[Backend]:
     """Open the configured engines and close them on exit.
 
     Waits up to ``startup_wait_s`` until one model is there; the others may come later. Raises DependencyError when none
-    comes in time, ProfileError when profile and model do not fit, and as ``read_models`` does.
+    comes in time, ProfileError when profile and model do not fit.
     """
-    config = read_models(settings)
     models = Models(config.specs, config.roles)
     async with AsyncExitStack() as stack:
         late = [await _opening(spec, settings, stack) for spec in config.specs]

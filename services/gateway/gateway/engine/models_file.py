@@ -4,7 +4,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -68,10 +69,11 @@ def read_models(settings: GatewaySettings) -> ModelsConfig:
     return _from_file(settings.models) if settings.models is not None else _from_settings(settings)
 
 
-def refuse_wrong_models(settings: GatewaySettings) -> None:
-    """Exit with a message when the models file is wrong."""
+@contextmanager
+def refusing_wrong_models() -> Generator[None]:
+    """Exit with a message when the block finds the models file to be wrong."""
     try:
-        read_models(settings)
+        yield
     except ModelsFileError as error:
         raise SystemExit(str(error)) from error
 
