@@ -39,7 +39,7 @@ class ListIndex:
     """A MemoryIndex that finds the same memories whatever it is asked."""
 
     def __init__(self, *texts: str) -> None:
-        self._found = [Recalled(f"m{number}", text, DAY) for number, text in enumerate(texts)]
+        self._found = [Recalled(f"m{number}", text, DAY, f"fact {number}") for number, text in enumerate(texts)]
         self.queries: list[str] = []
 
     async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
