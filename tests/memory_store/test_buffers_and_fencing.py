@@ -1,16 +1,33 @@
 """Buffers, erasure, fencing tokens and the key, through the HTTP API."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
 import httpx
 import pytest
 
-from memloop.wire.memory import Buffer, BufferPage, MemoryDraft, Namespace, Source, StoreAdd
+from memloop.wire.memory import Buffer, BufferPage, MemoryDraft, Namespace, SearchResult, Source, StoreAdd, StoreSearch
 from memory_store.settings import Settings
+from memory_store.vectors.filters import Condition
+from memory_store.vectors.port import Query, Ranked
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.redis_server import RedisServer
 from tests.memory_store.api import ALICE, StoreApi
 from tests.memory_store.conftest import app_over, serving
+
+
+class SettledWhenRanked(QdrantEdge):
+    """Another process settles a buffer just after a search has ranked the memories."""
+
+    settle: Callable[[], Awaitable[object]]
+
+    async def rank(
+        self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
+    ) -> Sequence[Sequence[Ranked]]:
+        """Rank, then settle."""
+        found = await super().rank(queries, where=where, corpus=corpus, limit=limit)
+        await self.settle()
+        return found
 
 
 def buffer(content: str = "hm", **ids: str) -> Buffer:
@@ -57,6 +74,21 @@ async def test_buffers_are_listed_by_user_or_by_tenant(http: httpx.AsyncClient) 
         "bob/None/None",
     ]
     assert [_name(one.namespace) for one in await listed(http, user_id="bob")] == ["bob/None/None"]
+
+
+async def test_a_search_shows_a_buffered_turn_that_is_settled_meanwhile(settings: Settings) -> None:
+    vectors = SettledWhenRanked(settings.data_dir, flush_s=60)
+    async with serving(app_over(vectors, settings)) as http:
+        await StoreApi(http).add("Pet", "a grey cat")
+        await put(http, buffer("a grey dog"))
+        vectors.settle = lambda: http.delete("/v1/buffers", params={"tenant": "t1", "user_id": "alice"})
+        asked = StoreSearch(namespace=ALICE, query="grey", include_buffered=True)
+        answer = await http.post("/v1/items/search", content=asked.model_dump_json())
+        found = SearchResult.model_validate_json(answer.content)
+        left = await listed(http)
+    assert [turn.content for turn in found.pending] == ["a grey dog"]
+    assert [hit.item.memory for hit in found.results] == ["a grey cat"]
+    assert left == []
 
 
 async def test_clearing_takes_exactly_one_buffer(http: httpx.AsyncClient) -> None:

@@ -1,11 +1,12 @@
-"""Runs endless background tasks and cancels them at the end."""
+"""Runs background tasks and cancels them at the end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 _CANCEL_AGAIN_S: Final = 0.2
+_Result = TypeVar("_Result")
 
 
 @asynccontextmanager
@@ -18,7 +19,17 @@ async def alongside(*chores: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
         await ended(tasks)
 
 
-async def ended(tasks: "set[asyncio.Task[None]]") -> None:
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, _Result]) -> "AsyncGenerator[asyncio.Task[_Result]]":
+    """Run the coroutine while the block does something else; cancel it if the block leaves before its end."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        await ended({task})
+
+
+async def ended(tasks: "set[asyncio.Task[Any]]") -> None:
     """Cancel the tasks until all have ended: a Redis connection being opened swallows the first cancellation."""
     while tasks := {task for task in tasks if not task.done()}:
         for task in tasks:

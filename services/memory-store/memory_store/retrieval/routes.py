@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from memloop.wire.memory import SearchResult, StoreSearch
+from memloop_service.chores import beside
 from memloop_service.direct_route import DirectRoute
 from memory_store.buffers.buffers import Buffers
 from memory_store.buffers.pending import buffered_turns
@@ -17,9 +18,12 @@ def search_routes(retrieval: Retrieval, gate: Gate, buffers: Buffers) -> APIRout
     @router.post("/items/search")
     async def search(request: StoreSearch) -> SearchResult:
         async with gate.shared():
-            # first: a turn leaves its buffer only after its memories are stored
-            pending = await buffered_turns(buffers, request.namespace) if request.include_buffered else ()
-            return (await retrieval.search(request)).model_copy(update={"pending": pending})
+            if not request.include_buffered:
+                return await retrieval.search(request)
+            # before the memories: a turn leaves its buffer only after they are stored
+            async with beside(buffered_turns(buffers, request.namespace)) as pending:
+                found = await retrieval.search(request, after=pending)
+                return found.model_copy(update={"pending": await pending})
 
     _ = search
     return router

@@ -1,6 +1,6 @@
 """Search: dense and BM25 rankings in one round trip, added up; the best read, boosted, packed into a budget."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -65,8 +65,8 @@ class Retrieval:
         self._tuning = tuning or Tuning()
         self._reranker = reranker
 
-    async def search(self, request: StoreSearch) -> SearchResult:
-        """The best memories first.
+    async def search(self, request: StoreSearch, *, after: Awaitable[object] | None = None) -> SearchResult:
+        """The best memories first, as they are once ``after`` has ended: it may run while the query is embedded.
 
         ``score`` is the cosine plus the weighted BM25 score and the boosts; ``threshold`` applies to it.
         ``max_tokens`` is spent best first, by a conservative estimate; a memory that does not fit is left out. Raises
@@ -74,6 +74,8 @@ class Retrieval:
         """
         with self._stage("total"):
             query = await self._query(request)
+            if after is not None:
+                await after
             with self._stage("vectors"):
                 candidates = await self._candidates(query)
             boost(candidates, request.query, self._tuning, named=query.named, asked_at=self._asked_at(request))
