@@ -8,7 +8,9 @@ from redis.asyncio import Redis
 
 from memloop.wire.errors import Unavailable
 from memloop_service.redis_link import connect, redis_errors
+from memloop_service.redis_pool import WaitingPool
 from tests.fakes.processes import PATIENCE_S
+from tests.gateway.rig import eventually
 
 MOST = 4
 
@@ -69,3 +71,18 @@ async def test_a_cancelled_task_ends_at_whatever_moment_of_its_command(redis_url
             [ended] = await asyncio.gather(asked, return_exceptions=True)
             assert isinstance(ended, asyncio.CancelledError) == was_cancelled
         assert await _set(redis, 0)
+
+
+async def test_the_connections_of_a_burst_are_closed_once_nobody_takes_them(redis_url: str) -> None:
+    pool = WaitingPool.from_url(redis_url, wait_s=30.0, idle_s=0.1, client_name="burst")  # pyright: ignore
+
+    async def open_connections(number: int) -> bool:
+        clients: list[dict[str, str]] = await redis.client_list()  # pyright: ignore
+        return sum(client["name"] == "burst" for client in clients) == number
+
+    async with Redis.from_pool(pool) as redis, asyncio.TaskGroup() as group:
+        burst = [group.create_task(hold(redis, 0)) for _ in range(20)]
+        await eventually(lambda: open_connections(21))
+        await redis.rpush("nothing", *range(20))  # pyright: ignore
+        await asyncio.wait(burst)
+        await eventually(lambda: open_connections(1))

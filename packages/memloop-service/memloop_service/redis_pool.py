@@ -2,23 +2,31 @@
 
 The client's own pool raises an error as soon as all connections are in use, so a burst of requests fails although Redis
 answers within milliseconds. Its blocking pool holds a lock for every command and takes a timer for it; this one costs
-nothing while a connection is free.
+nothing while a connection is free. Neither ever closes a connection; this one closes those that a burst left behind.
 """
 
 import asyncio
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import MaxConnectionsError
 
+_IDLE_S: Final = 30.0
+
 
 class WaitingPool(ConnectionPool):
-    """Commands that find no connection wait for one, first come, first served, for at most ``wait_s`` seconds."""
+    """Commands that find no connection wait for one, first come, first served, for at most ``wait_s`` seconds.
 
-    def __init__(self, *, wait_s: float, **options: Any) -> None:
+    The connection that was given back last is taken first. One that nobody took for ``idle_s`` seconds is closed when
+    another is given back.
+    """
+
+    def __init__(self, *, wait_s: float, idle_s: float = _IDLE_S, **options: Any) -> None:
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
         self._wait_s = wait_s
+        self._idle_s = idle_s
+        self._idle_since: dict[AbstractConnection, float] = {}
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def get_connection(self, command_name: Any = None, *keys: Any, **options: Any) -> AbstractConnection:
@@ -32,10 +40,21 @@ class WaitingPool(ConnectionPool):
 
     async def release(self, connection: AbstractConnection) -> None:
         """Give a connection back; whoever has waited longest takes it."""
+        self._idle_since[connection] = asyncio.get_running_loop().time()
         try:
             await super().release(connection)
         finally:
             self._wake()
+        await self._close_idle()
+
+    async def _close_idle(self) -> None:
+        """Close the connections that are idle for too long: those at the front, for the last in is the first out."""
+        too_long_since = asyncio.get_running_loop().time() - self._idle_s
+        free = self._available_connections
+        while free and self._idle_since[free[0]] < too_long_since:
+            idle = free.pop(0)
+            del self._idle_since[idle]
+            await idle.disconnect(nowait=True)
 
     async def _freed(self) -> AbstractConnection:
         loop = asyncio.get_running_loop()
