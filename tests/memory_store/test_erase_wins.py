@@ -147,10 +147,22 @@ async def recover(of: History, at: Replica) -> object:
     return await at.recovery.recover(Owned("t", of.deleted))
 
 
+async def accepted_batch(of: History, at: Replica) -> BatchResult:
+    return await at.writer.add_batch([add("Job", "accepted_batch: nurse")], began=_WRITERS_TOKEN)
+
+
 async def restore(of: History, at: Replica) -> object:
-    texts = [line.model_dump_json().replace("seed:", "restore:") for line in of.lines]
+    return await at.transfer.take(imported(of, "restore:"))
+
+
+async def accepted_restore(of: History, at: Replica) -> object:
+    return await at.transfer.take(imported(of, "accepted_restore:", began=_WRITERS_TOKEN))
+
+
+def imported(of: History, prefix: str, *, began: int | None = None) -> StoreImport:
+    texts = [line.model_dump_json().replace("seed:", prefix) for line in of.lines]
     numbered = tuple(NumberedLine(number=number, text=text) for number, text in enumerate(texts, start=1))
-    return await at.transfer.take(StoreImport(tenant="t", lines=numbered))
+    return StoreImport(tenant="t", lines=numbered, began=began)
 
 
 async def buffering(of: History, at: Replica) -> object:
@@ -163,13 +175,17 @@ _WRITES: tuple[Write, ...] = (
     replay,
     restated,
     batch,
+    accepted_batch,
     edit,
     retag,
     delete,
     recover,
     restore,
+    accepted_restore,
     buffering,
 )
+_BEGAN_BEFORE = {"seed", "job", "buffering", "accepted_batch", "accepted_restore"}
+"""Writes whose token is older than the erasure's; they are refused even if they reach the store after it."""
 
 
 async def erase(of: History, at: Replica, scope: Namespace) -> Erased:
@@ -197,10 +213,10 @@ async def _check(client: Redis, seed: int) -> None:
 
 
 def _is_later(text: str, history: History) -> bool:
-    """Whether the text comes from a write, without a lane, that began when the erasure had ended."""
+    """Whether the text comes from a write, without a token, that began when the erasure had ended."""
     name = text.partition(":")[0]
     steps = history.schedule
-    return name not in {"seed", "job", "buffering"} and steps.first(name) > steps.last("erase")
+    return name not in _BEGAN_BEFORE and steps.first(name) > steps.last("erase")
 
 
 def _check_what_stays(history: History, scope: Namespace, results: dict[str, object], seed: int) -> None:

@@ -4,6 +4,7 @@ The gateway's public routes and the store's internal ones share these models. ``
 from a client: the gateway sets it from the key.
 """
 
+import hashlib
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
@@ -43,6 +44,19 @@ class Namespace(Scope):
     def lane(self) -> str:
         """The write lane's name: all writes of one tenant's user go one after another."""
         return f"{self.tenant}/{self.user_id}"
+
+    def scopes(self) -> tuple[str, ...]:
+        """The names of the up to four scopes that contain the namespace: the user, with agent, run or both.
+
+        The last is the namespace's own. An erasure names one scope and covers all that lies in it.
+        """
+        agents, runs = dict.fromkeys((None, self.agent_id)), dict.fromkeys((None, self.run_id))
+        return tuple(_scope(agent, run) for agent in agents for run in runs)
+
+
+def _scope(agent_id: str | None, run_id: str | None) -> str:
+    ids = ("" if part is None else f"={part}" for part in (agent_id, run_id))
+    return hashlib.sha256("\x1f".join(ids).encode()).hexdigest()[:32]
 
 
 class UserFields(Wire):
@@ -139,7 +153,12 @@ def _few_drafts(adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:
 
 
 class StoreBatch(Wire):
-    """``POST /v1/items/batch`` of the store: adds of any namespaces, embedded together and stored in one operation."""
+    """``POST /v1/items/batch`` of the store: adds of any namespaces, embedded together and stored in one operation.
+
+    ``began`` is the newest fencing token when the request was accepted: adds of users erased since are refused (409).
+    """
+
+    began: int | None = None
 
     adds: Annotated[tuple[StoreAdd, ...], AfterValidator(_few_drafts)] = Field(
         min_length=1, max_length=MAX_BATCH_STATEMENTS

@@ -40,7 +40,12 @@ class NumberedLine(Wire):
 
 
 class StoreImport(Wire):
-    """``POST /v1/items/import`` of the store: lines that are to be this tenant's, whosever they were."""
+    """``POST /v1/items/import`` of the store: lines that are to be this tenant's, whosever they were.
+
+    ``began`` is the newest fencing token when the request was accepted: lines of users erased since are refused.
+    """
+
+    began: int | None = None
 
     tenant: str = Field(min_length=1, max_length=256)
     lines: tuple[NumberedLine, ...] = Field(min_length=1, max_length=MAX_LINES)

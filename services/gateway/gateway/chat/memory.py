@@ -24,10 +24,11 @@ from gateway.chat.turns import last_user_index, newest_turn
 from gateway.engine import LoopModel
 from gateway.memory.pending import Standing
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
-from memloop.wire.errors import DependencyError, NotFound, RateLimited, TooLarge
+from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
 from memloop.wire.memory import MemoryEvent, Namespace, PendingTurn, Usage
 
 _NO_USER = "Memory is off: the request has no user_id."
+_ERASED = "The user's memories were erased during this chat; this turn will not be remembered."
 _NOT_QUEUED = "Queuing the memory write failed; this turn will not be remembered."
 
 
@@ -49,6 +50,8 @@ class ChatTurn:
     """The memory operations that the key's scopes exclude."""
     failed: str | None = None
     """The error of an earlier failed write of the user."""
+    began: int | None = None
+    """The newest fencing token at the chat's beginning: an erasure since then forbids the write."""
 
     async def answered(self, chat: Chat, reply: str, *, waits: bool = True) -> ChatMemory:
         """Queue the write of the newest turn, if any, and return the answer's memory field.
@@ -91,8 +94,10 @@ class ChatTurn:
             return None, None
         try:
             async with asyncio.timeout(chat.enqueue_timeout_s):
-                await chat.memory.queue.enqueue_write(self.namespace, turn, event_id=self.event_id)
+                await chat.memory.queue.enqueue_write(self.namespace, turn, event_id=self.event_id, began=self.began)
                 return self.event_id, None
+        except Conflict:
+            return None, _ERASED
         except (DependencyError, RateLimited, TooLarge, TimeoutError):
             chat.memory.metrics.turns_not_queued.inc()
             return None, _NOT_QUEUED
@@ -107,10 +112,12 @@ async def begin_turn(
     event_id: str,
     context: ReadContext | None = None,
     left_out: str | None = None,
+    began: int | None = None,
 ) -> ChatTurn | None:
     """Recall memories for a chat. Returns None when memory is off, or neither memory nor a user is named.
 
-    ``context`` holds oversized parts that were read before; ``left_out`` the operations that the key excludes.
+    ``context`` holds oversized parts that were read before, since ``began``; ``left_out`` the operations that the key
+    excludes.
     """
     options = asked.memory or NO_OPTIONS
     must_report = context is not None or left_out is not None
@@ -118,7 +125,7 @@ async def begin_turn(
         return None
     place = last_user_index(asked.messages)
     query = asked.messages[place].text() if place is not None else ""
-    standing = await _standing(chat, namespace, options)
+    standing = await standing_of(chat, namespace, options)
     question = context.question if context is not None else query
     return ChatTurn(
         namespace=namespace,
@@ -132,6 +139,7 @@ async def begin_turn(
         read=context.summary if context is not None else None,
         left_out=left_out,
         failed=standing.failed.summary() if standing.failed is not None else None,
+        began=standing.newest_token if began is None else began,
     )
 
 
@@ -154,7 +162,7 @@ async def _recalled(
     return await recall(chat, model, namespace, query, options, queued=queued, messages=messages)
 
 
-async def _standing(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> Standing:
+async def standing_of(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> Standing:
     """Return how the user's writes stand. Read before the search: a write leaves the queue after it is stored."""
     if namespace is None or options.mode == "off":
         return Standing()

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.chat.chat import Chat, ChatDep
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
-from gateway.chat.memory import ChatTurn, begin_turn
+from gateway.chat.memory import ChatTurn, begin_turn, standing_of
 from gateway.chat.memory_rights import permitted
 from gateway.chat.namespaces import namespace_of
 from gateway.chat.oversized import Oversize
@@ -37,7 +37,7 @@ from gateway.http import (
     within,
 )
 from memloop.clients import RawResponse
-from memloop.wire.chat import ChatRequest, Json
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 from memloop.wire.errors import EngineError, MemloopError
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
@@ -74,11 +74,21 @@ async def create_chat_completion(
 
     async def answer(attempt: Attempt) -> Response:
         async def prepared(over: Oversize | None) -> Prepared:
-            context = await read_context(chat, model, asked, body.fields, over, allowance) if over is not None else None
+            before, context = None, None
+            if over is not None:
+                before = await standing_of(chat, namespace, asked.memory or NO_OPTIONS)
+                context = await read_context(chat, model, asked, body.fields, over, allowance)
             with meter.ours():
                 event_id = attempt.event_id(namespace) if namespace is not None else ""
                 turn = await begin_turn(
-                    chat, model, asked, namespace, event_id=event_id, context=context, left_out=left_out
+                    chat,
+                    model,
+                    asked,
+                    namespace,
+                    event_id=event_id,
+                    context=context,
+                    left_out=left_out,
+                    began=before.newest_token if before is not None else None,
                 )
                 return turn, engine_body(body, model, turn, context)
 

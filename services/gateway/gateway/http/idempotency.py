@@ -50,6 +50,7 @@ if kept[4] then return {'done', kept[4], kept[5], kept[6]} end
 if kept[2] and tonumber(kept[2]) > now and kept[7] ~= ARGV[2] then return {'busy'} end
 local seed = kept[3] or ARGV[2]
 local lease = string.format('%.0f', now + ARGV[3])
+redis.call('HDEL', KEYS[1], 'erased')
 redis.call('HSET', KEYS[1], 'body', ARGV[1], 'owner', ARGV[2], 'seed', seed, 'until', lease)
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return {'yours', seed}
@@ -75,6 +76,7 @@ return 1
 _KEEP = """
 -- KEYS[1] record; ARGV: the attempt's name, keep ms, status, media type, answer
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
+if redis.call('HEXISTS', KEYS[1], 'erased') == 1 then return redis.call('DEL', KEYS[1]) end
 redis.call('HSET', KEYS[1], 'status', ARGV[3], 'kind', ARGV[4], 'answer', ARGV[5])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
@@ -88,9 +90,10 @@ return redis.call('HDEL', KEYS[1], 'until')
 """
 
 _FORGET = """
--- KEYS[1] record: gone, if it has an answer
-if redis.call('HEXISTS', KEYS[1], 'status') == 0 then return 0 end
-return redis.call('DEL', KEYS[1])
+-- KEYS[1] record: gone, if it has an answer; if not, the answer to come will not be kept
+if redis.call('HEXISTS', KEYS[1], 'status') == 1 then return redis.call('DEL', KEYS[1]) end
+if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'erased', 1) end
+return 0
 """
 
 
@@ -164,16 +167,20 @@ class Idempotency:
         if kept is not None:
             return kept
         attempt = Attempt(seed)
+        named = subject if isinstance(subject, str) else subject(attempt)
+        await self._noted(taken, _subject_key(asker.tenant, named))
         answer = await self._worked(taken, work, attempt)
         if isinstance(answer, EventStream):  # of an engine that streams unasked
             await self._released(taken, "again")
         else:
-            named = subject if isinstance(subject, str) else subject(attempt)
-            await self._kept(taken, answer, _subject_key(asker.tenant, named))
+            await self._kept(taken, answer)
         return answer
 
     async def forget(self, tenant: str, subject: str) -> int:
-        """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable."""
+        """Delete the kept answers that hold the subject's data; how many records. Raises Unavailable.
+
+        The answers of requests that are at work are not kept.
+        """
         of_subject = _subject_key(tenant, subject)
         with redis_errors():
             found = await self._redis.zrange(of_subject, 0, -1)  # pyright: ignore[reportUnknownMemberType]
@@ -217,13 +224,20 @@ class Idempotency:
             await asyncio.shield(self._released(taken, "again"))
             raise
 
-    async def _kept(self, taken: _Taken, answer: Response, subject: str) -> None:
-        """Keep the answer, noted before for ``forget``. Redis may be gone: the client gets it all the same."""
+    async def _noted(self, taken: _Taken, subject: str) -> None:
+        """Note the record for ``forget``. Raises Unavailable, and the key is free again."""
+        try:
+            await self._note([subject], [taken.record, KEEP_MS])
+        except DependencyError:
+            await self._released(taken, "free")
+            raise
+
+    async def _kept(self, taken: _Taken, answer: Response) -> None:
+        """Keep the answer. Redis may be gone: the client gets it all the same."""
         raw = bytes(answer.body)
         short = len(raw) <= self._max_bytes
         args = [taken.name, KEEP_MS, answer.status_code if short else 0, answer.media_type or "application/json"]
         with suppress(DependencyError):
-            await self._note([subject], [taken.record, KEEP_MS])
             await self._keep([taken.record], [*args, raw.decode() if short else ""])
 
     async def _released(self, taken: _Taken, how: str) -> None:

@@ -32,8 +32,10 @@ async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Pri
 
     Raises Forbidden, NotFound for an unknown model, as ``plan_read`` does, and as ``text_of`` for a file.
     """
+    began = None
     if asked.save_to_memory is not None:
         principal.require("memory:write", param="save_to_memory")
+        began = await reading.memory.queue.lanes.newest_token()
     if asked.webhook is not None:
         reading.webhooks.rules.check_url(asked.webhook.url)
     model = reading.backend.models.reading(asked.model)
@@ -41,7 +43,7 @@ async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Pri
     plan = await tools.plan_of(asked)
     text = await _text_of_file(asked, reading, principal)
     read_id = f"lr_{secrets.token_hex(16)}"
-    job = ReadJob(read_id=read_id, tenant=principal.tenant, model=model.id, request=asked, text=text)
+    job = ReadJob(read_id=read_id, tenant=principal.tenant, model=model.id, request=asked, text=text, began=began)
     return AdmittedRead(job, plan, tools)
 
 

@@ -39,7 +39,8 @@ _END: _Row = (math.inf, "")
 class ReadJob(Wire):
     """The payload of a background read. ``text`` is its document when that is in the storage, not in the request.
 
-    ``model`` is the one that reads, also where the request names none: every run of the read is its own.
+    ``model`` is the one that reads, also where the request names none: every run of the read is its own. ``began`` is
+    the newest fencing token at its admission, if it saves memories: it saves none of a user that was erased since.
     """
 
     read_id: str
@@ -47,6 +48,7 @@ class ReadJob(Wire):
     model: str
     request: LongReadRequest
     text: Blob | None = None
+    began: int | None = None
 
     @model_validator(mode="before")
     @classmethod

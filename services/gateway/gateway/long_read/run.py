@@ -34,7 +34,7 @@ from memloop.loops.results import ReadResult
 from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
-from memloop.wire.errors import DependencyError, NotFound
+from memloop.wire.errors import Conflict, DependencyError, NotFound
 from memloop.wire.long_read import Evidence, LongRead, LongReadRequest, Progress, ReadOutput, ReadStatus
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
 from memloop_service.tracing import span
@@ -205,20 +205,25 @@ async def _answer_what_is_open(job: ReadJob, plan: ReadingPlan, model: ChatModel
 
 
 async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQueue) -> None:
-    """Queue a question's memory as a write of its own, once for one read, when the request wants it kept."""
+    """Queue a question's memory as a write of its own, once for one read, when the request wants it kept.
+
+    Nothing is queued for a user that was erased after the read had been admitted.
+    """
     save = job.request.save_to_memory
     if save is None or not memory.strip():
         return
     parts = [memory[start : start + MAX_TEXT_CHARS] for start in range(0, len(memory), MAX_TEXT_CHARS)]
     namespace = save.namespace(job.tenant)
-    await queue.enqueue_write(
-        namespace,
-        [Source(role="assistant", content=part) for part in parts],
-        infer=False,
-        key=question,
-        metadata={"long_read_id": job.read_id},
-        event_id=_event_id(job, question, namespace),
-    )
+    with suppress(Conflict):
+        await queue.enqueue_write(
+            namespace,
+            [Source(role="assistant", content=part) for part in parts],
+            infer=False,
+            key=question,
+            metadata={"long_read_id": job.read_id},
+            event_id=_event_id(job, question, namespace),
+            began=job.began,
+        )
 
 
 async def _cite(account: ReadAccount, chunks: Chunks) -> None:

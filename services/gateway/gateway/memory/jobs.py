@@ -13,10 +13,10 @@ from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
-from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
+from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission, erased_meanwhile
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
-from memloop.wire.errors import Conflict, MemloopError, RateLimited, TooLarge, Unavailable
+from memloop.wire.errors import MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 
@@ -74,6 +74,7 @@ class MemoryQueue:
         timestamp: datetime | None = None,
         expires_at: datetime | None = None,
         event_id: str | None = None,
+        began: int | None = None,
     ) -> str:
         """Queue a write in the namespace's lane and return its event id once the write is durable.
 
@@ -91,16 +92,19 @@ class MemoryQueue:
             expires_at=expires_at,
             created_at=datetime.now(UTC),
         )
-        await self.enqueue(job)
+        await self.enqueue(job, began=began)
         return job.event_id
 
-    async def enqueue(self, job: MemoryJob) -> None:
+    async def enqueue(self, job: MemoryJob, *, began: int | None = None) -> None:
         """Queue a write durably. Has no effect when it is already queued.
 
-        Raises TooLarge for a write that the store could never take, RateLimited over the tenant's quota of queued
-        bytes, and Unavailable.
+        ``began`` is for the text of a request that takes long: ``LaneQueue.newest_token`` at its beginning. Raises
+        Conflict if the namespace was erased after it, TooLarge for a write that the store could never take, RateLimited
+        over the tenant's quota of queued bytes, and Unavailable.
         """
         submission = self._submission(job, queued_event(job))
+        if began is not None:
+            submission = replace(submission, began=began, scopes=job.namespace.scopes())
         try:
             _check_size(submission.fields["payload"])
             await self.lanes.admit(submission)
@@ -116,7 +120,7 @@ class MemoryQueue:
         submission = self._submission(job, event)
         fields = {name: value for name, value in submission.fields.items() if name != "payload"}
         if not await self.lanes.record(replace(submission, fields=fields), token):
-            raise Conflict("These memories were erased while the write was under way.", code="erased")
+            raise erased_meanwhile()
 
     def _submission(self, job: MemoryJob, event: MemoryEvent) -> Submission:
         namespace = job.namespace

@@ -59,13 +59,14 @@ async def write_batch(batch: MemoryBatch, memory: Memory, principal: Principal) 
 
     The memories are omitted for a key that may not read them. Raises the store's errors.
     """
+    began = await memory.queue.lanes.newest_token()
     event_id = f"evt_{secrets.token_hex(16)}"
     parts = [
         adds_of(job_of(MemoryAdd(**dict(add)), principal.tenant, event_id=f"{event_id}:{number}"), token=None)
         for number, add in enumerate(batch.adds)
     ]
     adds = tuple(add for part in parts for add in part)
-    outcomes = iter((await memory.store.add_batch(StoreBatch(adds=adds))).results if adds else ())
+    outcomes = iter((await memory.store.add_batch(StoreBatch(adds=adds, began=began))).results if adds else ())
     shown = principal.allows("memory:read")
     return BatchResult(results=tuple(_joined([next(outcomes) for _ in adds], shown=shown) for adds in parts))
 
@@ -119,7 +120,7 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
     """
     queue, lane = memory.queue, namespace.lane()
     forgotten = await queue.events.forget(namespace)
-    token = await _lane(queue.lanes, lane)
+    token = await _lane(queue.lanes, lane, namespace.scopes()[-1])
     try:
         late = await queue.events.forget(namespace)  # a write may have ended during the wait for the lane
         await memory.traces.records.forget(namespace)
@@ -132,11 +133,11 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
     return erased.model_copy(update={"queue": waiting, "events": events})
 
 
-async def _lane(queue: LaneQueue, lane: str) -> int:
+async def _lane(queue: LaneQueue, lane: str, scope: str) -> int:
     deadline = time.monotonic() + _WAIT_S
     while True:
         late = time.monotonic() >= deadline
-        token = await queue.take_lane(lane, lease_ms=_LEASE_MS, force=late)
+        token = await queue.take_lane(lane, scope=scope, lease_ms=_LEASE_MS, force=late)
         if token is not None:
             return token
         await asyncio.sleep(_POLL_S)

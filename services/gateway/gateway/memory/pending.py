@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from gateway.memory.failures import FailedWrite
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
+from gateway.queue import BEGAN
 from gateway.redis import Keys, Script
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
@@ -19,11 +20,13 @@ MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144
 _WORD: Final = re.compile(r"\w{2,}")
 
-_READ: Final = """
--- KEYS: the lane's list, the user's last failed write; ARGV: what a job's key begins with, most jobs, most bytes.
--- Returns the failed write ('' = none), then status and payload of each job, newest first. The jobs' keys have the tag
--- of the list, but are known only from it.
-local found, left = {redis.call('GET', KEYS[2]) or ''}, tonumber(ARGV[3])
+_READ: Final = (
+    BEGAN
+    + """
+-- KEYS: the lane's list, the user's last failed write, fence; ARGV: what a job's key begins with, most jobs, most
+-- bytes. Returns the newest token, the failed write ('' = none), then status and payload of each job, newest first. The
+-- jobs' keys have the tag of the list, but are known only from it.
+local found, left = {began(KEYS[3]), redis.call('GET', KEYS[2]) or ''}, tonumber(ARGV[3])
 local ids = redis.call('LRANGE', KEYS[1], -ARGV[2], -1)
 for i = #ids, 1, -1 do
   local job = ARGV[1] .. ids[i]
@@ -37,14 +40,19 @@ for i = #ids, 1, -1 do
 end
 return found
 """
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a user's writes stand: turns without a decision, newest first, and the last write that failed."""
+    """How a user's writes stand: turns without a decision, newest first, and the last write that failed.
+
+    ``newest_token``: see ``LaneQueue.newest_token``; None if Redis did not answer.
+    """
 
     pending: tuple[PendingTurn, ...] = ()
     failed: FailedWrite | None = None
+    newest_token: int | None = None
 
 
 class PendingWrites:
@@ -68,12 +76,13 @@ class PendingWrites:
     async def _standing(self, namespace: Namespace) -> Standing:
         lane = namespace.lane()
         part = self._keys.of_name(lane)
-        names = [part.lane(MEMORY_QUEUE, lane), part.failed_write_of(namespace.tenant, namespace.user_id)]
-        failed, *rows = await self._read.rows(names, [part.job(""), MOST_WRITES, MOST_BYTES])
+        names = [part.lane(MEMORY_QUEUE, lane), part.failed_write_of(namespace.tenant, namespace.user_id), part.fence]
+        newest, failed, *rows = await self._read.rows(names, [part.job(""), MOST_WRITES, MOST_BYTES])
         jobs = zip(rows[::2], rows[1::2], strict=True)
         return Standing(
             pending=tuple(turn for status, payload in jobs for turn in _turns(status, payload, namespace)),
             failed=FailedWrite.model_validate_json(failed) if failed else None,
+            newest_token=int(newest),
         )
 
 

@@ -196,7 +196,8 @@ async def import_memory(
 ) -> Imported:
     """Import the lines of an export into the caller's tenant; repeating an import has no effect."""
     await allowance.admit()
-    return await imported(memory.store, principal.tenant, request.stream())
+    began = await memory.queue.lanes.newest_token()
+    return await imported(memory.store, principal.tenant, request.stream(), began=began)
 
 
 @router.get("", dependencies=[_READ])

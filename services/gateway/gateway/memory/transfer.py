@@ -31,10 +31,11 @@ async def exported(store: StoreClient, request: StoreExport, first: ExportPage) 
     yield b"%s%d}\n" % (_COUNT_LINE, count)
 
 
-async def imported(store: StoreClient, tenant: str, body: AsyncIterator[bytes]) -> Imported:
+async def imported(store: StoreClient, tenant: str, body: AsyncIterator[bytes], *, began: int) -> Imported:
     """Import the body's lines in batches. Raises TooLarge for a line over 1 MiB, and the store's errors.
 
-    Lines before the error are imported; sending the file again continues from there.
+    Lines before the error are imported; sending the file again continues from there. Lines of users that were erased
+    after ``began`` (see ``LaneQueue.newest_token``) are refused.
     """
     total = Imported()
     batch: list[NumberedLine] = []
@@ -46,10 +47,10 @@ async def imported(store: StoreClient, tenant: str, body: AsyncIterator[bytes]) 
         batch.append(NumberedLine(number=number, text=raw.decode("utf-8", "replace")))
         size += len(raw)
         if len(batch) == MAX_LINES or size >= _MAX_BATCH_BYTES:
-            total = _sum(total, await store.take(StoreImport(tenant=tenant, lines=tuple(batch))))
+            total = _sum(total, await store.take(StoreImport(tenant=tenant, lines=tuple(batch), began=began)))
             batch, size = [], 0
     if batch:
-        total = _sum(total, await store.take(StoreImport(tenant=tenant, lines=tuple(batch))))
+        total = _sum(total, await store.take(StoreImport(tenant=tenant, lines=tuple(batch), began=began)))
     return total
 
 

@@ -13,8 +13,10 @@ If the turns exceed one window or the profile's ``turns_per_decision``, they are
 the turns that the previous one left buffered. A round whose reply is truncated at its token limit is split in half.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -28,7 +30,7 @@ from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Lease
 from gateway.redis import Keys, text
-from gateway.traces.capture import RecordedIndex, RecordedModel
+from gateway.traces.capture import RecordedIndex, RecordedModel, Recording
 from gateway.traces.keeper import Served, TraceKeeper
 from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import DecisionResult
@@ -37,7 +39,7 @@ from memloop.loops.memreader import decide
 from memloop.loops.relating import relate
 from memloop.ports import ChatModel, Splitter
 from memloop.profiles import Profile
-from memloop.wire.errors import MemloopError
+from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import (
     Buffer,
     MemoryDraft,
@@ -177,13 +179,20 @@ class MemoryWrite:
             may_buffer=self._may_buffer(turns),
         )
         if recording:
-            trace_id = f"{self._job.event_id}.{number}"
-            await traces.keep_write(
-                recording, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served
-            )
+            await asyncio.shield(self._keep_trace(recording, result, turns, number))
         result = await relate(result, model=model, neighbourhood=index, profile=self._tools.profile)
         self._count(result)
         return round_of(result, splits=len(turns) > 1)
+
+    async def _keep_trace(
+        self, recording: Recording, result: DecisionResult, turns: Sequence[Source], number: int
+    ) -> None:
+        """Keep the decision's trace, unless the job is erased meanwhile."""
+        traces, trace_id, namespace = self._tools.traces, f"{self._job.event_id}.{number}", self._job.namespace
+        await traces.keep_write(recording, result, turns, trace_id=trace_id, of=namespace, served=self._tools.served)
+        with suppress(DependencyError):
+            if not await self._journal.has_job():
+                await traces.records.forget_one(namespace.tenant, trace_id)
 
     def _may_buffer(self, turns: Sequence[Source]) -> bool:
         """Return whether the turns may stay buffered: not during a flush, nor when there are too many."""

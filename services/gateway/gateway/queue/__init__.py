@@ -1,16 +1,17 @@
 """Durable jobs in Redis: lanes, tickets, the runner that executes jobs, and the journal from which a job resumes."""
 
+from gateway.queue.entering import BEGAN, LIST_IN
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.holdings import ExpiredLetters, QueuedBytes, queued_bytes
-from gateway.queue.jobs import Depth, Entry, JobCancelled, JobGone, Lease, Submission
+from gateway.queue.jobs import Depth, Entry, JobCancelled, JobGone, Lease, Submission, erased_meanwhile
 from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.lanes import KEEP_MS, LaneQueue
 from gateway.queue.rules import QueueRules, queue_rules
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
-from gateway.queue.scripts import LIST_IN
 from gateway.queue.tickets import DEFAULT_TIER
 
 __all__ = [
+    "BEGAN",
     "DEFAULT_TIER",
     "KEEP_MS",
     "LIST_IN",
@@ -30,6 +31,7 @@ __all__ = [
     "Runner",
     "RunnerOptions",
     "Submission",
+    "erased_meanwhile",
     "is_outage",
     "queue_rules",
     "queued_bytes",

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from gateway.queue.tickets import Ticket
 from memloop.wire.correlation import Origin
+from memloop.wire.errors import Conflict
 
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
@@ -19,6 +20,11 @@ class JobGone(Exception):
 
 class JobCancelled(Exception):
     """The client cancelled the job."""
+
+
+def erased_meanwhile() -> Conflict:
+    """Return the refusal of a write whose user was erased after it had begun."""
+    return Conflict("These memories were erased while the write was under way.", code="erased")
 
 
 class LaneLost(Exception):
@@ -53,7 +59,8 @@ class Lease:
 class Submission:
     """A new job. ``fields`` fill its hash; ``index`` is the sorted set that lists it by time.
 
-    The field ``tenant`` is whose turn the job takes, and whose quota of queued bytes it uses.
+    The field ``tenant`` is whose turn the job takes, and whose quota of queued bytes it uses. An erasure of one of the
+    ``scopes`` after ``began`` (see ``LaneQueue.newest_token``) forbids the job.
     """
 
     job_id: str
@@ -63,6 +70,8 @@ class Submission:
     fields: Mapping[str, str]
     events_key: str = ""
     first_event: str = ""
+    began: int = 0
+    scopes: Sequence[str] = ()
 
     @property
     def tenant(self) -> str:

@@ -25,7 +25,8 @@ from typing import cast
 from redis.asyncio import Redis
 
 from gateway.queue import scripts as lane_scripts
-from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission
+from gateway.queue.entering import NEWEST
+from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission, erased_meanwhile
 from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, ready
 from gateway.redis import Keys, Partition, Script, text
@@ -37,6 +38,7 @@ KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""
 _WORTH_A_LOOK = 2
 _OVER_QUOTA = -1
+_ERASED = -2
 _TOO_MUCH = "This tenant's queued jobs hold as many bytes as they may: wait until some are done."
 _RETRY_AFTER_S = 10.0
 _LOOKED_AT = 32
@@ -68,6 +70,7 @@ class LaneQueue:
         self._abandon = Script(redis, lane_scripts.ABANDON)
         self._due = Script(redis, lane_scripts.DUE)
         self._promote = Script(redis, lane_scripts.PROMOTE)
+        self._newest = Script(redis, NEWEST)
         self._take_lane = Script(redis, lane_scripts.TAKE_LANE)
         self._take_idle_lane = Script(redis, lane_scripts.TAKE_IDLE_LANE)
         self._record = Script(redis, lane_scripts.RECORD)
@@ -108,9 +111,11 @@ class LaneQueue:
         """Queue the job. Returns True once it is durable, False if a job of that id already exists.
 
         With ``quota_bytes`` the tenant's queued jobs in the job's partition may hold that much, or be one job. Raises
-        RateLimited when they would hold more.
+        RateLimited when they would hold more, and Conflict when one of its scopes was erased after the job began.
         """
         listed = await self._submit.number(*self.entry(job, quota_bytes=quota_bytes))
+        if listed == _ERASED:
+            raise erased_meanwhile()
         if listed == _OVER_QUOTA:
             raise RateLimited(_TOO_MUCH, code="queue_quota_exceeded", retry_after_s=_RETRY_AFTER_S)
         await self.look_through(listed, job.index)
@@ -119,11 +124,20 @@ class LaneQueue:
     def entry(self, job: Submission, *, quota_bytes: int = 0) -> Entry:
         """Return the keys and arguments with which a script queues the job."""
         part = self.keys.of_id(job.job_id)
-        keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index]
+        keys = [*self._lane_keys(part, job.lane), part.job(job.job_id), job.index, part.erasures(job.lane)]
         events = [job.events_key] if job.first_event else []
+        rules = [quota_bytes, job.began, " ".join(job.scopes)]
         fields = {**job.fields, **Origin.here().model_dump()}
         pairs = [value for pair in fields.items() for value in pair]
-        return keys + events, [job.job_id, job.lane, job.created_ms, job.first_event, job.tenant, quota_bytes, *pairs]
+        return keys + events, [job.job_id, job.lane, job.created_ms, job.first_event, job.tenant, *rules, *pairs]
+
+    async def newest_token(self) -> int:
+        """Return a number that no fencing token so far exceeds and every later one does.
+
+        A write that begins now can thus be ordered against the erasures, whose tokens they are. In a cluster it is the
+        lowest of all partitions: an erasure right before may count as later.
+        """
+        return min([await self._newest.number([part.fence], []) for part in self.keys.partitions])
 
     async def ensure_group(self) -> None:
         """Create missing streams and consumer groups."""
@@ -209,10 +223,14 @@ class LaneQueue:
             next_s = min(next_s, int(soonest_ms) / 1000 if soonest_ms else math.inf)
         return next_s
 
-    async def take_lane(self, lane: str, *, lease_ms: int, force: bool) -> int | None:
-        """Lock the lane for an operation that is not a job. Returns the fencing token, or None while a job holds it."""
+    async def take_lane(self, lane: str, *, scope: str, lease_ms: int, force: bool) -> int | None:
+        """Lock the lane to erase the scope. Returns the fencing token, or None while a job holds the lane.
+
+        From then on jobs of the scope that began before are refused.
+        """
         part = self.keys.of_name(lane)
-        token = await self._take_lane([*self._lane_keys(part, lane), part.fence], [lease_ms, int(force)])
+        keys = [*self._lane_keys(part, lane), part.fence, part.erasures(lane)]
+        token = await self._take_lane(keys, [lease_ms, int(force), scope, KEEP_MS])
         return int(cast(str, token)) or None
 
     async def take_idle_lane(self, lane: str, *, lease_ms: int) -> int | None:

@@ -10,6 +10,7 @@ A full Redis refuses the first command of a script that may need memory, but no 
 drains. A new job begins with a command that needs memory, and is refused.
 """
 
+from gateway.queue.entering import ENTER, LIST_IN
 from gateway.queue.turns import LANE
 from memloop_service.redis_link import LUA_CLOCK
 
@@ -39,40 +40,7 @@ end
 """
 )
 
-LIST_IN = """
--- Returns 1, or 2 when the index is long enough to check it for deleted jobs
-local function list_in(index, id, at)
-  redis.call('ZADD', index, at, id)
-  local length = redis.call('ZCARD', index)
-  return (length > 100 and length % 16 == 0) and 2 or 1
-end
-"""
-
-_ENTER = (
-    LIST_IN
-    + """
--- Enters a new job. KEYS[k..]: the ten of its lane, then job, index, events (may be missing); ARGV[a..]: id, lane, now,
--- first event ('' = none), tenant, quota of the tenant's bytes (0 = none), then the hash's pairs. Returns -1 over quota
-local function enter(k, a)
-  local q, job, index, id, now, tenant = lane_at(k), KEYS[k + 10], KEYS[k + 11], ARGV[a], ARGV[a + 2], ARGV[a + 4]
-  local quota, bytes = tonumber(ARGV[a + 5]), 1024
-  if redis.call('EXISTS', job) == 1 then return 0 end
-  for i = a + 6, #ARGV do bytes = bytes + #ARGV[i] end
-  local held = tonumber(redis.call('HGET', q.bytes, tenant) or 0)
-  if quota > 0 and held > 0 and held + bytes > quota then return -1 end
-  redis.call('HSET', job, unpack(ARGV, a + 6))
-  redis.call('HSET', job, 'bytes', bytes, 'index', index)
-  redis.call('HINCRBY', q.bytes, tenant, bytes)
-  redis.call('ZADD', q.open, now, id)
-  if ARGV[a + 3] ~= '' then redis.call('XADD', KEYS[k + 12], '0-1', 'event', ARGV[a + 3]) end
-  redis.call('RPUSH', q.list, id)
-  pass_on(q, tenant, ARGV[a + 1])
-  return list_in(index, id, now)
-end
-"""
-)
-
-SUBMIT = LANE + _ENTER + "return enter(1, 1)"
+SUBMIT = LANE + ENTER + "return enter(1, 1)"
 
 BEGIN = (
     _HEAD
@@ -234,11 +202,13 @@ return 1
 TAKE_LANE = (
     _HEAD
     + """
--- KEYS[11] fence; ARGV: lease ms, force (1 or 0)
+-- KEYS[11] fence, KEYS[12] erasures; ARGV: lease ms, force (1 or 0), the erased scope, keep ms
 if redis.call('EXISTS', q.lock) == 1 and ARGV[2] == '0' then return '0' end
 redis.call('DEL', q.lock)
 local token = new_token(KEYS[11])
 redis.call('SET', q.lock, token .. '|erase', 'PX', ARGV[1])
+redis.call('HSET', KEYS[12], ARGV[3], token)
+redis.call('PEXPIRE', KEYS[12], ARGV[4])
 return token
 """
 )
@@ -322,7 +292,7 @@ return 1
 
 CANCEL = (
     _HEAD
-    + _ENTER
+    + ENTER
     + """
 -- KEYS[11] job, KEYS[12] journal, KEYS[13..] a job to queue when this one never ran (may be missing);
 -- ARGV: id, lane, record of a job that never ran, keep ms, then the arguments of the other job

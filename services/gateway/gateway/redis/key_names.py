@@ -11,6 +11,7 @@ Keys that one script uses share a hash tag in braces (``memloop_service.redis_li
 * All other keys are used alone and have no tag.
 """
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,6 +82,11 @@ class Partition:
     def dead(self) -> str:
         """The stream of dead letters."""
         return f"memloop:{{{self.tag}}}:dead"
+
+    def erasures(self, lane: str) -> str:
+        """Name the hash of the lane's erased scopes, each with the token of its last erasure. It outlives the user."""
+        digest = hashlib.sha256(lane.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"memloop:{{{self.tag}}}:erased:{digest}"
 
     def job(self, job_id: str) -> str:
         """Name the hash of a job: payload, record, status, counters."""

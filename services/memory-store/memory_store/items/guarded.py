@@ -17,9 +17,9 @@ class GuardedStore:
         self._vectors = vectors
         self._erasures = erasures
 
-    async def begin(self, namespace: Namespace) -> Begun:
-        """Begin a write without a token. Raises ``Conflict`` while the namespace is being erased."""
-        [begun] = await self.begin_all([Claim(namespace)])
+    async def begin(self, namespace: Namespace, *, began: int | None = None) -> Begun:
+        """Begin a write without a lane. Raises ``Conflict`` while the namespace is erased, and if it was since then."""
+        [begun] = await self.begin_all([Claim(namespace, began=began)])
         if isinstance(begun, Conflict):
             raise begun
         return begun

@@ -77,7 +77,7 @@ def _write_routes(writer: Writer) -> APIRouter:
 
     @router.post("/items/batch")
     async def add_batch(request: StoreBatch) -> BatchResult:
-        return await writer.add_batch(request.adds)
+        return await writer.add_batch(request.adds, began=request.began)
 
     _ = add, add_batch
     return router

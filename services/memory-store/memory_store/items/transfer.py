@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from memloop.wire import limits
-from memloop.wire.errors import MemloopError, Unprocessable
+from memloop.wire.errors import Conflict, MemloopError, Unprocessable
 from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Namespace
 from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, StoreExport, StoreImport
 from memory_store.embedding.encoding import TextEncoding
@@ -65,7 +65,8 @@ class Transfer:
         """Store the lines that can be read, in lanes of their own users; the others are told by their numbers.
 
         Nothing is written outside of the tenant: a version keeps its id only where the tenant has it already (then it
-        is left as it is); any other gets one made of the namespace and its former id, the same at every import.
+        is left as it is); any other gets one made of the namespace and its former id, the same at every import. Lines
+        of a namespace that is erased meanwhile are refused.
         """
         read: dict[str, list[_Read]] = defaultdict(list)
         errors: list[LineError] = []
@@ -75,15 +76,20 @@ class Transfer:
                 read[_namespace(request.tenant, one.line.item).model_dump_json()].append(one)
             except MemloopError as error:
                 errors.append(LineError(line=numbered.number, message=error.message))
-        imported = 0
+        imported = unchanged = 0
         for namespace, lines in read.items():
-            imported += await self._into(Namespace.model_validate_json(namespace), lines)
-        unchanged = sum(map(len, read.values())) - imported
+            try:
+                fresh = await self._into(Namespace.model_validate_json(namespace), lines, began=request.began)
+            except Conflict as error:
+                errors += [LineError(line=one.number, message=error.message) for one in lines]
+            else:
+                imported, unchanged = imported + fresh, unchanged + len(lines) - fresh
         return Imported(imported=imported, unchanged=unchanged, failed=len(errors), errors=tuple(errors))
 
-    async def _into(self, namespace: Namespace, lines: Sequence[_Read]) -> int:
+    async def _into(self, namespace: Namespace, lines: Sequence[_Read], *, began: int | None) -> int:
+        """Store a namespace's lines; how many are new. Raises ``Conflict`` if it is erased meanwhile."""
         async with self._locks.hold(namespace.lane()):
-            begun = await self._guarded.begin(namespace)
+            begun = await self._guarded.begin(namespace, began=began)
             ids = await self._ids(namespace, lines)
             records = {ids[one.line.item.id]: _record(namespace, one.line, ids) for one in lines}
             known = await self._known(namespace, list(records.values()))

@@ -75,20 +75,21 @@ class Writer:
             raise written
         return StoreAddResult(results=written)
 
-    async def add_batch(self, adds: Sequence[StoreAdd]) -> BatchResult:
+    async def add_batch(self, adds: Sequence[StoreAdd], *, began: int | None = None) -> BatchResult:
         """Resolves the adds in their order, embeds new memories together, and stores all of it in one operation.
 
-        A refused add returns its error and stores nothing; the other adds are stored all the same.
+        A refused add returns its error and stores nothing; the other adds are stored all the same. ``began``: see
+        ``StoreBatch``.
         """
         wrong = [_wrong_metadata(add) for add in adds]
         accepted = [add for add, problem in zip(adds, wrong, strict=True) if problem is None]
         async with self._locks.hold(*(add.namespace.lane() for add in accepted)):
-            written = iter(await self._write(accepted))
+            written = iter(await self._write(accepted, began=began))
         return BatchResult(results=tuple(_outcome(problem or next(written)) for problem in wrong))
 
-    async def _write(self, adds: Sequence[StoreAdd]) -> Sequence[_Result]:
+    async def _write(self, adds: Sequence[StoreAdd], *, began: int | None = None) -> Sequence[_Result]:
         """Returns what became of each add."""
-        claims = [Claim(add.namespace, add.fencing_token) for add in adds]
+        claims = [Claim(add.namespace, add.fencing_token, began) for add in adds]
         each = list(dict.fromkeys(claims))
         answers = dict(zip(each, await self._guarded.begin_all(each), strict=True))
         let_in = [add for add, claim in zip(adds, claims, strict=True) if isinstance(answers[claim], Begun)]

@@ -1,11 +1,12 @@
 """The atomic steps of writes and erasures as Lua scripts. ``memory_store.redis.erasures`` documents the protocol.
 
 Each of a write's three steps takes any number of *claims* of one partition: KEYS are fence, erasures and writing of
-each claim in turn, ARGV[1] is a JSON list of them, ``{"token": "7" or "", "mark": "…", "scopes": ["…", …]}``. The reply
-is one text for each claim, whose first word is ``ok``, ``stale`` or ``erased``.
+each claim in turn, ARGV[1] is a JSON list of them, ``{"token": "7" or "", "began": "7" or "", "mark": "…", "scopes":
+["…", …]}``. The reply is one text for each claim, whose first word is ``ok``, ``stale`` or ``erased``.
 
-The hash ``erasures`` has two fields for every erased scope: its *mark*, a text that every erasure changes when it
-begins, and, while one is under way, the time (ms) at which it counts as dead (``until …``).
+The hash ``erasures`` has up to three fields for every erased scope: its *mark*, a text that every erasure changes when
+it begins, its last token (``token …``), and, while one is under way, the time (ms) at which it counts as dead
+(``until …``).
 """
 
 from typing import Final
@@ -30,6 +31,15 @@ local function mark_of(erasures, scopes)
   end
   return table.concat(marks, ' ')
 end
+-- Whether a scope was erased after the write was accepted
+local function is_older(erasures, claim)
+  if claim.began == '' then return false end
+  for _, scope in ipairs(claim.scopes) do
+    local token = redis.call('HGET', erasures, 'token ' .. scope)
+    if token and tonumber(token) > tonumber(claim.began) then return true end
+  end
+  return false
+end
 local function each_claim(step)
   local replies = {}
   for i, claim in ipairs(cjson.decode(ARGV[1])) do
@@ -48,7 +58,7 @@ return each_claim(function(claim, fence, erasures)
   local newest = stale(fence, claim.token, ARGV[2])
   if newest ~= '' then return 'stale ' .. newest end
   local mark = mark_of(erasures, claim.scopes)
-  return mark and 'ok ' .. mark or 'erased'
+  return mark and not is_older(erasures, claim) and 'ok ' .. mark or 'erased'
 end)
 """
 )
@@ -87,6 +97,7 @@ local newest = stale(KEYS[1], ARGV[1], ARGV[2])
 if newest ~= '' then return {newest, ''} end
 local mark = string.format('%.0f', now_us())
 redis.call('HSET', KEYS[2], ARGV[3], mark, 'until ' .. ARGV[3], now_ms() + ARGV[4])
+if ARGV[1] ~= '' then redis.call('HSET', KEYS[2], 'token ' .. ARGV[3], ARGV[1]) end
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return {'', mark}
 """

@@ -32,7 +32,7 @@ from memloop.wire.memory import Namespace
 from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis import erasure_scripts
 from memory_store.redis.fencing import KEEP_MS, refuse_stale, stale_token
-from memory_store.redis.key_names import KeyNames, Partition, digest
+from memory_store.redis.key_names import KeyNames, Partition
 from memory_store.redis.link import RedisLink
 
 OPEN_MS: Final = 20_000
@@ -43,10 +43,14 @@ _POLL_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a write wants to write to. ``token`` is its lane's, None for a write without a lane."""
+    """What a write wants to write to. ``token`` is its lane's, None for a write without a lane.
+
+    ``began`` is the newest token when the write was accepted: an erasure with a newer one has erased it.
+    """
 
     namespace: Namespace
     token: int | None = None
+    began: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Erasures:
     async def _started(self, namespace: Namespace, token: int | None) -> str:
         lane = namespace.lane()
         part = self._keys.of_lane(lane)
-        args = ["" if token is None else token, KEEP_MS, _scope(namespace.agent_id, namespace.run_id), _LEASE_MS]
+        args = ["" if token is None else token, KEEP_MS, namespace.scopes()[-1], _LEASE_MS]
         with redis_errors():
             newest, mark = cast("list[str]", await self._start(keys=[part.fence(lane), part.erasures(lane)], args=args))
         refuse_stale(token, newest)
@@ -130,9 +134,9 @@ class Erasures:
     async def _ended(self, namespace: Namespace, mark: str) -> bool:
         """Let writes in again; whether none can have come in before."""
         lane = namespace.lane()
-        scope = _scope(namespace.agent_id, namespace.run_id)
+        args = [namespace.scopes()[-1], mark]
         with redis_errors():
-            return bool(await self._end(keys=[self._keys.of_lane(lane).erasures(lane)], args=[scope, mark]))
+            return bool(await self._end(keys=[self._keys.of_lane(lane).erasures(lane)], args=args))
 
     async def _each(self, script: LuaScript, begun: Sequence[Begun], *args: str | int) -> list[str]:
         """Run a script over all claims, once for each partition; the replies are in the order of the claims."""
@@ -161,17 +165,11 @@ async def _run(script: LuaScript, part: Partition, begun: Sequence[Begun], args:
         return cast("list[str]", await script(keys=keys, args=[claims, *args]))
 
 
-def _as_json(begun: Begun) -> dict[str, str | list[str]]:
-    space, token = begun.claim.namespace, begun.claim.token
-    agents = dict.fromkeys((None, space.agent_id))
-    runs = dict.fromkeys((None, space.run_id))
-    scopes = [_scope(agent, run) for agent in agents for run in runs]
-    return {"token": "" if token is None else str(token), "mark": begun.mark, "scopes": scopes}
-
-
-def _scope(agent_id: str | None, run_id: str | None) -> str:
-    """An erasure's place in the hash: the ids that it names beside the user."""
-    return digest(*("" if part is None else f"={part}" for part in (agent_id, run_id)))
+def _as_json(begun: Begun) -> dict[str, str | Sequence[str]]:
+    claim = begun.claim
+    numbers = {"token": claim.token, "began": claim.began}
+    texts = {name: "" if number is None else str(number) for name, number in numbers.items()}
+    return {**texts, "mark": begun.mark, "scopes": claim.namespace.scopes()}
 
 
 def _begun(claim: Claim, reply: str) -> Begun | Conflict:
