@@ -143,7 +143,7 @@ async def test_a_follower_that_reads_slowly_gets_every_event_from_redis_when_it_
         read_id = await queued(it, ALICE_KEY)
         record = await reads.records.get("a", read_id)
         numbers: list[int] = []
-        async with aclosing(reads.followers.follow("a", read_id)) as events:
+        async with aclosing(reads.followers.follow(await reads.records.get("a", read_id))) as events:
             numbers.append((await anext(events)).sequence_number)
             for number in range(1, MANY_EVENTS):
                 event = ReadEvent(type="long_read.chunk.completed", sequence_number=number)

@@ -154,7 +154,8 @@ async def test_a_killed_background_read_goes_on_at_the_chunk_where_it_died(redis
         await killed_at(it, Kill(engine_call=3))
         assert (await records.get("local", job.read_id)).progress.chunks_done in (1, 2)  # events go one behind
         async with it.working():
-            events = [event async for event in it.work.reading.followers.follow("local", job.read_id)]
+            record = await records.get("local", job.read_id)
+            events = [event async for event in it.work.reading.followers.follow(record)]
     assert events[-1].type == "long_read.completed"
     assert [event.sequence_number for event in events] == list(range(len(events)))
     chunks = [event.chunk for event in events if event.type == "long_read.chunk.completed"]

@@ -71,7 +71,8 @@ async def trial(it: Rig, read_id: str, kill_at_calls: list[int]) -> Trial:
             await asyncio.sleep(random.uniform(0, MOST_CALL_S))
             await signalled(process, signal.SIGKILL)
     async with worker_process(it) as process:
-        async for _ in it.work.reading.followers.follow("local", read_id):
+        reading = it.work.reading
+        async for _ in reading.followers.follow(await reading.records.get("local", read_id)):
             pass
         await signalled(process, signal.SIGKILL)
     calls_made = Counter(last_text(body) for body in it.engine.calls)

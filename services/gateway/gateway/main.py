@@ -19,7 +19,7 @@ from gateway.engine import Backend, ModelsConfig, open_backend, read_models, ref
 from gateway.engine import routes as models
 from gateway.files import routes as uploads
 from gateway.files.files import open_files
-from gateway.http import ClientGone
+from gateway.http import ClientGone, FairStart
 from gateway.long_read import routes as long_read
 from gateway.long_read.reading import open_reading
 from gateway.mcp import routes as mcp
@@ -115,6 +115,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     if not load_static_keys(settings):
         app.user_middleware.append(Middleware(LocalOnly, other_bodies=NOT_JSON))
+    app.user_middleware.append(Middleware(FairStart))
     return app
 
 

@@ -5,6 +5,7 @@ from gateway.http.bodies import JsonBody, read_json, read_ours, strictly, valida
 from gateway.http.deadline import deadline_s, within
 from gateway.http.disconnect import ClientGone, StopWhenGone
 from gateway.http.event_stream import EventStream, Outlet, Source
+from gateway.http.fair_start import FairStart
 from gateway.http.fragments import Fragment, body_of, engines_body, streams
 from gateway.http.idempotency import (
     KEY_HEADER,
@@ -28,6 +29,7 @@ __all__ = [
     "ClientGone",
     "EventCutter",
     "EventStream",
+    "FairStart",
     "Fragment",
     "Idempotency",
     "JsonBody",

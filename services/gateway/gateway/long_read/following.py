@@ -12,12 +12,12 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.long_read.records import TERMINAL, ReadRecords
+from gateway.long_read.records import TERMINAL
 from gateway.long_read.streams import StreamReader
 from gateway.metrics import Metrics
 from gateway.redis import Keys
 from memloop.wire.errors import Overloaded, RateLimited
-from memloop.wire.long_read import ReadEvent
+from memloop.wire.long_read import LongRead, ReadEvent
 
 _RETRY_AFTER_S: Final = 5.0
 _MAX_SEQUENCE: Final = 2**63 - 1
@@ -35,10 +35,7 @@ class Seats:
 class Followers:
     """Those who follow reads through this process."""
 
-    def __init__(
-        self, redis: Redis, records: ReadRecords, metrics: Metrics, seats: Seats, *, redis_timeout_s: float
-    ) -> None:
-        self._records = records
+    def __init__(self, redis: Redis, metrics: Metrics, seats: Seats, *, redis_timeout_s: float) -> None:
         self._metrics = metrics
         self._seats = seats
         self._taken: Counter[str] = Counter()
@@ -60,20 +57,19 @@ class Followers:
             if not self._taken[tenant]:
                 del self._taken[tenant]
 
-    async def follow(self, tenant: str, read_id: str, *, starting_after: int = -1) -> AsyncGenerator[ReadEvent]:
-        """The read's events after that sequence number, as they come, to its end. Raises NotFound at once.
+    async def follow(self, read: LongRead, *, starting_after: int = -1) -> AsyncGenerator[ReadEvent]:
+        """The read's events after that sequence number, as they come, to its end. Raises Unavailable.
 
-        The stream of a read that is deleted meanwhile just ends. Raises Unavailable.
+        The stream of a read that is deleted meanwhile just ends.
         """
-        read = await self._records.get(tenant, read_id)
-        here = self._keys.of_id(read_id)
-        reader, stream = self._readers[here.tag], here.read_events(read_id)
+        here = self._keys.of_id(read.id)
+        reader, stream = self._readers[here.tag], here.read_events(read.id)
         last = min(starting_after + 1, _MAX_SEQUENCE)
         if read.status in TERMINAL:
             async for entry in reader.stored(stream, last):
                 yield entry.event
             return
-        async with reader.joined(stream, job=here.job(read_id)) as follower:
+        async with reader.joined(stream, job=here.job(read.id)) as follower:
             async for entry in reader.entries(stream, follower, last):
                 yield entry.event
                 if _ends(entry.event):

@@ -105,13 +105,12 @@ async def get_read(
     starting_after: Annotated[int, Query(ge=-1)] = -1,
 ) -> Response:
     """One read; with ``stream`` its events from ``starting_after`` on, to its end."""
-    read = await reading.records.get(principal.tenant, read_id)
     if not stream:
-        return _json(read, 200)
+        return _json(await reading.records.get(principal.tenant, read_id), 200)
     with ExitStack() as seat:
         seat.enter_context(reading.followers.seat(principal.tenant))
-        events = reading.followers.follow(principal.tenant, read_id, starting_after=starting_after)
-        return _followed(events, reading, seat)
+        read = await reading.records.get(principal.tenant, read_id)
+        return _followed(reading.followers.follow(read, starting_after=starting_after), reading, seat)
 
 
 @router.post("/{read_id}/cancel")
@@ -146,7 +145,7 @@ async def _queued(job: ReadJob, reading: Reading) -> Response:
             await let_go(job, reading.files.records)
             raise
         if job.request.stream:
-            return _followed(reading.followers.follow(job.tenant, job.read_id), reading, seat)
+            return _followed(reading.followers.follow(record), reading, seat)
     return _json(record, 202)
 
 
