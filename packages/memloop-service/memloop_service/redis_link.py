@@ -6,10 +6,9 @@ names. There are twelve tags, their slots spread evenly: 2, 3, 4, 6 and 12 prima
 one tag, so it needs no more commands than without tags (docs/decisions/0035-slots-by-place.md).
 """
 
-import asyncio
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,17 +18,12 @@ from urllib.parse import urlsplit
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import (
-    AbstractConnection,
-    Connection,
-    SSLConnection,
-    UnixDomainSocketConnection,
-    parse_url,
-)
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
+from memloop_service.redis_connections import OURS, OurConnection, OurTlsConnection
 from memloop_service.redis_pool import WaitingPool
 
 TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
@@ -78,7 +72,7 @@ def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode
             retry=Retry(NoBackoff(), _CONNECTION_RETRIES),
             decode_responses=decode,
         )
-        pool.connection_class = _OURS[pool.connection_class]
+        pool.connection_class = OURS[pool.connection_class]
         return Redis.from_pool(pool)
     nodes, options = _cluster(url, scheme)
     cluster = _Cluster(
@@ -94,68 +88,10 @@ def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode
     return cast(Redis, cast(object, cluster))  # the commands that we use are the same on both
 
 
-class _Told:
-    """A connection that raises ConnectionError when the cluster's client closed it during use.
-
-    The client closes all connections to a failed node, including one that a task has just taken from the pool. That one
-    then lacks its streams, an AttributeError (redis-py 8.1); on a ConnectionError the client retries.
-    """
-
-    async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
-        """Send the command. Raises ConnectionError."""
-        try:
-            await super().send_packed_command(command, check_health)  # pyright: ignore
-        except AttributeError as error:
-            raise exceptions.ConnectionError("The connection was closed meanwhile.") from error
-
-    async def read_response(self, *args: Any, **kwargs: Any) -> Any:
-        """Read a reply. Raises ConnectionError."""
-        try:
-            return await super().read_response(*args, **kwargs)  # pyright: ignore
-        except AttributeError as error:
-            raise exceptions.ConnectionError("The connection was closed meanwhile.") from error
-
-
-class _Cancelled:
-    """A connection that raises CancelledError for a task that was cancelled while it sent a command.
-
-    redis-py sends a command inside ``asyncio.wait_for``. Before Python 3.12, ``wait_for`` drops a cancellation that
-    arrives just after the command was sent (bpo-37658), and the task goes on.
-    """
-
-    async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
-        """Send a command. Raises CancelledError after closing the connection, because its reply is never read."""
-        task = asyncio.current_task()
-        before = task.cancelling() if task else 0
-        await super().send_packed_command(*args, **kwargs)  # pyright: ignore
-        if task is not None and task.cancelling() > before:
-            await self.disconnect(nowait=True)  # pyright: ignore
-            raise asyncio.CancelledError
-
-
-class _Connection(_Cancelled, _Told, Connection):
-    pass
-
-
-class _TlsConnection(_Cancelled, _Told, SSLConnection):
-    pass
-
-
-class _SocketFileConnection(_Cancelled, _Told, UnixDomainSocketConnection):
-    pass
-
-
-_OURS: Final[Mapping[type[AbstractConnection], type[AbstractConnection]]] = {
-    Connection: _Connection,
-    SSLConnection: _TlsConnection,
-    UnixDomainSocketConnection: _SocketFileConnection,
-}
-
-
 class _Cluster(RedisCluster):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - redis types some keywords as Any
-        made = _TlsConnection if options["ssl"] else _Connection
+        made = OurTlsConnection if options["ssl"] else OurConnection
         self.connection_kwargs["connection_class"] = made
         for node in self.nodes_manager.startup_nodes.values():
             node.connection_class = made
