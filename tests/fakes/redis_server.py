@@ -59,23 +59,21 @@ class RedisServer:
         appendonly: bool = False,
         options: Sequence[str] = (),
         binary: Path | None = None,
+        sentinel: str = "",
     ) -> "RedisServer":
         """Start and wait until the server takes connections; a given port and folder bring a killed one back.
 
-        ``options`` are more of the server's own; ``binary`` is another server than the first one found.
+        ``options`` are more of the server's own; ``binary`` is another server than the first one found. With the lines
+        of a configuration, ``sentinel``, the process is a Sentinel.
         """
         port = port or free_port()
         folder = folder or Path(tempfile.mkdtemp(prefix="memloop-redis-"))
         log = folder / "redis.log"
-        command = [
-            str(binary or _first_redis_server()),
-            "--port",
-            str(port),
-            "--bind",
-            "127.0.0.1",
-            "--dir",
-            str(folder),
-        ]
+        command = [str(binary or _first_redis_server())]
+        if sentinel:
+            (folder / "sentinel.conf").write_text(sentinel)
+            command += [str(folder / "sentinel.conf"), "--sentinel"]
+        command += ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
         command += ["--save", "", "--appendonly", "yes" if appendonly else "no"]
         command += ["--appendfsync", "always", "--logfile", str(log)]  # a kill then loses nothing that was answered
         process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -99,7 +97,7 @@ class RedisServer:
         raise NoRedisServer(f"Redis did not start on port {self.port}: {words}")
 
     def _answers(self) -> bool:
-        return self.command("PING") == b"+PONG\r\n"
+        return self.command("PING").startswith((b"+PONG", b"-NOAUTH"))
 
     def command(self, name: str) -> bytes:
         """Send one argument-less inline command (``PING``, ``FLUSHALL``) and give its raw reply, empty on failure."""

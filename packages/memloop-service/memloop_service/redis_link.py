@@ -1,4 +1,4 @@
-"""Connects to Redis, one server or a cluster, and decides which keys share a cluster slot.
+"""Connects to Redis: one server, a cluster, or a primary that Sentinels watch. Decides which keys share a cluster slot.
 
 A cluster has 16,384 slots, spread over its primaries. A key's slot is the hash of the text in its first braces, and one
 script or transaction may touch keys of one slot only. Keys that change together therefore carry the same *tag* in their
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
@@ -23,8 +23,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from memloop.wire.errors import Unavailable
-from memloop_service.redis_connections import OURS, OurConnection, OurTlsConnection
+from memloop_service.redis_connections import OURS, Acknowledged, OurConnection, OurTlsConnection, TooFewCopies
 from memloop_service.redis_pool import WaitingPool
+from memloop_service.redis_sentinel import sentinel_pool, sentinels
 
 TAGS: Final = ("q52", "q38", "q0", "q53", "q39", "q1", "q50", "q69", "q2", "q51", "q68", "q3")
 """In the order of their slots; each lies near the middle of its twelfth of all slots."""
@@ -45,56 +46,58 @@ _REFUSED_FOR_NOW: Final = re.compile(r"(?:^|\s-)(?:OOM|READONLY|MISCONF|NOREPLIC
 
 Redis 6.2 reports an error inside a script as a plain error whose text contains the command's own error.
 """
-_SCHEMES: Final = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
+_TOO_FEW_COPIES: Final = (
+    "Too few replicas of Redis have this write. It may still be done: repeat it with the same Idempotency-Key."
+)
 _PORT: Final = 6379
-_OF_ONE_NODE: Final = {"host", "port", "db", "connection_class"}
+_SENTINEL_PORT: Final = 26379
+_OF_ONE_NODE: Final = {"host", "port", "connection_class"}
 _MOST_CONNECTIONS: Final = 10_000
 _CONNECTION_RETRIES: Final = 1
 _TOPOLOGY_RETRIES: Final = 3
 
 
-def connect(url: str, *, connect_timeout_s: float, read_timeout_s: float, decode: bool = False) -> Redis:
+def connect(
+    url: str, *, connect_timeout_s: float, read_timeout_s: float, decode: bool = False, ack_copies: int = 0
+) -> Redis:
     """Create a lazy client: it sends nothing before the first command.
 
     ``redis://host:port/0`` and ``rediss://`` (TLS) are one server; ``redis+cluster://user:key@host:port,host:port`` and
-    ``rediss+cluster://`` a cluster, found through any of these nodes. One server is retried once, for a pooled
-    connection that it has closed; in a cluster the slot map is refreshed between retries. All other retries are the
-    caller's. While all connections to one server are in use (100, or the URL's ``max_connections``), a command waits
-    for one, at most ``read_timeout_s``. Raises ValueError for an invalid URL.
+    ``rediss+cluster://`` a cluster, found through any of these nodes; ``redis+sentinel://user:key@host:port/name`` and
+    ``rediss+sentinel://`` the primary of that name, found through any of these Sentinels. One server is retried once,
+    for a pooled connection that it has closed; in a cluster the slot map is refreshed between retries. All other
+    retries are the caller's. While all connections to one server are in use (100, or the URL's ``max_connections``), a
+    command waits for one, at most ``read_timeout_s``.
+
+    An acknowledged write is on ``ack_copies`` replicas before its reply is returned; replicas have half of
+    ``read_timeout_s`` for it. Raises ValueError for an invalid URL.
     """
-    scheme = urlsplit(url).scheme
-    if scheme not in _SCHEMES:
-        pool = WaitingPool.from_url(  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
-            url,
-            wait_s=read_timeout_s,
-            socket_connect_timeout=connect_timeout_s,
-            socket_timeout=read_timeout_s,
-            retry=Retry(NoBackoff(), _CONNECTION_RETRIES),
-            decode_responses=decode,
-        )
-        pool.connection_class = OURS[pool.connection_class]
-        return Redis.from_pool(pool)
-    nodes, options = _cluster(url, scheme)
-    cluster = _Cluster(
-        startup_nodes=nodes,
-        require_full_coverage=False,
-        max_connections=_MOST_CONNECTIONS,
-        socket_connect_timeout=connect_timeout_s,
-        socket_timeout=read_timeout_s,
-        retry=Retry(NoBackoff(), _TOPOLOGY_RETRIES),
-        decode_responses=decode,
-        **options,
-    )
-    return cast(Redis, cast(object, cluster))  # the commands that we use are the same on both
+    options: dict[str, Any] = {
+        "socket_connect_timeout": connect_timeout_s,
+        "socket_timeout": read_timeout_s,
+        "decode_responses": decode,
+    }
+    kind = _kind(url)
+    if kind == "cluster":
+        return _cluster(url, ack_copies, options)
+    options |= {"retry": Retry(NoBackoff(), _CONNECTION_RETRIES), "ack_copies": ack_copies}
+    if kind == "sentinel":
+        nodes, named = _nodes(url, _SENTINEL_PORT)
+        client = sentinels(nodes, named, timeout_s=connect_timeout_s)
+        return Redis.from_pool(sentinel_pool(_primary_name(url), client, named | options, wait_s=read_timeout_s))
+    pool = WaitingPool.from_url(url, wait_s=read_timeout_s, **options)  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
+    pool.connection_class = OURS[pool.connection_class]
+    return Redis.from_pool(pool)
 
 
 class _Cluster(RedisCluster):
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, ack_copies: int, **options: Any) -> None:
         super().__init__(**options)  # pyright: ignore[reportUnknownMemberType] - redis types some keywords as Any
         made = OurTlsConnection if options["ssl"] else OurConnection
-        self.connection_kwargs["connection_class"] = made
+        self.connection_kwargs |= {"connection_class": made, "ack_copies": ack_copies}
         for node in self.nodes_manager.startup_nodes.values():
             node.connection_class = made
+            node.connection_kwargs["ack_copies"] = ack_copies
 
 
 LUA_CLOCK: Final = """
@@ -110,19 +113,29 @@ end
 
 
 class LuaScript:
-    """A Lua script. Its text is sent only to a server that has the keys but not the script."""
+    """A Lua script. Its text is sent only to a server that has the keys but not the script.
 
-    def __init__(self, redis: Redis, source: str) -> None:
+    What an ``acknowledged`` one has written is on the replicas that the client waits for before its reply is returned.
+    """
+
+    def __init__(self, redis: Redis, source: str, *, acknowledged: bool = False) -> None:
         self._redis: Any = redis
         self._source = source
+        self._name = Acknowledged if acknowledged else str
         self._sha = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
 
     async def __call__(self, *, keys: Sequence[str], args: Sequence[str | int | float]) -> Any:
         """Run the script. Raises the client's errors."""
         try:
-            return await self._redis.evalsha(self._sha, len(keys), *keys, *args)
+            return await self._redis.execute_command(self._name("EVALSHA"), self._sha, len(keys), *keys, *args)
         except exceptions.NoScriptError:
-            return await self._redis.eval(self._source, len(keys), *keys, *args)
+            return await self._redis.execute_command(self._name("EVAL"), self._source, len(keys), *keys, *args)
+
+
+async def acknowledged(redis: Redis, command: str, key: str, *args: str | int | float) -> Any:
+    """Run one writing command whose reply waits for replicas. Raises the client's errors."""
+    client: Any = redis
+    return await client.execute_command(Acknowledged(command), key, *args)
 
 
 def is_cluster(redis: Redis) -> bool:
@@ -142,24 +155,34 @@ class Address:
 
 
 async def primaries(url: str) -> Sequence[Address]:
-    """Return the server of a URL, or a cluster's primaries in slot order. Raises the client's errors."""
-    scheme = urlsplit(url).scheme
-    if scheme not in _SCHEMES:
-        options = parse_url(url)
-        here = (options.get("host", "127.0.0.1"), options.get("port", _PORT))
-        return [Address(*here, options.get("username"), options.get("password"), scheme == "rediss")]
-    _, shared = _cluster(url, scheme)
+    """Return the URL's server, the Sentinels' primary or a cluster's primaries by slot. Raises the client's errors."""
+    kind, tls = _kind(url), urlsplit(url).scheme.startswith("rediss")
+    if kind:
+        nodes, options = _nodes(url, _PORT if kind == "cluster" else _SENTINEL_PORT)
+        found = await (_cluster_primaries(url) if kind == "cluster" else _sentinel_primary(url, nodes, options))
+    else:
+        options = cast(dict[str, Any], parse_url(url))
+        found = [(options.get("host", "127.0.0.1"), options.get("port", _PORT))]
+    return [Address(host, port, options.get("username"), options.get("password"), tls) for host, port in found]
+
+
+async def _cluster_primaries(url: str) -> Sequence[tuple[str, int]]:
     client = connect(url, connect_timeout_s=5.0, read_timeout_s=5.0)
     cluster = cast(RedisCluster, cast(object, client))
     try:
         await cluster.initialize()
-        nodes = dict.fromkeys(
-            cluster.nodes_manager.slots_cache[slot][0] for slot in sorted(cluster.nodes_manager.slots_cache)
-        )
+        slots = cluster.nodes_manager.slots_cache
+        nodes = dict.fromkeys(slots[slot][0] for slot in sorted(slots))
+        return [(str(node.host), int(node.port)) for node in nodes]
     finally:
         await client.aclose()
-    let_in = (shared.get("username"), shared.get("password"), scheme == "rediss+cluster")
-    return [Address(node.host, int(node.port), *let_in) for node in nodes]
+
+
+async def _sentinel_primary(
+    url: str, nodes: Sequence[tuple[str, int]], options: dict[str, Any]
+) -> Sequence[tuple[str, int]]:
+    async with sentinels(nodes, options, timeout_s=5.0) as client:
+        return [cast(tuple[str, int], await client.discover_master(_primary_name(url)))]
 
 
 async def servers(redis: Redis, *, primaries: bool = False) -> Sequence[Callable[..., Awaitable[Any]]]:
@@ -195,6 +218,8 @@ def redis_errors() -> Generator[None]:
         raise Unavailable("Redis did not answer in time.", retry_after_s=RETRY_AFTER_S) from error
     except _UNREACHABLE as error:
         raise _unavailable() from error
+    except TooFewCopies as error:
+        raise Unavailable(_TOO_FEW_COPIES, retry_after_s=RETRY_AFTER_S) from error
     except exceptions.ResponseError as error:
         if not _REFUSED_FOR_NOW.search(str(error)):
             raise
@@ -215,16 +240,42 @@ def _is_whole_cluster(error: exceptions.RedisClusterException) -> bool:
     return "key slot" not in text and "dispatch" not in text
 
 
-def _cluster(url: str, scheme: str) -> tuple[list[ClusterNode], dict[str, Any]]:
-    """Parse the nodes of the URL and the options for all connections."""
-    parts = urlsplit(url)
-    credentials, at, hosts = parts.netloc.rpartition("@")
-    if parts.path.strip("/") not in {"", "0"}:
+def _kind(url: str) -> str:
+    """Return ``cluster``, ``sentinel`` or, for one server, nothing."""
+    return urlsplit(url).scheme.partition("+")[2]
+
+
+def _primary_name(url: str) -> str:
+    name = unquote(urlsplit(url).path.strip("/"))
+    if not name:
+        raise ValueError("A redis+sentinel:// URL ends with the primary's name: redis+sentinel://host:26379/mymaster")
+    return name
+
+
+def _cluster(url: str, ack_copies: int, options: dict[str, Any]) -> Redis:
+    nodes, named = _nodes(url, _PORT)
+    if urlsplit(url).path.strip("/") not in {"", "0"} or named.pop("db", 0):
         raise ValueError("A Redis Cluster has only database 0.")
-    each = [parse_url(f"{_SCHEMES[scheme]}://{credentials}{at}{host}/?{parts.query}") for host in hosts.split(",")]
-    named = [(options.get("host"), options.get("port", _PORT)) for options in each]
-    nodes = [ClusterNode(host, port) for host, port in named if host]
-    if len(nodes) < len(named):
-        raise ValueError("A redis+cluster:// URL names its nodes as host:port, with commas between.")
+    cluster = _Cluster(
+        startup_nodes=[ClusterNode(host, port) for host, port in nodes],
+        require_full_coverage=False,
+        max_connections=_MOST_CONNECTIONS,
+        retry=Retry(NoBackoff(), _TOPOLOGY_RETRIES),
+        ack_copies=ack_copies,
+        **named,
+        **options,
+    )
+    return cast(Redis, cast(object, cluster))  # the commands that we use are the same on both
+
+
+def _nodes(url: str, default_port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:
+    """Parse the addresses of a URL of several nodes, and the options for all connections."""
+    parts = urlsplit(url)
+    scheme, _, kind = parts.scheme.partition("+")
+    credentials, at, hosts = parts.netloc.rpartition("@")
+    each = [parse_url(f"{scheme}://{credentials}{at}{host}/?{parts.query}") for host in hosts.split(",")]
+    nodes = [(options["host"], options.get("port", default_port)) for options in each if "host" in options]
+    if len(nodes) < len(each):
+        raise ValueError(f"A redis+{kind}:// URL names its nodes as host:port, with commas between.")
     shared = {name: value for name, value in each[0].items() if name not in _OF_ONE_NODE}
-    return nodes, shared | {"ssl": scheme == "rediss+cluster"}
+    return nodes, shared | {"ssl": scheme == "rediss"}
