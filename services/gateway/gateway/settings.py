@@ -34,6 +34,8 @@ class GatewaySettings(ServiceSettings):
 
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     redis_timeout_s: float = Field(default=5.0, gt=0)
+    redis_ack_copies: int = Field(default=0, ge=0)
+    """The replicas that must have a write before a client gets its acknowledgement."""
     redis_full_share: float = Field(default=0.9, gt=0, le=1)
     """Of Redis' memory; above it no new job is taken, so that those that are queued can be done."""
     tenant_queue_share: float = Field(default=0.5, gt=0, le=1)

@@ -227,7 +227,7 @@ def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
     return Adapters(
         vectors=_vectors(settings, metrics),
         embedder=_embedder(settings, metrics, settings.embedding_model),
-        redis=connect(settings.redis_url),
+        redis=connect(settings.redis_url, ack_copies=settings.redis_ack_copies),
         embedder_for=lambda model: _embedder(settings, metrics, model),
         reranker=_reranker(settings.rerank_model),
     )

@@ -26,6 +26,8 @@ class Settings(ServiceSettings):
     store_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = None
     """The bearer key of the internal API; without one the process listens on the loopback only."""
     redis_url: str = "redis://127.0.0.1:6379/0"
+    redis_ack_copies: int = Field(default=0, ge=0)
+    """The replicas that must have a buffer before it is acknowledged."""
     qdrant_url: Annotated[str | None, EMPTY_IS_UNSET] = Field(default=None, validation_alias=AliasChoices("QDRANT_URL"))
     """A Qdrant server (1.20 or newer); without one, Qdrant Edge keeps the vectors in ``data_dir``."""
     qdrant_api_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = Field(

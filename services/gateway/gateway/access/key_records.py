@@ -102,7 +102,7 @@ class KeyRecords:
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._change = Script(redis, _CHANGE)
+        self._change = Script(redis, _CHANGE, acknowledged=True)
 
     async def create(self, record: KeyRecord, entry: AuditEntry) -> None:
         """Store a new key. Raises Conflict when its tenant has too many."""

@@ -70,7 +70,7 @@ class Blobs:
         self._redis = redis
         self._keys = Keys(redis)
         self._tenant_bytes = tenant_bytes
-        self._claim = Script(redis, _CLAIM)
+        self._claim = Script(redis, _CLAIM, acknowledged=True)
         self._release = Script(redis, _RELEASE)
         self.storage = storage
 

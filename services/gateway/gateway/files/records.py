@@ -13,7 +13,7 @@ from gateway.redis import FILES_EXPIRING, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
-from memloop_service.redis_link import redis_errors
+from memloop_service.redis_link import acknowledged, redis_errors
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5
@@ -65,7 +65,7 @@ class FileRecords:
         }
         if file.expires_at is not None:
             with redis_errors():
-                await self._redis.zadd(FILES_EXPIRING, {f"{job.tenant} {file.id}": file.expires_at})
+                await acknowledged(self._redis, "ZADD", FILES_EXPIRING, file.expires_at, f"{job.tenant} {file.id}")
         await self._queue.admit(
             Submission(
                 job_id=file.id,

@@ -142,12 +142,12 @@ class Idempotency:
 
     def __init__(self, redis: Redis, *, max_bytes: int) -> None:
         self._redis = redis
-        self._take = Script(redis, _TAKE)
+        self._take = Script(redis, _TAKE, acknowledged=True)
         self._extend = Script(redis, _EXTEND)
         self._note = Script(redis, _NOTE)
         self._keep = Script(redis, _KEEP)
         self._let_go = Script(redis, _LET_GO)
-        self._forget = Script(redis, _FORGET)
+        self._forget = Script(redis, _FORGET, acknowledged=True)
         self._max_bytes = max_bytes
 
     async def once(self, request: Request, asker: Asker, work: Work, *, subject: Subject = "") -> Response:

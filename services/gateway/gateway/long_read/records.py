@@ -96,6 +96,7 @@ class ReadRecords:
         self._webhooks = webhooks
         self._keys = queue.keys
         self._publish = Script(redis, scripts.PUBLISH)
+        self._publish_end = Script(redis, scripts.PUBLISH, acknowledged=True)
         self._open = Script(redis, scripts.OPEN_READ)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
@@ -139,7 +140,8 @@ class ReadRecords:
         entry = f"0-{event.sequence_number + 1}"
         args = [entry, event.model_dump_json(exclude_none=True), record.model_dump_json(), expire_ms]
         here = self._keys.of_id(record.id)
-        outcome = await self._publish([here.job(record.id), here.read_events(record.id)], args)
+        publish = self._publish_end if lasts else self._publish
+        outcome = await publish([here.job(record.id), here.read_events(record.id)], args)
         if outcome == "gone":
             raise JobGone
         if outcome == "cancel" and not lasts:

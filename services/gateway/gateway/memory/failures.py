@@ -21,7 +21,7 @@ from gateway.redis.key_names import WRITES_REFUSED, Keys
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
-from memloop_service.redis_link import redis_errors
+from memloop_service.redis_link import acknowledged, redis_errors
 
 _LOG = logging.getLogger(__name__)
 _KEEP_S: Final = 24 * 3600
@@ -95,9 +95,9 @@ class WriteFailures:
         return _Refusal.model_validate_json(text(found)).summary() if found is not None else None
 
     async def forget(self, namespace: Namespace) -> None:
-        """Delete the user's record. Raises Unavailable."""
+        """Delete the user's record; replicas then have all earlier deletions of the user's jobs. Raises Unavailable."""
         with redis_errors():
-            await self._redis.delete(self._key(namespace))
+            await acknowledged(self._redis, "DEL", self._key(namespace))
 
     async def _refused(self, error: EngineError) -> None:
         refusal = _Refusal(status=error.engine_status, code=_code(error))

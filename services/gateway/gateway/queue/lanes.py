@@ -62,7 +62,7 @@ class LaneQueue:
         self.rules = rules or QueueRules()
         self.keys = Keys(redis)
         self._tickets = {part: Tickets(redis, part, name, tiers, self.rules.weights) for part in self.keys.partitions}
-        self._submit = Script(redis, lane_scripts.SUBMIT)
+        self._submit = Script(redis, lane_scripts.SUBMIT, acknowledged=True)
         self._begin = Script(redis, lane_scripts.BEGIN)
         self._beat = Script(redis, lane_scripts.BEAT)
         self._finish = Script(redis, lane_scripts.FINISH)
@@ -73,11 +73,11 @@ class LaneQueue:
         self._newest = Script(redis, NEWEST)
         self._take_lane = Script(redis, lane_scripts.TAKE_LANE)
         self._take_idle_lane = Script(redis, lane_scripts.TAKE_IDLE_LANE)
-        self._record = Script(redis, lane_scripts.RECORD)
+        self._record = Script(redis, lane_scripts.RECORD, acknowledged=True)
         self._leave_lane = Script(redis, lane_scripts.LEAVE_LANE)
-        self._forget = Script(redis, lane_scripts.FORGET)
-        self._cancel = Script(redis, lane_scripts.CANCEL)
-        self._requeue = Script(redis, lane_scripts.REQUEUE)
+        self._forget = Script(redis, lane_scripts.FORGET, acknowledged=True)
+        self._cancel = Script(redis, lane_scripts.CANCEL, acknowledged=True)
+        self._requeue = Script(redis, lane_scripts.REQUEUE, acknowledged=True)
 
     def _lane_keys(self, part: Partition, lane: str) -> list[str]:
         stream = self._tickets[part].stream_of(lane)

@@ -24,8 +24,9 @@ class RedisState:
 
 def redis_of(settings: GatewaySettings) -> Redis:
     """Return a client of the configured Redis or Redis Cluster; the caller enters and exits it."""
-    timeout_s = settings.redis_timeout_s
-    return connect(settings.redis_url.get_secret_value(), connect_timeout_s=timeout_s, read_timeout_s=timeout_s)
+    url, timeout_s = settings.redis_url.get_secret_value(), settings.redis_timeout_s
+    copies = settings.redis_ack_copies
+    return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies)
 
 
 async def redis_state(redis: Redis) -> RedisState:

@@ -53,10 +53,10 @@ def _is_entry(value: list[object]) -> bool:
 
 
 class Script:
-    """A Lua script that is loaded on first use."""
+    """A Lua script that is loaded on first use. The reply of an ``acknowledged`` one waits for replicas."""
 
-    def __init__(self, redis: Redis, source: str) -> None:
-        self._run = LuaScript(redis, source)
+    def __init__(self, redis: Redis, source: str, *, acknowledged: bool = False) -> None:
+        self._run = LuaScript(redis, source, acknowledged=acknowledged)
 
     async def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> Reply:
         """Run the script and return its reply. Raises Unavailable."""

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from gateway.redis import Script, text, trace_body, trace_switch, traces_of, traces_of_user
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import TraceSettings
-from memloop_service.redis_link import redis_errors
+from memloop_service.redis_link import acknowledged, redis_errors
 
 _NO_USER: Final = ""
 
@@ -60,7 +60,7 @@ class TraceRecords:
     async def enable(self, tenant: str) -> None:
         """Keep the tenant's traces from now on."""
         with redis_errors():
-            await self._redis.set(trace_switch(tenant), "1")
+            await acknowledged(self._redis, "SET", trace_switch(tenant), "1")
 
     async def disable(self, tenant: str) -> int:
         """Stop keeping traces and delete the stored ones. Returns the number deleted."""
@@ -68,7 +68,7 @@ class TraceRecords:
             await self._redis.delete(trace_switch(tenant))  # first, so that no more are added
             found: Any = await self._redis.zrange(traces_of(tenant), 0, -1)  # pyright: ignore[reportUnknownMemberType]
             bodies = [trace_body(tenant, text(id_)) for id_ in cast(list[object], found)]
-            await self._redis.delete(traces_of(tenant), *bodies)
+            await acknowledged(self._redis, "DEL", traces_of(tenant), *bodies)
         return len(bodies)
 
     async def settings(self, tenant: str) -> TraceSettings:
@@ -115,7 +115,7 @@ class TraceRecords:
         """Delete one trace. Returns the number deleted, 0 or 1."""
         with redis_errors():
             await self._redis.zrem(traces_of(tenant), trace_id)
-            return int(await self._redis.delete(trace_body(tenant, trace_id)))
+            return int(await acknowledged(self._redis, "DEL", trace_body(tenant, trace_id)))
 
     async def _ids(self, index: str) -> list[str]:
         oldest = int(time.time() * 1000) - self._keep_ms

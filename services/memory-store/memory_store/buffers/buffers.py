@@ -74,8 +74,8 @@ class Buffers:
         self._link = link
         self._keys = KeyNames(link)
         self._texts = cast("_Texts", cast("object", link))
-        self._put_script = LuaScript(link, _PUT)
-        self._drop_script = LuaScript(link, _DROP)
+        self._put_script = LuaScript(link, _PUT, acknowledged=True)
+        self._drop_script = LuaScript(link, _DROP, acknowledged=True)
         self._max_turns = max_turns
 
     async def put(self, buffer: Buffer, *, token: int | None = None) -> Buffer:
@@ -123,8 +123,7 @@ class Buffers:
         with redis_errors():
             stored = await self._texts.hgetall(self._keys.of_user(tenant, user).buffers_of(tenant, user))
         fields = [field for field, value in stored.items() if _matches(namespace, Buffer.model_validate_json(value))]
-        if fields:
-            await self._drop(namespace, fields, token=None)
+        await self._drop(namespace, fields, token=None)  # with none: replicas have what an earlier try deleted
         return len(fields)
 
     async def ping(self) -> None:

@@ -11,6 +11,12 @@ _CONNECT_TIMEOUT_S = 2.0
 _READ_TIMEOUT_S = 5.0
 
 
-def connect(url: str) -> RedisLink:
+def connect(url: str, *, ack_copies: int = 0) -> RedisLink:
     """A lazy client whose replies are text: nothing is sent before the first command."""
-    return redis_link.connect(url, connect_timeout_s=_CONNECT_TIMEOUT_S, read_timeout_s=_READ_TIMEOUT_S, decode=True)
+    return redis_link.connect(
+        url,
+        connect_timeout_s=_CONNECT_TIMEOUT_S,
+        read_timeout_s=_READ_TIMEOUT_S,
+        decode=True,
+        ack_copies=ack_copies,
+    )
