@@ -46,9 +46,7 @@ _REFUSED_FOR_NOW: Final = re.compile(r"(?:^|\s-)(?:OOM|READONLY|MISCONF|NOREPLIC
 
 Redis 6.2 reports an error inside a script as a plain error whose text contains the command's own error.
 """
-_TOO_FEW_COPIES: Final = (
-    "Too few replicas of Redis have this write. It may still be done: repeat it with the same Idempotency-Key."
-)
+_TOO_FEW_COPIES: Final = "Too few replicas of Redis have this write yet. It may be done all the same; an Idempotency-Key makes it safe to repeat."
 _PORT: Final = 6379
 _SENTINEL_PORT: Final = 26379
 _OF_ONE_NODE: Final = {"host", "port", "connection_class"}
