@@ -14,7 +14,7 @@ from gateway.access.auth import KeyRing
 from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
 from gateway.access.static_keys import load_static_keys
-from gateway.redis.key_names import API_KEYS, api_keys_of
+from gateway.redis.key_names import API_KEYS, API_KEYS_LOG, api_keys_of
 from gateway.settings import GatewaySettings
 from memloop.wire.audit import AuditEntry
 from memloop.wire.errors import Conflict, Unavailable
@@ -208,6 +208,8 @@ async def test_a_key_that_was_changed_meanwhile_is_not_changed_again(redis_url: 
     async with connected(redis_url) as redis:
         records, old = KeyRecords(redis), _record("ml_old")
         await records.create(old, entry)
+        await records.create(old, entry)  # the client's own repetition, when the reply was lost
+        assert await redis.xlen(API_KEYS_LOG) == 1
         await records.replace(old, old.model_copy(update={"digest": digest_of("ml_new")}), entry)
         with pytest.raises(Conflict):
             await records.replace(old, old.model_copy(update={"digest": digest_of("ml_newer")}), entry)

@@ -29,7 +29,9 @@ _START: Final = "0-0"
 _CHANGE = """
 -- KEYS: records, the tenant's index, log of changes, last uses, audit log
 -- ARGV: id, record before ('' = none), record after ('' = none), keys per tenant, audit entry, length of both logs
-if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 'changed' end
+local kept = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+if kept == ARGV[3] and kept ~= '' then return 'done' end -- by this change, whose reply was lost
+if kept ~= ARGV[2] then return 'changed' end
 if ARGV[3] == '' then
   redis.call('HDEL', KEYS[1], ARGV[1])
   redis.call('ZREM', KEYS[2], ARGV[1])
