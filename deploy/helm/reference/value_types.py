@@ -37,6 +37,7 @@ _OWNED = (
     "MODELS",
     "MODEL_PATH",
     "PORT",
+    "REDIS_ACK_COPIES",
     "REDIS_URL",
     "SERVE_DATA_PARALLEL_SIZE",
     "SERVE_NAME",

@@ -115,6 +115,22 @@ def test_the_way_to_every_node_of_a_cluster_is_open(chart: Rendered) -> None:
         assert [6379, 6380] in [ports(rule) for rule in rules]
 
 
+def test_the_ways_to_sentinels_and_to_what_they_watch_are_open(chart: Rendered, minimal: Values) -> None:
+    given = changed(minimal, "redis", {"url": "rediss+sentinel://a,b:26380/main", "ackCopies": 1})
+    hidden = changed(minimal, "redis", {"urlSecret": {"name": "redis"}})
+    for values, expected in ((given, [26379, 26380, 6379]), (hidden, [6379, 26379])):
+        objects = chart.objects(values)
+        for process in ("gateway", "worker", "memory-store"):
+            assert expected in [ports(rule) for rule in policies(objects)[process]["egress"]]
+
+
+@pytest.mark.parametrize("process", ["gateway", "worker", "memory-store"])
+def test_every_process_waits_for_the_copies_that_are_asked_for(chart: Rendered, minimal: Values, process: str) -> None:
+    for copies in (0, 2):
+        objects = chart.objects(changed(minimal, "redis.ackCopies", copies))
+        assert objects.settings(f"demo-{process}")["MEMLOOP_REDIS_ACK_COPIES"] == str(copies)
+
+
 @pytest.mark.parametrize(("url", "port"), [("https://q.example", 443), ("http://q", 80), ("http://q:6333", 6333)])
 def test_the_way_to_qdrant_is_open_on_its_port(chart: Rendered, minimal: Values, url: str, port: int) -> None:
     objects = chart.objects(changed(minimal, "qdrant.url", url))

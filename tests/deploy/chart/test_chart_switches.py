@@ -208,6 +208,8 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "no-redis": ({"redis.url": ""}, "redis.url is needed"),
     "no-redis-scheme": ({"redis.url": "redis.example"}, "/redis/url"),
     "password-in-a-url": ({"redis.url": "redis://:secret@redis:6379"}, "/redis/url"),
+    "sentinels-password-in-a-url": ({"redis.url": "redis+sentinel://s/main?sentinel_password=x"}, "/redis/url"),
+    "copies-without-replicas": ({"redis": {"enabled": True, "ackCopies": 1}}, "runs one Redis without replicas"),
     "no-qdrant": ({"qdrant.url": ""}, "qdrant.url is needed"),
     "two-redises": ({"redis.enabled": True}, "redis.enabled makes a Redis of the release's own"),
     "two-qdrants": ({"qdrant.enabled": True}, "qdrant.enabled makes a Qdrant of the release's own"),

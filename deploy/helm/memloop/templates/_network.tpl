@@ -31,10 +31,12 @@
   ports: [{ protocol: TCP, port: 6379 }]
 {{- else -}}
 {{- $ports := list -}}
-{{- range splitList "," $values.redis.url -}}{{/* a cluster's URL names several nodes */}}
-{{- if . }}{{ $ports = append $ports (include "memloop.port" (ternary . (printf "redis://%s" .) (contains "://" .))) }}{{ end -}}
+{{- $sentinels := contains "+sentinel://" $values.redis.url -}}
+{{- range splitList "," $values.redis.url -}}{{/* a cluster's URL names several nodes, and one of Sentinels several of these */}}
+{{- if . }}{{ $ports = append $ports (include "memloop.port" (printf "%s://%s" (ternary "sentinel" "redis" $sentinels) (splitList "://" . | last))) }}{{ end -}}
 {{- end -}}
-{{ include "memloop.rule" (dict "direction" "to" "peers" $values.networkPolicy.outside.redis "ports" (uniq $ports | default (list $values.networkPolicy.outside.redisPort))) }}
+{{- if $sentinels }}{{ $ports = append $ports $values.networkPolicy.outside.redisPort }}{{ end -}}
+{{ include "memloop.rule" (dict "direction" "to" "peers" $values.networkPolicy.outside.redis "ports" (uniq $ports | default (list $values.networkPolicy.outside.redisPort 26379))) }}
 {{- end -}}
 {{- end }}
 

@@ -1,7 +1,9 @@
-{{/* MEMLOOP_REDIS_URL as a variable: in the release, from a Secret, or as given. */}}
+{{/* MEMLOOP_REDIS_URL as a variable: in the release, from a Secret, or as given. And the copies of a write. */}}
 {{- define "memloop.redisEnv" -}}
 {{- $redis := .Values.redis -}}
-{{- if $redis.enabled -}}
+- name: MEMLOOP_REDIS_ACK_COPIES
+  value: {{ int64 $redis.ackCopies | toString | quote }}
+{{ if $redis.enabled -}}
 {{ include "memloop.secretEnv" (dict "root" . "name" "REDIS_PASSWORD") }}
 - name: MEMLOOP_REDIS_URL
   value: redis://:$(REDIS_PASSWORD)@{{ include "memloop.name" (dict "root" . "component" "redis") }}:6379/0
@@ -63,7 +65,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- define "memloop.port" -}}
 {{- $parts := urlParse . -}}
 {{- $given := regexFind ":[0-9]+$" $parts.host | trimPrefix ":" -}}
-{{- if $given }}{{ $given }}{{ else if hasPrefix "redis" $parts.scheme }}6379{{ else if eq $parts.scheme "https" }}443{{ else }}80{{ end -}}
+{{- if $given }}{{ $given }}{{ else if hasPrefix "redis" $parts.scheme }}6379{{ else if eq $parts.scheme "sentinel" }}26379{{ else if eq $parts.scheme "https" }}443{{ else }}80{{ end -}}
 {{- end }}
 
 {{/* Settings shared by gateway and worker, as JSON. */}}
