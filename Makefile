@@ -137,13 +137,15 @@ test-state-machine: $(READY) ## ten thousand random steps of the store beside it
 test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read, on a scripted engine
 	$(BIN)/pytest -m slow -s tests/gateway/test_worker_kills.py
 
-.PHONY: test-cluster test-rolling
+.PHONY: test-cluster test-failover test-rolling
 CLUSTER_TESTS := $(addprefix tests/gateway/test_,$(addsuffix .py,lanes runner fair_turns queue_quota service_tiers rate_limits idempotency keys audit \
   checkpoints files reads read_options webhooks dead_letters long_read_routes long_read_background memory_routes memory_writes \
   concurrent_writes direct_writes erase_leaves_nothing jobs_on_real_store publishing chat_write stored_texts traces worker_kill)) \
   tests/memory_store/test_buffers_and_fencing.py
-test-cluster: $(READY) ## queues, limits, keys, files, reads and buffers on a real Redis Cluster of six processes, and a primary's death
+test-cluster: $(READY) ## queues, limits, keys, files, reads and buffers on a real Redis Cluster of six processes
 	$(BIN)/pytest -m "not slow" --redis-cluster $(CLUSTER_TESTS)
+
+test-failover: $(READY) ## twenty deaths of a Redis primary under load, in a cluster and behind Sentinels: nothing acknowledged is lost
 	$(BIN)/pytest -m slow -s tests/gateway/test_redis_failover.py
 
 test-rolling: $(READY) ## real gateways and workers restarted one by one under load: no request fails, no job is lost

@@ -22,6 +22,7 @@ SUITES: Final = (
     "test-state-machine",
     "test-kills",
     "test-cluster",
+    "test-failover",
     "test-rolling",
     "test-hostile",
     "test-ray",

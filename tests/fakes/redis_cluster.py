@@ -1,6 +1,6 @@
 """A real Redis Cluster of six processes on the loopback: three primaries, each with a replica."""
 
-from collections.abc import Sequence
+import random
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -20,7 +20,8 @@ _BUS_OFFSET = 10_000
 class RedisClusterServers:
     """The processes; the first three began as primaries, the replica of number n is number n + 3."""
 
-    servers: Sequence[RedisServer]
+    servers: list[RedisServer]
+    options: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -39,7 +40,7 @@ class RedisClusterServers:
         try:
             while len(servers) < 2 * _PRIMARIES:
                 servers += [RedisServer.start(port=free_port(_BUS_OFFSET), appendonly=appendonly, options=options)]
-            cluster = cls(servers)
+            cluster = cls(servers, options)
             cluster._join()
         except BaseException:
             for server in servers:
@@ -57,8 +58,25 @@ class RedisClusterServers:
         return self.ask(number, "INFO", "replication")
 
     def primaries(self) -> list[int]:
-        """The numbers of those that are primaries now."""
-        return [number for number in range(len(self.servers)) if self.info(number)["role"] == "master"]
+        """The numbers of those that are alive and primaries now."""
+        alive = [number for number, server in enumerate(self.servers) if server.process.poll() is None]
+        return [number for number in alive if self.info(number)["role"] == "master"]
+
+    def kill_primary(self) -> int:
+        """``kill -9`` of a primary by chance; its number."""
+        number = random.choice(self.primaries())
+        self.servers[number].kill()
+        return number
+
+    def wait_until_taken_over(self, dead: int) -> None:
+        """Wait until a replica is a primary instead of the dead one."""
+        wait_for(lambda: len(self.primaries()) == _PRIMARIES, f"a primary instead of number {dead}")
+
+    def revive(self, number: int) -> None:
+        """Start a killed server, which becomes a replica, and wait until all is as before."""
+        dead = self.servers[number]
+        self.servers[number] = RedisServer.start(port=dead.port, folder=dead.folder, options=self.options)
+        self._wait_until_whole()
 
     def size(self) -> int:
         """How many keys there are."""
@@ -69,10 +87,9 @@ class RedisClusterServers:
         for number in self.primaries():
             self.ask(number, "FLUSHALL")
 
-    def caught_up(self, number: int) -> bool:
-        """Whether the primary's replica has all that the primary has."""
-        info = self.info(number)
-        return info["connected_slaves"] == 1 and info["slave0"]["offset"] == info["master_repl_offset"]
+    def _has_replica(self, number: int) -> bool:
+        """Whether the primary's replica has the primary's data and follows it."""
+        return self.info(number).get("slave0", {}).get("state") == "online"
 
     def stop(self) -> None:
         """End all processes."""
@@ -90,8 +107,12 @@ class RedisClusterServers:
         wait_for(lambda: all(self._known(number) == len(numbers) for number in numbers), "all nodes to meet")
         for number in range(_PRIMARIES):
             self.ask(number + _PRIMARIES, "CLUSTER REPLICATE", self.ask(number, "CLUSTER MYID"))
+        self._wait_until_whole()
+
+    def _wait_until_whole(self) -> None:
+        numbers = range(len(self.servers))
         wait_for(lambda: all(self._serves(number) for number in numbers), "all slots and replicas")
-        wait_for(lambda: all(self.caught_up(number) for number in range(_PRIMARIES)), "the replicas' data")
+        wait_for(lambda: all(self._has_replica(number) for number in self.primaries()), "the replicas' data")
 
     def _known(self, number: int) -> int:
         return int(self.ask(number, "CLUSTER INFO")["cluster_known_nodes"])

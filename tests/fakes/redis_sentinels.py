@@ -20,7 +20,7 @@ sentinel sentinel-pass {sentinel_key}
 sentinel monitor {name} 127.0.0.1 {port} {quorum}
 sentinel auth-pass {name} {key}
 sentinel down-after-milliseconds {name} {down_ms}
-sentinel failover-timeout {name} 3000
+sentinel failover-timeout {name} 1500
 sentinel parallel-syncs {name} 2
 """
 
