@@ -46,7 +46,9 @@ _REFUSED_FOR_NOW: Final = re.compile(r"(?:^|\s-)(?:OOM|READONLY|MISCONF|NOREPLIC
 
 Redis 6.2 reports an error inside a script as a plain error whose text contains the command's own error.
 """
-_TOO_FEW_COPIES: Final = "Too few replicas of Redis have this write yet. It may be done all the same; an Idempotency-Key makes it safe to repeat."
+_TOO_FEW_COPIES: Final = (
+    "Too few replicas of Redis have this write yet. It may be done all the same: repeat it with an Idempotency-Key."
+)
 _PORT: Final = 6379
 _SENTINEL_PORT: Final = 26379
 _OF_ONE_NODE: Final = {"host", "port", "connection_class"}
