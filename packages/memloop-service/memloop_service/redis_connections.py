@@ -17,14 +17,15 @@ class _Told:
     """A connection that raises ConnectionError when the cluster's client closed it during use.
 
     The client closes all connections to a failed node, including one that a task has just taken from the pool. That one
-    then lacks its streams, an AttributeError (redis-py 8.1); on a ConnectionError the client retries.
+    then lacks its streams, an AttributeError (redis-py 8.1), or its transport is closed, a RuntimeError (uvloop). On a
+    ConnectionError the client retries.
     """
 
     async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
         """Send the command. Raises ConnectionError."""
         try:
             await super().send_packed_command(command, check_health)  # pyright: ignore
-        except AttributeError as error:
+        except (AttributeError, RuntimeError) as error:
             raise exceptions.ConnectionError("The connection was closed meanwhile.") from error
 
     async def read_response(self, *args: Any, **kwargs: Any) -> Any:
