@@ -257,10 +257,22 @@ evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 
 	  engine=$$!; trap "kill $$engine" EXIT; \
 	  $(BIN)/python -m trainer.tiny evaluate --engine-url http://127.0.0.1:7843/v1 --wait-s 300
 
+.PHONY: evaluate-writer
+evaluate-writer: $(READY) ## the tiny writer's accuracy per role, and which changed facts of its world it replaces
+	@mkdir -p .memloop
+	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 MEMLOOP_MODEL=memloop-tiny-writer $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \
+	  engine=$$!; trap "kill $$engine" EXIT; url=http://127.0.0.1:7843/v1; \
+	  $(BIN)/python -m trainer.tiny evaluate --engine-url $$url --wait-s 300 --model memloop-tiny-writer --profile tiny-writer --documents 0 $(ARGS) \
+	  && $(BIN)/memloop-evaluate updates --engine-url $$url --model memloop-tiny-writer --profile tiny-writer --facts tiny
+
 TINY := services/inference/models/memloop-tiny
 train-tiny: $(READY) ## train the tiny model again (about an hour on one core)
 	OMP_NUM_THREADS=1 $(BIN)/python -m trainer.tiny train --out $(TINY) --seed 0
 	OMP_NUM_THREADS=1 $(BIN)/python -m trainer.tiny train --out $(TINY) --seed 21 --start $(TINY) --budget robust
+
+.PHONY: train-writer
+train-writer: $(READY) ## train the tiny writer from the tiny model again (minutes on one core)
+	OMP_NUM_THREADS=1 $(BIN)/python -m trainer.tiny train --out $(TINY)-writer --seed 7 --start $(TINY) --budget writer
 
 lock: $(UV_READY) ## resolve the pinned versions anew
 	$(UV) pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \

@@ -77,7 +77,7 @@ def test_a_missing_or_unknown_slot_is_a_mistake() -> None:
         DEFAULT.render("answer", problem="p")
 
 
-@pytest.mark.parametrize("name", ["default", "tiny", "extractor"])
+@pytest.mark.parametrize("name", ["default", "tiny", "tiny-writer", "extractor"])
 def test_a_profile_survives_its_way_over_http(name: str) -> None:
     served = json.loads(json.dumps(profile_files(name)))
     assert profile_from_files(served) == load_profile(name)
@@ -132,7 +132,7 @@ def test_a_profile_sets_how_turns_results_and_sub_answers_are_shown(tmp_path: Pa
     assert DEFAULT.turns.plain
 
 
-@pytest.mark.parametrize("name", ["default", "extractor", "section-first", "tiny"])
+@pytest.mark.parametrize("name", ["default", "extractor", "section-first", "tiny", "tiny-writer"])
 def test_a_built_in_prompt_ends_without_a_newline(name: str) -> None:
     for spec in load_profile(name).prompts.values():
         assert spec.template == spec.template.rstrip()

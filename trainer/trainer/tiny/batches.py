@@ -14,7 +14,7 @@ from memloop.profiles import Profile
 from trainer.tiny.chat_format import render_prompt
 from trainer.tiny.curriculum import Mix
 from trainer.tiny.draw import draw
-from trainer.tiny.example import Example
+from trainer.tiny.example import Example, Role
 from trainer.tiny.prose import Prose
 from trainer.tiny.tokenizer import END, token_id
 
@@ -99,7 +99,7 @@ class Encoder:
         if example.role == "queries":
             targets = [t for t in targets if self._answers(ids[len(prompt) : t])]
         kind = f"{example.role}/{example.kind}" + ("/thinking" if example.thinking else "")
-        return Row(ids, targets, [self._weight(ids, t, len(prompt)) for t in targets], kind)
+        return Row(ids, targets, [self._weight(ids, t, len(prompt), example.role) for t in targets], kind)
 
     def _answers(self, before: list[int]) -> bool:
         """Return whether the next token is in an answer: after an even number of line ends, since questions
@@ -108,8 +108,8 @@ class Encoder:
         lines = before.count(self._line_end)
         return lines >= 2 and lines % 2 == 0
 
-    def _weight(self, ids: list[int], at: int, first: int) -> float:
-        decides = at == first or ids[at] in self._values or ids[at - 1] in self._before_decisions
+    def _weight(self, ids: list[int], at: int, first: int, role: Role) -> float:
+        decides = role == "relate" or at == first or ids[at] in self._values or ids[at - 1] in self._before_decisions
         return DECISION_WEIGHT if decides else 1.0
 
 

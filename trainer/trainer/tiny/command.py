@@ -28,14 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.command == "train":
         if chosen.start and not (chosen.start / TRAINING).is_file():
             parser.error(f"{chosen.start} holds no checkpoint of this command ({TRAINING})")
-        if chosen.budget == "robust" and not chosen.start:
-            parser.error("--budget robust starts from a checkpoint: name it with --start")
+        if chosen.budget in ("robust", "writer") and not chosen.start:
+            parser.error(f"--budget {chosen.budget} starts from a checkpoint: name it with --start")
         make(chosen.out, budget=chosen.budget, seed=chosen.seed, device=chosen.device, start=chosen.start)
     elif chosen.command == "evaluate":
         asyncio.run(
             evaluate_engine(
                 chosen.engine_url,
                 model=chosen.model,
+                profile_name=chosen.profile,
                 seed=chosen.seed,
                 per_kind=chosen.per_kind,
                 documents=chosen.documents,
@@ -64,9 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     evaluate = commands.add_parser("evaluate", help="score a served model, by role and by whole loops")
     evaluate.add_argument("--engine-url", required=True, help="ends where /chat/completions begins")
     evaluate.add_argument("--model", default="memloop-tiny")
+    evaluate.add_argument("--profile", choices=("tiny", "tiny-writer"), default="tiny")
     evaluate.add_argument("--seed", type=int, default=1)
     evaluate.add_argument("--per-kind", type=int, default=40, help="turns of each kind")
-    evaluate.add_argument("--documents", type=int, default=40, help="documents of each length")
+    evaluate.add_argument(
+        "--documents", type=int, default=40, help="documents of each length; 0 for a model that reads none"
+    )
     evaluate.add_argument("--wait-s", type=float, default=0.0, help="how long the engine may take to start")
     evaluate.add_argument("--card", type=Path, help="a checkpoint folder: write evaluation.json and the card there")
     rare = commands.add_parser("stress", help="count rare failures among thousands of reading turns")

@@ -12,6 +12,7 @@ from trainer.tiny.memory_tasks import memory_example
 from trainer.tiny.prose import Prose
 from trainer.tiny.raw_tasks import queries_example, recall_example
 from trainer.tiny.reading_tasks import answer_example, integrate_example, judge_example, read_example
+from trainer.tiny.relate_tasks import relate_example
 
 
 def draw(rng: random.Random, mix: Mix, profile: Profile, prose: Prose) -> Example:
@@ -28,6 +29,13 @@ def draw(rng: random.Random, mix: Mix, profile: Profile, prose: Prose) -> Exampl
             return read_example(
                 rng, profile, prose, section_tokens=tokens, near_misses=mix.near_misses, crowded=crowded
             )
+        case _:
+            return _turn(rng, role, profile, prose)
+
+
+def _turn(rng: random.Random, role: str, profile: Profile, prose: Prose) -> Example:
+    """Draw a turn of a loop that is not a section's."""
+    match role:
         case "answer":
             return answer_example(rng, profile)
         case "judge":
@@ -36,5 +44,7 @@ def draw(rng: random.Random, mix: Mix, profile: Profile, prose: Prose) -> Exampl
             return integrate_example(rng, profile)
         case "memory":
             return memory_example(rng, profile, prose)
+        case "relate":
+            return relate_example(rng, profile, prose)
         case _:
             return chat_example(rng, profile)

@@ -19,7 +19,7 @@ from memloop.scoring.intervals import wilson
 from trainer.decisions import decided_by
 from trainer.memories import HeldMemories
 from trainer.tiny.conversations import Conversation, random_conversation
-from trainer.tiny.curriculum import FULL
+from trainer.tiny.curriculum import FULL, WRITING
 from trainer.tiny.documents import NEAR_MISSES, TRAINED_CHUNKS, Document, random_document
 from trainer.tiny.draw import draw
 from trainer.tiny.example import Example
@@ -67,10 +67,11 @@ async def score(name: str, trials: Sequence[Trial]) -> Score:
 
 
 def turn_trials(model: ChatModel, profile: Profile, rng: random.Random, *, per_kind: int) -> dict[str, list[Trial]]:
-    """Make single turns by role and kind, over held-out prose at the full chunk length."""
+    """Make single turns of the profile's roles by kind, over held-out prose at the full chunk length."""
+    mix = WRITING if "relate" in profile.prompts else FULL
     trials: dict[str, list[Trial]] = {}
     for _ in range(200 * per_kind):
-        example = draw(rng, FULL, profile, book("held_out"))
+        example = draw(rng, mix, profile, book("held_out"))
         kind = f"{example.role}/{example.kind}" + ("/thinking" if example.thinking else "")
         held = trials.setdefault(kind, [])
         if len(held) < per_kind:
@@ -174,12 +175,12 @@ async def decision_is_right(model: ChatModel, profile: Profile, conversation: Co
 async def evaluate(
     model: ChatModel, profile: Profile, *, seed: int, per_kind: int, documents: int, done: Callable[[Score], None]
 ) -> list[Score]:
-    """Compute all scores; `done` is called with each as it is computed."""
+    """Compute all scores, without those of whole reads if there are no documents; `done` is called with each."""
     rng = random.Random(seed)
     groups = {
         **turn_trials(model, profile, rng, per_kind=per_kind),
         **memory_trials(model, profile, rng, count=4 * per_kind),
-        **loop_trials(model, profile, rng, documents=documents),
+        **(loop_trials(model, profile, rng, documents=documents) if documents else {}),
     }
     scores = list[Score]()
     for name, trials in groups.items():

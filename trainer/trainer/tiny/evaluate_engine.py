@@ -19,10 +19,18 @@ _PAUSE_S = 1.0
 
 
 async def evaluate_engine(
-    url: str, *, model: str, seed: int, per_kind: int, documents: int, save_to: Path | None, wait_s: float
+    url: str,
+    *,
+    model: str,
+    profile_name: str,
+    seed: int,
+    per_kind: int,
+    documents: int,
+    save_to: Path | None,
+    wait_s: float,
 ) -> Evaluation:
     """Score the model behind `url`, which has `wait_s` to start; print a table, then one line of JSON."""
-    console, profile = Console(), load_profile("tiny")
+    console, profile = Console(), load_profile(profile_name)
     async with EngineClient(url, model=model) as engine:
         await _until_up(engine, wait_s)
         scores = await evaluate(

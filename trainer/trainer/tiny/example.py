@@ -9,7 +9,7 @@ from typing import Literal
 from memloop.wire.chat import ChatMessage, Json
 from trainer.tiny.world import Fact
 
-Role = Literal["recall", "queries", "read", "answer", "judge", "integrate", "memory", "chat"]
+Role = Literal["recall", "queries", "read", "answer", "judge", "integrate", "memory", "relate", "chat"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,3 +168,11 @@ class TinyQwen3(nn.Module):
         hidden = self.model(ids, cos.to(ids.device), sin.to(ids.device))
         picked = hidden.reshape(-1, self.shape.hidden)[at]
         return F.linear(picked, self.model.embed_tokens.weight)
+
+
+def load(network: TinyQwen3, weights: dict[str, Tensor]) -> None:
+    """Load a checkpoint's weights; tokens that it has no row for keep their new one."""
+    rows = network.model.embed_tokens.weight.detach().clone()
+    trained = weights["model.embed_tokens.weight"]
+    rows[: len(trained)] = trained
+    network.load_state_dict({**weights, "model.embed_tokens.weight": rows})

@@ -16,15 +16,15 @@ from memloop.profiles import Profile, load_profile
 from trainer.tiny.batches import Encoder, Source, prompt_text
 from trainer.tiny.card import write_card
 from trainer.tiny.card_data import TRAINING, TrainingLog, read_training
-from trainer.tiny.curriculum import HARD, HARDEST_OF, SHORT
+from trainer.tiny.curriculum import HARD, HARDEST_OF, SHORT, WRITING
 from trainer.tiny.draw import draw
 from trainer.tiny.export import export, tokenizer_of, weights_of
-from trainer.tiny.network import Shape
+from trainer.tiny.network import Shape, load
 from trainer.tiny.prose import book, sprinkled
-from trainer.tiny.tokenizer import VOCABULARY, build_tokenizer, plain_words, prompt_lines
+from trainer.tiny.tokenizer import VOCABULARY, build_tokenizer, extended, plain_words, prompt_lines
 from trainer.tiny.train import Budget, Progress, Run
 
-BudgetName = Literal["cpu", "robust", "gpu", "early", "smoke"]
+BudgetName = Literal["cpu", "robust", "writer", "gpu", "early", "smoke"]
 
 BUDGETS: dict[BudgetName, Budget] = {
     "cpu": Budget(steps=8_000, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=1000),
@@ -40,6 +40,20 @@ BUDGETS: dict[BudgetName, Budget] = {
         phases=HARD,
         reads_of=HARDEST_OF,
         sprinkled=True,
+    ),
+    # Starts from `robust` and learns to relate memories, in prompts of its own; what it does not train, it forgets.
+    "writer": Budget(
+        steps=2_000,
+        batch_tokens=4096,
+        shape=Shape(VOCABULARY),
+        matrix_rate=0.002,
+        other_rate=0.001,
+        decay_from=0.3,
+        eval_every=250,
+        eval_rows=600,
+        phases=((1.0, WRITING),),
+        profile="tiny-writer",
+        examined=WRITING,
     ),
     # Not run yet: no accelerator was available.
     "gpu": Budget(steps=20_000, batch_tokens=32_768, shape=Shape(VOCABULARY, hidden=192, layers=6, intermediate=512)),
@@ -59,8 +73,8 @@ def make(
     `device` is `auto`, `cpu` or `cuda`.
     """
     out.mkdir(parents=True, exist_ok=True)
-    profile, chosen = load_profile("tiny"), _device(device)
-    tokenizer = tokenizer_of(start) if start else tokenizer_for(profile, seed=seed)
+    profile, chosen = load_profile(BUDGETS[budget].profile), _device(device)
+    tokenizer = extended(tokenizer_of(start), profile) if start else tokenizer_for(profile, seed=seed)
     plan = replace(BUDGETS[budget], shape=replace(BUDGETS[budget].shape, vocab=tokenizer.get_vocab_size()))
     encoder = Encoder(tokenizer)
     prose = book("train")
@@ -69,7 +83,7 @@ def make(
     held_out = Source(profile, book("held_out"), encoder)
     run = Run(Source(profile, prose, encoder), held_out, plan, seed=seed, device=chosen, compiled=compiled)
     if start:
-        run.network.load_state_dict(weights_of(start))
+        load(run.network, weights_of(start))
     log = TrainingLog(
         budget=budget,
         seed=seed,

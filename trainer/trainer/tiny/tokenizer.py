@@ -20,6 +20,8 @@ PAD = "<|endoftext|>"
 SPECIAL = (PAD, "<|im_start|>", END)
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
 VOCABULARY = 4096
+RELATE_LINES = ("New memory ", "\n  stored memory ")
+"""How the lines of a relate prompt begin."""
 _FORMAT_WORDS = ("system", "user", "assistant", "query", "result", "confirmed", "unknown")
 _PIECE = r" ?[\p{L}_]+(?: (?=\p{N}))?|\p{N}{1,3}| ?[^\s\p{L}\p{N}_]+|\s*[\r\n]+|\s+(?!\S)|\s+"
 
@@ -61,6 +63,13 @@ def build_tokenizer(profile: Profile, extra: Iterator[str], *, seed: int = 0) ->
     tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIAL])
     tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in (*TAGS, *added)])
     _check(tokenizer)
+    return tokenizer
+
+
+def extended(tokenizer: Tokenizer, profile: Profile) -> Tokenizer:
+    """Add what the profile's prompts hold and the tokenizer lacks, at the end of its vocabulary."""
+    lines = (*prompt_lines(profile), *RELATE_LINES)
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in lines])
     return tokenizer
 
 

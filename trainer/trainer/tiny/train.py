@@ -16,7 +16,7 @@ from torch._dynamo import config as dynamo
 from torch.nn import functional as F
 
 from trainer.tiny.batches import BUCKETS, Batch, Feed, Row, Source, collate
-from trainer.tiny.curriculum import FULL, PHASES, Phases, mix_at
+from trainer.tiny.curriculum import FULL, PHASES, Mix, Phases, mix_at
 from trainer.tiny.network import Shape, TinyQwen3
 from trainer.tiny.wiring import wire
 
@@ -26,7 +26,8 @@ class Budget:
     """The length of training. Steps, not seconds, so that a seed gives the same model.
 
     Curriculum and learning rate follow ``steps``; ``stop_at`` ends the run before their end. Of ``reads_of`` times as
-    many reading turns the hardest are trained; ``sprinkled`` prose contains words of the whole vocabulary.
+    many reading turns the hardest are trained; ``sprinkled`` prose contains words of the whole vocabulary. Turns are in
+    the prompts of ``profile``, and those of ``examined`` are scored.
     """
 
     steps: int
@@ -42,6 +43,8 @@ class Budget:
     phases: Phases = PHASES
     reads_of: int = 1
     sprinkled: bool = False
+    profile: str = "tiny"
+    examined: Mix = FULL
 
     @property
     def last(self) -> int:
@@ -144,7 +147,7 @@ class Run:
         self._budget, self._device = budget, device
         self._feed = Feed(source, random.Random(seed), batch_tokens=budget.batch_tokens, reads_of=budget.reads_of)
         self._optimizers = Optimizers(self.network, budget)
-        self._eval_rows = eval_rows(held_out, seed=seed + 1, count=budget.eval_rows)
+        self._eval_rows = eval_rows(held_out, budget.examined, seed=seed + 1, count=budget.eval_rows)
 
     def reports(self) -> Iterator[Progress]:
         """Train through the budget, yielding every report."""
@@ -169,7 +172,7 @@ class Run:
         return drawn if len(drawn.kinds) == count else hardest(self.network, drawn, count)
 
 
-def eval_rows(held_out: Source, *, seed: int, count: int) -> list[Row]:
-    """Draw turns over held-out prose, most of them at full chunk length."""
+def eval_rows(held_out: Source, mix: Mix, *, seed: int, count: int) -> list[Row]:
+    """Draw turns of the mix over held-out prose."""
     rng = random.Random(seed)
-    return held_out.encoder.rows([held_out.draw(rng, FULL) for _ in range(count)])
+    return held_out.encoder.rows([held_out.draw(rng, mix) for _ in range(count)])

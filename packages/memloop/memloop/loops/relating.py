@@ -46,7 +46,7 @@ async def relate(
     if "relate" not in profile.prompts or not isinstance(result.decision, AddMemories):
         return result
     near = await neighbourhood.near(result.drafts)
-    listed = _Listed.of(result.drafts, near, most_chars=profile.budget.chunk_tokens * _CHARS_PER_TOKEN)
+    listed = Listed.of(result.drafts, near, most_chars=profile.budget.chunk_tokens * _CHARS_PER_TOKEN)
     if not listed.stored:
         return result
     completion = await model.complete(profile.prompt("relate", memories=listed.text))
@@ -66,7 +66,7 @@ async def relate(
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class Listed:
     """The prompt's list: ``stored`` by number, and the numbers that stand below each new memory."""
 
     text: str
@@ -74,7 +74,7 @@ class _Listed:
     below: dict[int, frozenset[int]]
 
     @classmethod
-    def of(cls, drafts: Sequence[MemoryDraft], near: Sequence[Sequence[MemoryItem]], *, most_chars: int) -> "_Listed":
+    def of(cls, drafts: Sequence[MemoryDraft], near: Sequence[Sequence[MemoryItem]], *, most_chars: int) -> "Listed":
         """Lists the drafts that have neighbours, as many as fit."""
         numbers, blocks = count(1), list[str]()
         stored, below = dict[int, MemoryItem](), dict[int, frozenset[int]]()
