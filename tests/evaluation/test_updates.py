@@ -1,13 +1,15 @@
 """``memloop-evaluate updates``: its cases, its scripted writer and its figures."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from evaluation.updates import tiny_facts
 from evaluation.updates.cases import Case, cases
 from evaluation.updates.command import figures
-from evaluation.updates.facts import DEVELOPMENT, HELD_OUT
+from evaluation.updates.facts import DEVELOPMENT, HELD_OUT, Attribute
 from evaluation.updates.oracle import Oracle
 from evaluation.updates.run import Outcome, run
 from memloop.clients.store import StoreClient
@@ -15,16 +17,24 @@ from memloop.profiles import load_profile
 from tests.fakes.model import ScriptedModel
 from tests.fakes.real_store import real_store
 
+TINY_HALVES = (tiny_facts.DEVELOPMENT, tiny_facts.HELD_OUT)
 CASES = [*cases(DEVELOPMENT, seed=7), *cases(HELD_OUT, seed=7)]
+TINY = [case for half in TINY_HALVES for case in cases(half, seed=7, people=tiny_facts.PEOPLE)]
 
 
-def test_there_are_two_hundred_cases_in_two_halves_without_a_common_attribute() -> None:
-    assert Counter(case.kind for case in CASES) == {"changed": 80, "same": 80, "new": 80}
-    assert len({case.name for case in CASES}) == len(CASES)
-    assert not {key for each in DEVELOPMENT for key in each.keys} & {key for each in HELD_OUT for key in each.keys}
+@pytest.mark.parametrize(
+    ("made_up", "halves", "of_each"), [(CASES, (DEVELOPMENT, HELD_OUT), 80), (TINY, TINY_HALVES, 96)]
+)
+def test_there_are_two_hundred_cases_in_two_halves_without_a_common_attribute(
+    made_up: Sequence[Case], halves: tuple[Sequence[Attribute], Sequence[Attribute]], of_each: int
+) -> None:
+    assert Counter(case.kind for case in made_up) == {"changed": of_each, "same": of_each, "new": of_each}
+    assert len({case.name for case in made_up}) == len(made_up)
+    first, second = ({key for each in half for key in each.keys} for half in halves)
+    assert not first & second
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *TINY], ids=lambda case: case.name)
 def test_the_new_fact_has_a_key_that_is_not_stored(case: Case) -> None:
     assert case.new.key not in {draft.key for draft in case.stored}
     assert len({draft.value for draft in case.stored}) == len(case.stored)

@@ -22,13 +22,13 @@ class Case:
     target: int | None
 
 
-def cases(attributes: Sequence[Attribute], *, seed: int) -> list[Case]:
+def cases(attributes: Sequence[Attribute], *, seed: int, people: Sequence[str] = PEOPLE) -> list[Case]:
     """Of each attribute and person three cases: changed, same, new. Each has a fact of every attribute beside it."""
     chance = random.Random(seed)
     return [
         case
         for attribute in attributes
-        for who in PEOPLE
+        for who in people
         for case in _of(attribute, who, [other for other in attributes if other is not attribute], chance)
     ]
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.memory.stack import own_store
+from evaluation.updates import facts, tiny_facts
 from evaluation.updates.cases import Case, cases
-from evaluation.updates.facts import DEVELOPMENT, HELD_OUT
 from evaluation.updates.oracle import Oracle
 from evaluation.updates.run import Outcome, run
 from memloop.clients.engine import EngineClient
@@ -29,7 +29,9 @@ _MERGED_GOAL = 2.0
 def main(arguments: Sequence[str]) -> None:
     """Run the cases of one half; print the table and the last line."""
     options = _parser().parse_args(arguments)
-    chosen = cases(DEVELOPMENT if options.development else HELD_OUT, seed=_SEED)
+    made_up = tiny_facts if options.facts == "tiny" else facts
+    half = made_up.DEVELOPMENT if options.development else made_up.HELD_OUT
+    chosen = cases(half, seed=_SEED, people=made_up.PEOPLE)
     outcomes = uvloop.run(_run(chosen, options))
     writer = options.model or "oracle (scripted)"
     show(outcomes, Console(width=100), writer=writer)
@@ -38,7 +40,11 @@ def main(arguments: Sequence[str]) -> None:
         "replaced_percent": "met" if found["replaced_percent"] >= _REPLACED_GOAL else "missed",
         "wrongly_merged_percent": "met" if found["wrongly_merged_percent"] <= _MERGED_GOAL else "missed",
     }
-    print(orjson.dumps({"evaluation": "updates", "writer": writer, **found, "goals": goals}).decode())
+    print(
+        orjson.dumps(
+            {"evaluation": "updates", "facts": options.facts, "writer": writer, **found, "goals": goals}
+        ).decode()
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--engine-url", help="base URL of the writer's endpoint; without it a scripted writer answers")
     parser.add_argument("--model", help="the writer's model ID, with --engine-url")
     parser.add_argument("--profile", default="default", help="prompt profile of the writer (default: %(default)s)")
+    parser.add_argument(
+        "--facts", choices=("english", "tiny"), default="english", help="tiny: of the tiny writer's world"
+    )
     parser.add_argument("--development", action="store_true", help="the half that prompt and limits were chosen on")
     return parser
 
