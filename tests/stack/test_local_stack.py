@@ -8,52 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from memloop_cli.home import Home
 from tests.fakes import engine_process
 from tests.fakes.ports import free_port
-from tests.fakes.processes import clean_environment, end, is_running, kill_pid, wait_for
+from tests.fakes.processes import end, kill_pid, wait_for
+from tests.stack.local_stack import REPOSITORY, START_TIMEOUT_S, LocalStack
 
 pytestmark = pytest.mark.engine
-_START_TIMEOUT_S = 400.0
-_REPOSITORY = Path(__file__).parents[2]
-
-
-class LocalStack:
-    """A stack that ``memloop up --detach`` started, and the command line that talks to it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.home = Home(folder)
-
-    def memloop(self, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "memloop_cli.main", *arguments],
-            env=self.environment(),
-            cwd=_REPOSITORY,
-            input=typed,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_START_TIMEOUT_S,
-        )
-
-    def up(self) -> "subprocess.CompletedProcess[str]":
-        return self.memloop("up", "--detach", "--port", str(free_port(*range(1, 6))))
-
-    def environment(self) -> dict[str, str]:
-        """Every process of the stack inherits the mark, and so can be found whatever became of its parents."""
-        return clean_environment(MEMLOOP_HOME=str(self.home.folder), STACK_OF_TEST=str(self.home.folder))
-
-    def pids(self) -> list[int]:
-        """All running processes of this stack."""
-        pids = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-        return [pid for pid in pids if is_running(pid) and self._is_ours(pid)]
-
-    def _is_ours(self, pid: int) -> bool:
-        try:
-            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        except OSError:
-            return False
-        return f"STACK_OF_TEST={self.home.folder}".encode() in variables
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +69,7 @@ def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: sign
         [sys.executable, "-m", "memloop_cli.main", "up", "--port", str(free_port(*range(1, 6)))],
         env=stack.environment() | {"MEMLOOP_ENGINE_URL": f"http://127.0.0.1:{engine_port}/v1"},
     )
-    wait_for(lambda: _is_ready(stack), "the stack", timeout_s=_START_TIMEOUT_S)
+    wait_for(lambda: _is_ready(stack), "the stack", timeout_s=START_TIMEOUT_S)
     up.send_signal(number)
     assert up.wait(timeout=240) == 0
     end(engine)
@@ -124,7 +84,7 @@ def test_the_demo_shows_its_claims(tmp_path: Path) -> None:
     demo = subprocess.run(
         [sys.executable, "-m", "memloop_cli.main", "demo"],
         env=shown.environment(),
-        cwd=_REPOSITORY,
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=False,
