@@ -55,8 +55,9 @@ from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.opening import kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from memory_store.vectors.qdrant_server import QdrantServer, Spread
+from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec
+from memory_store.vectors.server_setup import Spread
 
 _QDRANT_TIMEOUT_S = 10
 _log = logging.getLogger(__name__)

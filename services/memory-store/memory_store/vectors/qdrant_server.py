@@ -1,7 +1,6 @@
 """A Qdrant server (1.20 or newer) through its async client: production, and several stores over one collection."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -23,27 +22,13 @@ from memory_store.vectors.port import (
     Ranked,
     SparseVector,
 )
-from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind, is_ours
+from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, is_ours
 from memory_store.vectors.server_errors import alias_taken, made_meanwhile, translated
 from memory_store.vectors.server_filters import to_filter
+from memory_store.vectors.server_setup import ONE_NODE, Spread, set_up
 from memory_store.vectors.server_version import check_version
 
 _ALIAS = "memloop"
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How a new collection lies on Qdrant's nodes: shards (None: one for each node), copies of each, copies per write.
-
-    Points are spread over the shards by their ids; within a shard the tenant's index keeps a tenant's points together.
-    """
-
-    shards: int | None = None
-    replicas: int = 1
-    write_consistency: int = 1
-
-
-ONE_NODE = Spread()
 
 
 class QdrantServer(LiveCollection):
@@ -93,11 +78,7 @@ class ServerCollections:
         """Find the collection or make it, with its indexes. Raises ``ServerTooOld`` too."""
         with translated():
             check_version((await self._client.info()).version)
-            if not await self._client.collection_exists(name):
-                await _create(self._client, spec, name, self._spread)
-            info = await self._client.get_collection(name)
-            spec.check_dimension(_dimension(info))
-            await _make_indexes(self._client, name, info)
+            await set_up(self._client, spec, name, self._spread)
         return ServerCollection(self._client, name)
 
     async def drop(self, name: str) -> None:
@@ -222,39 +203,6 @@ class ServerCollection:
         with translated():
             selector = models.FilterSelector(filter=to_filter(where))
             await self._client.delete(self.name, points_selector=selector, wait=True)
-
-
-async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> None:
-    with made_meanwhile():
-        await client.create_collection(
-            name,
-            vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
-            sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-            shard_number=spread.shards,
-            replication_factor=spread.replicas,
-            write_consistency_factor=spread.write_consistency,
-        )
-
-
-async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.CollectionInfo) -> None:
-    for field, kind in PAYLOAD_INDEXES:
-        if field not in info.payload_schema:
-            with made_meanwhile():
-                await client.create_payload_index(name, field, field_schema=_index(kind), wait=True)
-
-
-def _index(kind: IndexKind) -> models.KeywordIndexParams | models.DatetimeIndexParams | models.IntegerIndexParams:
-    if kind == "integer":
-        return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER)
-    if kind == "datetime":
-        return models.DatetimeIndexParams(type=models.DatetimeIndexType.DATETIME)
-    return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=kind == "tenant")
-
-
-def _dimension(info: models.CollectionInfo) -> int | None:
-    vectors = info.config.params.vectors
-    dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
-    return dense.size if dense else None
 
 
 def _to_struct(point: Point) -> models.PointStruct:
