@@ -1,4 +1,7 @@
-"""A Qdrant server without vectors, written from its public REST API: collections, aliases, indexes, and its errors."""
+"""A Qdrant server, written from its public REST API: collections, shard keys, aliases, indexes, points, its errors.
+
+Points are ranked by qdrant-client's local mode, one for each shard.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -7,9 +10,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 from aiohttp import web
+from pydantic import TypeAdapter
+from qdrant_client import models
 
 from memloop.wire.chat import Json
+from tests.fakes.qdrant_shards import Refused, Shards
 from tests.fakes.web_server import serving
+
+_JSON: TypeAdapter[object] = TypeAdapter(object)
 
 Answer: TypeAlias = Callable[[], Awaitable[web.Response]]
 
@@ -28,15 +36,17 @@ _CONFIG: Json = {
 class QdrantStandIn:
     """Refuses everything that exists already, as a strict server may.
 
-    ``answers_points`` answers every request about points. ``asked_together`` callers that look for something missing
+    ``nodes``: of a server in distributed mode; 0 of one that is not, which refuses shard keys. ``answers_points``
+    answers every request about points. ``asked_together`` callers that look for something missing
     are all answered that it is missing, once all of them have asked.
     """
 
     version: str = "1.20.0"
+    nodes: int = 0
     asked_together: int = 1
     answers_points: Answer | None = None
-    collections: dict[str, Json] = field(default_factory=dict[str, Json])
-    indexes: dict[str, Json] = field(default_factory=dict[str, Json])
+    collections: dict[str, Shards] = field(default_factory=dict[str, Shards])
+    indexes: dict[str, dict[str, Json]] = field(default_factory=dict[str, dict[str, Json]])
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     refusals: int = 0
     versions_asked: int = 0
@@ -52,15 +62,19 @@ class QdrantStandIn:
         place = "/collections/{name}"
         routes = [
             web.get("/", self._root),
+            web.get("/cluster", self._cluster),
             web.get("/collections", self._names),
             web.get("/aliases", self._aliases),
             web.post("/collections/aliases", self._change_aliases),
             web.get(f"{place}/exists", self._exists),
             web.put(place, self._create),
             web.get(place, self._info),
+            web.delete(place, self._drop),
+            web.get(f"{place}/shards", self._shard_keys),
+            web.put(f"{place}/shards", self._create_shard_key),
             web.put(f"{place}/index", self._index),
-            web.route("*", f"{place}/points{{rest:.*}}", self._points),
-            web.post(f"{place}/facet", self._points),
+            web.route("*", f"{place}/points{{operation:.*}}", self._points),
+            web.post(f"{place}/{{operation:facet}}", self._points),
         ]
         async with serving(routes, port=port) as url:
             yield url
@@ -86,13 +100,15 @@ class QdrantStandIn:
         return await self._looked_up({"exists": found}, missing=not found)
 
     async def _info(self, request: web.Request) -> web.Response:
-        schema = {name: {"data_type": "keyword", "points": 0} for name in self.indexes}
-        params = self.collections[request.match_info["name"]]
+        name = request.match_info["name"]
+        params = self.collections[name].params
+        schema = {field: {"data_type": "keyword", "points": 0} for field in self.indexes[name]}
+        shown = {"vectors", "sparse_vectors", "shard_number", "sharding_method", "replication_factor"}
         body = {
             "status": "green",
             "optimizer_status": "ok",
             "segments_count": 1,
-            "config": {**_CONFIG, "params": {"vectors": params["vectors"]}},
+            "config": {**_CONFIG, "params": params.model_dump(mode="json", include=shown), "metadata": params.metadata},
             "payload_schema": schema,
         }
         return await self._looked_up(body, missing=not schema)
@@ -101,15 +117,51 @@ class QdrantStandIn:
         name = request.match_info["name"]
         if name in self.collections:
             return self._exists_already(f"Collection `{name}` already exists!")
-        self.collections[name] = cast(Json, await request.json())
+        params = models.CreateCollection.model_validate_json(await request.read())
+        custom = params.sharding_method == models.ShardingMethod.CUSTOM
+        if custom and not self.nodes:
+            return failed(400, "Wrong input: Distributed mode disabled")
+        self.collections[name], self.indexes[name] = Shards(params, custom), {}
+        for number in range(0 if custom else params.shard_number or max(1, self.nodes)):
+            self.collections[name].add(number)
+        return succeeded(True)
+
+    async def _drop(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        self.indexes.pop(name, None)
+        return succeeded(self.collections.pop(name, None) is not None)
+
+    async def _cluster(self, request: web.Request) -> web.Response:
+        del request
+        if not self.nodes:
+            return succeeded({"status": "disabled"})
+        peers = {str(number): {"uri": f"http://node-{number}:6335/"} for number in range(self.nodes)}
+        raft = {"term": 1, "commit": 1, "pending_operations": 0, "leader": 0, "role": "Leader", "is_voter": True}
+        thread = {"consensus_thread_status": "working", "last_update": "2026-01-01T00:00:00Z"}
+        state = {"raft_info": raft, "consensus_thread_status": thread, "message_send_failures": {}}
+        return succeeded({"status": "enabled", "peer_id": 0, "peers": peers, **state})
+
+    async def _shard_keys(self, request: web.Request) -> web.Response:
+        keys = self.collections[request.match_info["name"]].shards
+        return await self._looked_up({"shard_keys": [{"key": key} for key in keys]}, missing=not keys)
+
+    async def _create_shard_key(self, request: web.Request) -> web.Response:
+        collection = self.collections[request.match_info["name"]]
+        if not collection.custom:
+            return failed(400, "Wrong input: Shard Key cannot be created with Auto sharding method")
+        try:
+            collection.add(models.CreateShardingKey.model_validate_json(await request.read()).shard_key)
+        except Refused as refused:
+            self.refusals += 1
+            return failed(400, f"Bad request: {refused}")
         return succeeded(True)
 
     async def _index(self, request: web.Request) -> web.Response:
         index = cast(Json, await request.json())
-        name = str(index["field_name"])
-        if name in self.indexes:
+        name, made = str(index["field_name"]), self.indexes[request.match_info["name"]]
+        if name in made:
             return self._exists_already(f"Payload index for `{name}` already exists!")
-        self.indexes[name] = index
+        made[name] = index
         return succeeded({"operation_id": 1, "status": "completed"})
 
     async def _change_aliases(self, request: web.Request) -> web.Response:
@@ -126,8 +178,17 @@ class QdrantStandIn:
         return succeeded(True)
 
     async def _points(self, request: web.Request) -> web.Response:
-        await request.read()
-        return await self.answers_points() if self.answers_points else succeeded({"count": 0, "points": []})
+        if self.answers_points:
+            await request.read()
+            return await self.answers_points()
+        name = request.match_info["name"]
+        shards = self.collections.get(self.aliases.get(name, name))
+        if shards is None:
+            return failed(404, f"Not found: Collection `{name}` doesn't exist!")
+        try:
+            return succeeded(await shards.answer(request.match_info["operation"], request))
+        except Refused as refused:
+            return failed(400, f"Wrong input: {refused}")
 
     async def _looked_up(self, result: object, *, missing: bool) -> web.Response:
         if missing:
@@ -141,7 +202,7 @@ class QdrantStandIn:
 
 def succeeded(result: object) -> web.Response:
     """Qdrant's envelope around a result."""
-    return web.json_response({"result": result, "status": "ok", "time": 0.0})
+    return web.json_response({"result": _JSON.dump_python(result, mode="json"), "status": "ok", "time": 0.0})
 
 
 def failed(status: int, error: str, *, retry_after: str | None = None) -> web.Response:

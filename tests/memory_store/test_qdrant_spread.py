@@ -1,47 +1,15 @@
-"""How a collection is spread over Qdrant's nodes, and that its snapshots are fetched by the real client."""
+"""The snapshots of a Qdrant server's collections are fetched by the real client."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
 from pydantic import SecretStr
-from qdrant_client import AsyncQdrantClient
 
 from memory_store.backup.creating import Stack, qdrant_snapshots
-from memory_store.vectors.qdrant_server import QdrantServer, Spread
-from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.web_server import serving
 
 KEY = "key-of-qdrant"
-
-
-class Recording(AsyncQdrantClient):
-    """A local client that remembers how collections and indexes were made."""
-
-    def __init__(self) -> None:
-        super().__init__(":memory:")
-        self.made: dict[str, Any] = {}
-        self.tenants: list[str] = []
-
-    async def create_collection(self, collection_name: str, *args: Any, **kwargs: Any) -> bool:
-        self.made = kwargs
-        return await super().create_collection(collection_name, *args, **kwargs)
-
-    async def create_payload_index(self, collection_name: str, field_name: str, *args: Any, **kwargs: Any) -> Any:
-        if getattr(kwargs["field_schema"], "is_tenant", False):
-            self.tenants.append(field_name)
-
-
-@pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
-async def test_a_collection_is_made_with_shards_replicas_and_a_tenant_index() -> None:
-    client = Recording()
-    store = QdrantServer(client, Spread(shards=6, replicas=2, write_consistency=2))
-    await store.open(CollectionSpec("m", 4))
-    made = {name: client.made[name] for name in ("shard_number", "replication_factor", "write_consistency_factor")}
-    await store.close()
-    assert made == {"shard_number": 6, "replication_factor": 2, "write_consistency_factor": 2}
-    assert client.tenants == ["tenant"]
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")

@@ -26,8 +26,9 @@ def _vectors(url: str) -> QdrantServer:
     return QdrantServer(AsyncQdrantClient(url=url, timeout=60, check_compatibility=False))
 
 
-async def test_stores_that_start_together_on_an_empty_server_all_open() -> None:
-    server = QdrantStandIn(asked_together=_STORES)
+@pytest.mark.parametrize("nodes", [0, 3])
+async def test_stores_that_start_together_on_an_empty_server_all_open(nodes: int) -> None:
+    server = QdrantStandIn(nodes=nodes, asked_together=_STORES)
     async with server.running() as url:
         stores = [_vectors(url) for _ in range(_STORES)]
         async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as starting:
@@ -40,8 +41,9 @@ async def test_stores_that_start_together_on_an_empty_server_all_open() -> None:
     assert names == {_SPEC.name}
     assert list(server.collections) == [_SPEC.name]
     assert server.aliases == {"memloop": _SPEC.name}
-    assert set(server.indexes) == {field for field, _ in PAYLOAD_INDEXES}
-    assert server.refusals == (_STORES - 1) * (2 + len(PAYLOAD_INDEXES))
+    assert set(server.indexes[_SPEC.name]) == {"owner", *(field for field, _ in PAYLOAD_INDEXES)}
+    assert len(server.collections[_SPEC.name].shards) == max(1, 2 * nodes)
+    assert server.refusals == (_STORES - 1) * (2 + 2 * nodes + len(server.indexes[_SPEC.name]))
 
 
 async def test_another_collection_put_in_service_meanwhile_is_not_replaced() -> None:

@@ -34,7 +34,7 @@ class Settings(ServiceSettings):
         default=None, validation_alias=AliasChoices("QDRANT_API_KEY")
     )
     qdrant_shards: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1)
-    """Of a collection that is made; unset, the server decides: one for each of its nodes."""
+    """Of a collection that is made on a distributed server; unset: two for each of its nodes."""
     qdrant_replicas: int = Field(default=1, ge=1)
     """How many nodes have each shard of a collection that is made."""
     qdrant_write_consistency: int = Field(default=1, ge=1)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import Namespace
-from memory_store.items.documents import of_tenant
+from memory_store.items.documents import within
 from memory_store.redis.erasures import Begun, Claim, Erasures, write_name
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.port import Point, VectorStore
@@ -50,7 +50,7 @@ class GuardedStore:
     async def _take_back(self, points: Sequence[Point]) -> None:
         """Delete points that were stored later than an erasure waits."""
         for point in points:
-            where = all_of([of_tenant(str(point.payload["tenant"])), Ids((point.id,))])
+            where = all_of([within(_owner(point)), Ids((point.id,))])
             await self._vectors.delete(where=where)
 
 

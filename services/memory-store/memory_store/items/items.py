@@ -14,7 +14,7 @@ from memloop.wire.memory import (
 )
 from memory_store.buffers.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, of_tenant, to_payload, within
+from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, to_payload, within
 from memory_store.items.guarded import GuardedStore
 from memory_store.items.identity import content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
@@ -154,7 +154,7 @@ class Items:
 
     async def _rewritten(self, record: Record) -> list[Point]:
         """The record's point with other fields under the vectors that it has; empty if the item is gone."""
-        found = await self._vectors.get([record.item.id], where=of_tenant(record.tenant))
+        found = await self._vectors.get([record.item.id], where=within(record.namespace))
         return [Point(old.id, old.dense, old.sparse, to_payload(record)) for old in found]
 
 

@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass
 
 from memloop.wire.errors import NotFound
-from memory_store.items.documents import Record, from_payload, of_tenant
+from memory_store.items.documents import Record, from_payload, of_tenant, within
 from memory_store.vectors.filters import Condition, Equals, Ids, all_of
 from memory_store.vectors.paging import pages
 from memory_store.vectors.port import VectorStore
@@ -30,7 +30,7 @@ async def stored(vectors: VectorStore, owned: Owned) -> Record:
 
 async def fact_of(vectors: VectorStore, record: Record) -> list[Record]:
     """Returns all versions of the record's fact, deleted and expired ones too, in no order."""
-    return await every_record(vectors, all_of([of_tenant(record.tenant), Equals("chain", record.chain)]))
+    return await every_record(vectors, all_of([within(record.namespace), Equals("chain", record.chain)]))
 
 
 async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:

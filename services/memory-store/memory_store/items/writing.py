@@ -155,4 +155,5 @@ def _spoken_of(tenant: str, statements: Sequence[Statement]) -> Condition:
     names = [statement.write for statement in statements if statement.write is not None]
     if names:
         wanted.append(OneOf("writes", any_write(names)))
-    return all_of([of_tenant(tenant), AnyOf(tuple(wanted))])
+    users = OneOf("user_id", tuple({statement.context.namespace.user_id for statement in statements}))
+    return all_of([of_tenant(tenant), users, AnyOf(tuple(wanted))])

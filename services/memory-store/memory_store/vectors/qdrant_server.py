@@ -24,11 +24,12 @@ from memory_store.vectors.port import (
 )
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, is_ours
 from memory_store.vectors.server_errors import alias_taken, made_meanwhile, translated
-from memory_store.vectors.server_filters import to_filter
+from memory_store.vectors.server_layout import OWNER, Layout, owner_of
 from memory_store.vectors.server_setup import ONE_NODE, Spread, set_up
 from memory_store.vectors.server_version import check_version
 
 _ALIAS = "memloop"
+_PAYLOAD = models.PayloadSelectorExclude(exclude=[OWNER])
 
 
 class QdrantServer(LiveCollection):
@@ -78,8 +79,8 @@ class ServerCollections:
         """Find the collection or make it, with its indexes. Raises ``ServerTooOld`` too."""
         with translated():
             check_version((await self._client.info()).version)
-            await set_up(self._client, spec, name, self._spread)
-        return ServerCollection(self._client, name)
+            layout = await set_up(self._client, spec, name, self._spread)
+        return ServerCollection(self._client, name, layout)
 
     async def drop(self, name: str) -> None:
         """Delete the collection."""
@@ -96,10 +97,11 @@ class ServerCollections:
 
 
 class ServerCollection:
-    """``Collection`` of a Qdrant server."""
+    """``Collection`` of a Qdrant server. A request that names tenant and user asks the shard of that user alone."""
 
-    def __init__(self, client: AsyncQdrantClient, name: str) -> None:
+    def __init__(self, client: AsyncQdrantClient, name: str, layout: Layout) -> None:
         self._client = client
+        self._layout = layout
         self.name = name
 
     async def close(self) -> None:
@@ -111,10 +113,11 @@ class ServerCollection:
             await self._client.collection_exists(self.name)
 
     async def upsert(self, points: Sequence[Point]) -> None:
-        """Waits until the server has applied the points."""
+        """Waits until the server has applied the points; those of users on several shards go in several requests."""
         with translated():
-            structs = [_to_struct(point) for point in points]
-            await self._client.upsert(self.name, points=structs, wait=True)
+            for key, placed in self._layout.placed(points).items():
+                structs = [_to_struct(point) for point in placed]
+                await self._client.upsert(self.name, points=structs, wait=True, shard_key_selector=key)
 
     async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
         """Points by id that the condition allows."""
@@ -123,10 +126,11 @@ class ServerCollection:
         with translated():
             records, _ = await self._client.scroll(
                 self.name,
-                scroll_filter=to_filter(all_of([Ids(tuple(ids)), where])),
+                scroll_filter=self._layout.filter(all_of([Ids(tuple(ids)), where])),
                 limit=len(ids),
-                with_payload=True,
+                with_payload=_PAYLOAD,
                 with_vectors=True,
+                shard_key_selector=self._layout.read_from(where),
             )
         return [_from_record(record) for record in records]
 
@@ -134,7 +138,12 @@ class ServerCollection:
         """A page in the order of ids."""
         with translated():
             records, next_id = await self._client.scroll(
-                self.name, scroll_filter=to_filter(where), limit=limit, offset=start_id, with_payload=True
+                self.name,
+                scroll_filter=self._layout.filter(where),
+                limit=limit,
+                offset=start_id,
+                with_payload=_PAYLOAD,
+                shard_key_selector=self._layout.read_from(where),
             )
         found = tuple(Found(str(record.id), _payload(record.payload)) for record in records)
         return Page(found, None if next_id is None else str(next_id))
@@ -142,26 +151,39 @@ class ServerCollection:
     async def newest(self, *, where: Condition, limit: int) -> Sequence[Found]:
         """A page by time, from the newest on."""
         order = models.OrderBy(key="created_at", direction=models.Direction.DESC)
-        with translated():
-            records, _ = await self._client.scroll(
-                self.name, scroll_filter=to_filter(where), limit=limit, order_by=order, with_payload=True
-            )
+        records = await self._in_order(order, where, limit, with_payload=_PAYLOAD)
         return [Found(str(record.id), _payload(record.payload)) for record in records]
 
     async def placed(self, *, where: Condition, limit: int) -> Sequence[Placed]:
         """Ids by place."""
         order = models.OrderBy(key="place", direction=models.Direction.ASC)
+        records = await self._in_order(order, where, limit, with_payload=False)
+        return [Placed(str(record.id), int(record.order_value or 0)) for record in records]
+
+    async def _in_order(
+        self, order: models.OrderBy, where: Condition, limit: int, *, with_payload: models.PayloadSelectorExclude | bool
+    ) -> Sequence[models.Record]:
         with translated():
             records, _ = await self._client.scroll(
-                self.name, scroll_filter=to_filter(where), limit=limit, order_by=order, with_payload=False
+                self.name,
+                scroll_filter=self._layout.filter(where),
+                limit=limit,
+                order_by=order,
+                with_payload=with_payload,
+                shard_key_selector=self._layout.read_from(where),
             )
-        return [Placed(str(record.id), int(record.order_value or 0)) for record in records]
+        return records
 
     async def values(self, field: str, *, where: Condition, limit: int) -> Mapping[str, int]:
         """Exact counts by value."""
         with translated():
             answer = await self._client.facet(
-                self.name, key=field, facet_filter=to_filter(where), limit=limit, exact=True
+                self.name,
+                key=field,
+                facet_filter=self._layout.filter(where),
+                limit=limit,
+                exact=True,
+                shard_key_selector=self._layout.read_from(where),
             )
         return {str(hit.value): hit.count for hit in answer.hits}
 
@@ -169,7 +191,13 @@ class ServerCollection:
         """By cosine."""
         with translated():
             answer = await self._client.query_points(
-                self.name, query=list(dense), using=DENSE, query_filter=to_filter(where), limit=limit, with_payload=True
+                self.name,
+                query=list(dense),
+                using=DENSE,
+                query_filter=self._layout.filter(where),
+                limit=limit,
+                with_payload=_PAYLOAD,
+                shard_key_selector=self._layout.read_from(where),
             )
         return [Found(str(point.id), _payload(point.payload), point.score) for point in answer.points]
 
@@ -177,7 +205,8 @@ class ServerCollection:
         self, queries: Sequence[Query], *, where: Condition, corpus: Condition, limit: int
     ) -> Sequence[Sequence[Ranked]]:
         """One batch request."""
-        seen, counted = to_filter(where), models.SearchParams(idf=models.IdfCorpusParams(corpus=to_filter(corpus)))
+        seen, asked = self._layout.filter(where), self._layout.read_from(where)
+        counted = models.SearchParams(idf=models.IdfCorpusParams(corpus=self._layout.filter(corpus)))
         requests = [
             models.QueryRequest(
                 query=_to_sparse(query) if isinstance(query, SparseVector) else list(query),
@@ -186,6 +215,7 @@ class ServerCollection:
                 params=counted if isinstance(query, SparseVector) else None,
                 limit=limit,
                 with_payload=False,
+                shard_key=asked,
             )
             for query in queries
         ]
@@ -196,20 +226,27 @@ class ServerCollection:
     async def count(self, *, where: Condition) -> int:
         """Exact count."""
         with translated():
-            return (await self._client.count(self.name, count_filter=to_filter(where), exact=True)).count
+            answer = await self._client.count(
+                self.name,
+                count_filter=self._layout.filter(where),
+                exact=True,
+                shard_key_selector=self._layout.read_from(where),
+            )
+        return answer.count
 
     async def delete(self, *, where: Condition) -> None:
         """Remove by condition; waits until it is done."""
         with translated():
-            selector = models.FilterSelector(filter=to_filter(where))
-            await self._client.delete(self.name, points_selector=selector, wait=True)
+            selector = models.FilterSelector(filter=self._layout.filter(where))
+            keys = self._layout.deleted_from(where)
+            await self._client.delete(self.name, points_selector=selector, wait=True, shard_key_selector=keys)
 
 
 def _to_struct(point: Point) -> models.PointStruct:
     vectors: dict[str, models.Vector] = {DENSE: list(point.dense)}
     if point.sparse:
         vectors[SPARSE] = _to_sparse(point.sparse)
-    return models.PointStruct(id=point.id, vector=vectors, payload=dict(point.payload))
+    return models.PointStruct(id=point.id, vector=vectors, payload={**point.payload, OWNER: owner_of(point.payload)})
 
 
 def _to_sparse(vector: SparseVector) -> models.SparseVector:

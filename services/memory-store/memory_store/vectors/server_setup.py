@@ -1,18 +1,23 @@
 """Makes collections on a Qdrant server: their shards, vectors and payload indexes."""
 
+import logging
 from dataclasses import dataclass
 
 from qdrant_client import AsyncQdrantClient, models
 
-from memory_store.vectors.schema import DENSE, PAYLOAD_INDEXES, SPARSE, CollectionSpec, IndexKind
+from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, IndexKind
 from memory_store.vectors.server_errors import made_meanwhile
+from memory_store.vectors.server_layout import Layout
+
+_SHARDS_PER_NODE = 2
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How a new collection lies on Qdrant's nodes: shards (None: one for each node), copies of each, copies per write.
+    """How a new collection lies on Qdrant's nodes: shards (None: two per node), copies of each, copies per write.
 
-    Points are spread over the shards by their ids; within a shard the tenant's index keeps a tenant's points together.
+    A user's points lie on one shard. A server that is not distributed has one shard, whatever ``shards`` is.
     """
 
     shards: int | None = None
@@ -23,29 +28,63 @@ class Spread:
 ONE_NODE = Spread()
 
 
-async def set_up(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> None:
-    """Find the collection or make it, and make the indexes that it lacks."""
+async def set_up(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> Layout:
+    """Find the collection or make it, and make the shard keys and indexes that it lacks."""
     if not await client.collection_exists(name):
         await _create(client, spec, name, spread)
     info = await client.get_collection(name)
     spec.check_dimension(_dimension(info))
-    await _make_indexes(client, name, info)
+    layout = Layout.of(info)
+    if not layout.has_owners:
+        _log.warning(_OLD_LAYOUT, name, info.config.params.shard_number)
+    await _make_shard_keys(client, name, layout)
+    await _make_indexes(client, name, info, layout)
+    return layout
+
+
+_OLD_LAYOUT = (
+    "collection %s was made by an earlier version, which spread a user's memories over all of its %s shard(s). Words "
+    "rank by their rarity on each shard. POST /v1/admin/flush rewrites it with one shard per user"
+)
 
 
 async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> None:
+    nodes = await _nodes(client)
+    layout = Layout(shard_keys=(spread.shards or _SHARDS_PER_NODE * nodes) if nodes else 0)
     with made_meanwhile():
         await client.create_collection(
             name,
             vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
             sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
-            shard_number=spread.shards,
+            sharding_method=models.ShardingMethod.CUSTOM if nodes else None,
+            shard_number=1,
             replication_factor=spread.replicas,
             write_consistency_factor=spread.write_consistency,
+            metadata=layout.metadata,
         )
 
 
-async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.CollectionInfo) -> None:
-    for field, kind in PAYLOAD_INDEXES:
+async def _nodes(client: AsyncQdrantClient) -> int:
+    """The number of nodes; 0 of a server that is not distributed, and of qdrant-client's local mode."""
+    try:
+        status = await client.cluster_status()
+    except NotImplementedError:
+        return 0
+    return len(status.peers) if isinstance(status, models.ClusterStatusOneOf1) else 0
+
+
+async def _make_shard_keys(client: AsyncQdrantClient, name: str, layout: Layout) -> None:
+    if not layout.keys:
+        return
+    made = {described.key for described in (await client.list_shard_keys(name)).shard_keys or ()}
+    for key in layout.keys:
+        if key not in made:
+            with made_meanwhile():
+                await client.create_shard_key(name, key)
+
+
+async def _make_indexes(client: AsyncQdrantClient, name: str, info: models.CollectionInfo, layout: Layout) -> None:
+    for field, kind in layout.indexes:
         if field not in info.payload_schema:
             with made_meanwhile():
                 await client.create_payload_index(name, field, field_schema=_index(kind), wait=True)

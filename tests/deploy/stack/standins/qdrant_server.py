@@ -1,7 +1,7 @@
 """The part of Qdrant's REST API that the memory store uses, over qdrant-client's persistent local mode.
 
 A write is answered after SQLite has committed it. Requests are worked one after another, for local mode is no place
-for two at once. The contract tests of the vector stores hold it beside the other adapters (``QDRANT_URL``).
+for two at once. The contract tests of the vector stores hold it beside the other adapters (``QDRANT_NODES``).
 """
 
 import hmac
@@ -87,6 +87,11 @@ async def metrics() -> PlainTextResponse:
     return PlainTextResponse(f"# HELP collections_total number of collections\ncollections_total {count}\n")
 
 
+@app.get("/cluster")
+async def cluster() -> JSONResponse:
+    return answer({"status": "disabled"})
+
+
 @app.get("/collections")
 async def collections() -> JSONResponse:
     return answer(client.get_collections())
@@ -118,7 +123,10 @@ async def create(name: str, request: Request) -> JSONResponse:
     wanted = models.CreateCollection.model_validate(await request.json())
     return answer(
         client.create_collection(
-            name, vectors_config=wanted.vectors, sparse_vectors_config=wanted.sparse_vectors or None
+            name,
+            vectors_config=wanted.vectors,
+            sparse_vectors_config=wanted.sparse_vectors or None,
+            metadata=wanted.metadata,
         )
     )
 
