@@ -99,7 +99,7 @@ test-fast: $(READY) $(SGLANG)
 	$(PYTEST) -m "not slow and not engine"
 
 # Each runs by a command of its own below.
-SLOW_ALONE := tests/stack/test_gate.py tests/memory_store/test_state_machine.py \
+SLOW_ALONE := tests/stack/test_gate.py $(addprefix tests/memory_store/,test_state_machine.py test_vector_contract.py qdrant) \
   $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile
 test-slow: $(READY) ## the tests that take minutes and have no command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
@@ -136,6 +136,14 @@ test-state-machine: $(READY) ## ten thousand random steps of the store beside it
 
 test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read, on a scripted engine
 	$(BIN)/pytest -m slow -s tests/gateway/test_worker_kills.py
+
+.PHONY: test-qdrant
+QDRANT_TESTS := $(addprefix tests/memory_store/,qdrant test_vector_contract.py)
+QDRANT_STORE_TESTS := $(addprefix tests/memory_store/test_,$(addsuffix .py,items limits listing neighbours recovery retrieval search tenancy \
+  transfer writing))
+test-qdrant: $(READY) ## vectors on a Qdrant cluster: a stand-in of three nodes, or QDRANT_NODES=http://…,http://…
+	$(BIN)/pytest $(QDRANT_TESTS)
+	$(BIN)/pytest --qdrant $(QDRANT_STORE_TESTS)
 
 .PHONY: test-cluster test-failover test-rolling
 CLUSTER_TESTS := $(addprefix tests/gateway/test_,$(addsuffix .py,lanes runner fair_turns queue_quota service_tiers rate_limits idempotency keys audit \

@@ -21,6 +21,7 @@ SUITES: Final = (
     "test-slow",
     "test-state-machine",
     "test-kills",
+    "test-qdrant",
     "test-cluster",
     "test-failover",
     "test-rolling",

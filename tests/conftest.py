@@ -1,7 +1,8 @@
 """Fixtures that all tests share: one real Redis per session, empty at the start of every test that asks for it.
 
-With ``--redis-cluster`` it is a real cluster of six processes. Properties are checked on the same examples each time,
-however busy the machine is.
+With ``--redis-cluster`` it is a real cluster of six processes. With ``--qdrant`` the store's fixtures keep their
+vectors on a Qdrant cluster instead of Edge. Properties are checked on the same examples each time, however busy the
+machine is.
 """
 
 import gc
@@ -46,6 +47,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--redis-cluster", action="store_true", help="let the tests' Redis be a cluster of six processes")
+    parser.addoption("--qdrant", action="store_true", help="let the stores' vectors be on a Qdrant cluster")
 
 
 @pytest.fixture(scope="session")

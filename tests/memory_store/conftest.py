@@ -22,6 +22,7 @@ from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.embedder import HashingEncoder
 from tests.memory_store.api import StoreApi
+from tests.memory_store.qdrant.cluster import empty_cluster
 
 MODEL = "hashing"
 _ROOM_BYTES = 2**30
@@ -69,9 +70,19 @@ def settings(redis_url: str, edge_folder: Path) -> Settings:
 
 
 @pytest.fixture
-async def http(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+async def vectors_of_http(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[LiveCollection]:
+    """The vectors under the store over HTTP: on Edge, or on a Qdrant cluster (``--qdrant``). The store closes them."""
+    if not request.config.getoption("--qdrant"):
+        yield QdrantEdge(settings.data_dir, flush_s=60)
+        return
+    async with empty_cluster() as cluster:
+        yield cluster.vectors()
+
+
+@pytest.fixture
+async def http(settings: Settings, vectors_of_http: LiveCollection) -> AsyncIterator[httpx.AsyncClient]:
     """The store over HTTP."""
-    async with serving(app_over(QdrantEdge(settings.data_dir, flush_s=60), settings)) as client:
+    async with serving(app_over(vectors_of_http, settings)) as client:
         yield client
 
 

@@ -1,9 +1,11 @@
-"""One contract for every vector store: Qdrant Edge, qdrant-client's local mode as the reference, and a real server
-when ``QDRANT_URL`` names one."""
+"""One contract for every vector store: Qdrant Edge, qdrant-client's local mode as the reference, and a cluster.
 
-import os
+The cluster is a stand-in of three nodes, or the one that ``QDRANT_NODES`` names.
+"""
+
+import contextlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,6 +33,7 @@ from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec, EmbeddingMismatch
 from tests.fakes.ports import free_port
+from tests.memory_store.qdrant.cluster import empty_cluster
 
 _SPEC = CollectionSpec("contract", 4)
 _EVERYTHING = AllOf(())
@@ -39,25 +42,25 @@ _BM25 = Bm25()
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 
 
-_SERVER_URL = os.environ.get("QDRANT_URL")
-
-
-@pytest.fixture(params=["edge", "local", *(["server"] if _SERVER_URL else [])])
+@pytest.fixture(params=["edge", "local", pytest.param("cluster", marks=pytest.mark.slow)])
 async def vectors(request: pytest.FixtureRequest, quick_disk: Path) -> AsyncIterator[VectorStore]:
-    store = _store(request.param, quick_disk / "contract")
-    await store.open(_SPEC)
-    await store.delete(where=_EVERYTHING)
-    yield store
-    await store.delete(where=_EVERYTHING)
-    await store.close()
+    async with _place(request.param, quick_disk / "contract") as store:
+        await store.open(_SPEC)
+        await store.delete(where=_EVERYTHING)
+        yield store
+        await store.delete(where=_EVERYTHING)
+        await store.close()
 
 
-def _store(kind: str, folder: Path) -> VectorStore:
+@contextlib.asynccontextmanager
+async def _place(kind: str, folder: Path) -> AsyncGenerator[VectorStore]:
     if kind == "edge":
-        return QdrantEdge(folder, flush_s=60)
-    if kind == "local":
-        return QdrantServer(AsyncQdrantClient(":memory:"))
-    return QdrantServer(AsyncQdrantClient(url=_SERVER_URL, check_compatibility=False))
+        yield QdrantEdge(folder, flush_s=60)
+    elif kind == "local":
+        yield QdrantServer(AsyncQdrantClient(":memory:"))
+    else:
+        async with empty_cluster() as cluster:
+            yield cluster.vectors()
 
 
 def point(number: int, text: str = "", *, dense: tuple[float, ...] = (1, 0, 0, 0), **payload: JsonValue) -> Point:
