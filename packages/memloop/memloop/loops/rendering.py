@@ -63,15 +63,13 @@ def memory_lines(memories: Sequence[Recalled], *, nothing: str, line: str = "{ra
     return "\n".join(lines) or nothing
 
 
-def pending_lines(turns: Sequence[PendingTurn]) -> str:
-    """Renders turns that no memory was made of yet, under a heading; without turns nothing. Long texts are cut."""
-    if not turns:
-        return ""
-    return "\n".join(("Said lately, not yet turned into memories:", *map(pending_line, turns)))
+def pending_lines(lines: Sequence[str]) -> str:
+    """Puts the lines of turns that no memory was made of yet under a heading; without lines nothing."""
+    return "\n".join(("Said lately, not yet turned into memories:", *lines)) if lines else ""
 
 
 def pending_line(turn: PendingTurn) -> str:
-    """``- [user] text (2026-01-31)``, with the tags in the text made harmless."""
+    """``- [user] text (2026-01-31)``, with the tags in the text made harmless. A long text is cut."""
     text = turn.content if len(turn.content) <= _PENDING_CHARS else f"{turn.content[:_PENDING_CHARS]} …"
     date = f" ({turn.timestamp:%Y-%m-%d})" if turn.timestamp else ""
     return f"- [{_role(turn.role)}] {one_line(text)}{date}"

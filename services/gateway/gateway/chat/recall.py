@@ -32,6 +32,14 @@ _Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True)
+class _Said:
+    """A pending turn as its line in the message, and the event of its write."""
+
+    event_id: str | None
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """The result of a recall. ``message`` is None when there is nothing to insert."""
 
@@ -111,20 +119,18 @@ def pack(
     are counted one by one and the whole is counted at the end, because token counts of parts do not add up exactly.
     """
     left = max_tokens - splitter.count(_message(profile, (), ()).text())
-    turns = _fitting(pending[:_MOST_PENDING], left // _PENDING_SHARE, lambda turn: splitter.count(pending_line(turn)))
-    left -= splitter.count(pending_lines(turns)) if turns else 0
+    said = [_Said(turn.event_id, pending_line(turn)) for turn in pending[:_MOST_PENDING]]
+    turns = _fitting(said, left // _PENDING_SHARE, lambda turn: splitter.count(turn.line))
+    left -= splitter.count(pending_lines([turn.line for turn in turns]))
     chosen = _fitting(found, left, lambda memory: splitter.count(memory_lines([memory], nothing="")))
-    while (chosen or turns) and splitter.count(_message(profile, chosen, turns).text()) > max_tokens:
+    while chosen or turns:
+        message = _message(profile, chosen, turns)
+        tokens = splitter.count(message.text())
+        if tokens <= max_tokens:
+            events = dict.fromkeys(turn.event_id for turn in turns if turn.event_id is not None)
+            return Recall(message, tuple(memory.id for memory in chosen), pending=tuple(events), tokens=tokens)
         (chosen or turns).pop()
-    if not chosen and not turns:
-        return Recall()
-    message = _message(profile, chosen, turns)
-    return Recall(
-        message,
-        tuple(memory.id for memory in chosen),
-        pending=tuple(dict.fromkeys(turn.event_id for turn in turns if turn.event_id is not None)),
-        tokens=splitter.count(message.text()),
-    )
+    return Recall()
 
 
 def _fitting(parts: Sequence[_Part], tokens: int, cost_of: Callable[[_Part], int]) -> list[_Part]:
@@ -138,8 +144,8 @@ def _fitting(parts: Sequence[_Part], tokens: int, cost_of: Callable[[_Part], int
     return chosen
 
 
-def _message(profile: Profile, memories: Sequence[Recalled], pending: Sequence[PendingTurn]) -> ChatMessage:
-    blocks = (memory_lines(memories, nothing=""), pending_lines(pending))
+def _message(profile: Profile, memories: Sequence[Recalled], pending: Sequence[_Said]) -> ChatMessage:
+    blocks = (memory_lines(memories, nothing=""), pending_lines([turn.line for turn in pending]))
     return profile.render("recall", memories="\n".join(filter(None, blocks)))[-1]
 
 
