@@ -11,6 +11,7 @@ from tests.gateway.rig import eventually
 from tests.gateway.running import CHAT, question, running_gateway
 
 MEMORY = {"user_id": "u1"}
+UNREAD = "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
 NOT_QUEUED = "Queuing the memory write failed; this turn will not be remembered."
 
 
@@ -35,14 +36,17 @@ async def test_chats_go_on_without_writes_and_are_remembered_when_redis_is_back(
         chat = await gateway.chat(memory=MEMORY)
         assert chat.json["choices"][0]["message"]["content"] == "Hello."
         told = chat.json["memory"]
-        assert (told["retrieved"], told["write_event_id"], told["error"]) == (["m1"], None, NOT_QUEUED)
+        assert (told["retrieved"], told["write_event_id"], told["error"]) == (["m1"], None, f"{UNREAD} {NOT_QUEUED}")
         assert await gateway.metric("memory_turns_not_queued_total") == 1
         stream = await gateway.chat(stream=True, memory=MEMORY)
         assert (stream.status, stream.streamed_text, stream.chunks[-1]["memory"]["error"]) == (
             200,
             "Hello.",
-            NOT_QUEUED,
+            f"{UNREAD} {NOT_QUEUED}",
         )
+        search = await gateway.post("/v1/memory/search", {"query": "Where?", "user_id": "u1"})
+        assert (search.status, len(search.json["results"]), search.json["pending_complete"]) == (200, 1, False)
+        assert await gateway.metric("memory_pending_unread_total") == 3
         assert await gateway.metric("rate_limit_skipped_total") >= 2
 
         add = {"messages": [{"role": "user", "content": "x"}], "user_id": "u1"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,9 +12,10 @@ from memory_store.settings import Settings
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Query, Ranked
 from memory_store.vectors.qdrant_edge import QdrantEdge
+from tests.fakes.ports import free_port
 from tests.fakes.redis_server import RedisServer
 from tests.memory_store.api import ALICE, StoreApi
-from tests.memory_store.conftest import app_over, serving
+from tests.memory_store.conftest import MODEL, app_over, serving
 
 
 class SettledWhenRanked(QdrantEdge):
@@ -44,6 +46,13 @@ async def put(http: httpx.AsyncClient, one: Buffer) -> Buffer:
 async def listed(http: httpx.AsyncClient, **params: str) -> list[Buffer]:
     response = await http.get("/v1/buffers", params={"tenant": "t1", **params})
     return list(BufferPage.model_validate_json(response.content).buffers)
+
+
+async def searched(http: httpx.AsyncClient, query: str) -> SearchResult:
+    asked = StoreSearch(namespace=ALICE, query=query, include_buffered=True)
+    answer = await http.post("/v1/items/search", content=asked.model_dump_json())
+    assert answer.status_code == 200, answer.text
+    return SearchResult.model_validate_json(answer.content)
 
 
 def _name(namespace: Namespace) -> str:
@@ -82,13 +91,18 @@ async def test_a_search_shows_a_buffered_turn_that_is_settled_meanwhile(settings
         await StoreApi(http).add("Pet", "a grey cat")
         await put(http, buffer("a grey dog"))
         vectors.settle = lambda: http.delete("/v1/buffers", params={"tenant": "t1", "user_id": "alice"})
-        asked = StoreSearch(namespace=ALICE, query="grey", include_buffered=True)
-        answer = await http.post("/v1/items/search", content=asked.model_dump_json())
-        found = SearchResult.model_validate_json(answer.content)
+        found = await searched(http, "grey")
         left = await listed(http)
-    assert [turn.content for turn in found.pending] == ["a grey dog"]
+    assert ([turn.content for turn in found.pending], found.pending_complete) == (["a grey dog"], True)
     assert [hit.item.memory for hit in found.results] == ["a grey cat"]
     assert left == []
+
+
+async def test_a_search_without_redis_is_marked_as_incomplete(edge_folder: Path) -> None:
+    settings = Settings(redis_url=f"redis://127.0.0.1:{free_port()}/0", data_dir=edge_folder, embedding_model=MODEL)
+    async with serving(app_over(QdrantEdge(edge_folder, flush_s=60), settings)) as http:
+        found = await searched(http, "grey")
+    assert (found.results, found.pending, found.pending_complete) == ((), (), False)
 
 
 async def test_clearing_takes_exactly_one_buffer(http: httpx.AsyncClient) -> None:

@@ -134,6 +134,9 @@ class MemoryMetrics:
             ("reason",),
         )
         self.recall_failed = count("memory_recall_failed", "Chats answered without memories because the search failed.")
+        self.pending_unread = count(
+            "memory_pending_unread", "Chats and searches that could not read all turns without a decision."
+        )
         self.turns_not_queued = count("memory_turns_not_queued", "Chat turns whose memory write could not be queued.")
         self.traces = count("loop_traces", "Recorded loop runs, by outcome of their trace.", ("outcome",))
         _begin_at_zero(self.memory_action, get_args(Action))

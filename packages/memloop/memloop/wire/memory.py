@@ -225,10 +225,14 @@ class PendingTurn(Wire):
 
 
 class SearchResult(Wire):
-    """Hits, best first. ``pending`` are turns that may become memories, those with most words of the query first."""
+    """Hits, best first. ``pending`` are turns that may become memories, those with most words of the query first.
+
+    ``pending_complete`` is false when Redis did not answer in time: such turns may be missing.
+    """
 
     results: tuple[SearchHit, ...]
     pending: tuple[PendingTurn, ...] = ()
+    pending_complete: bool = True
 
 
 class ItemPage(Wire):

@@ -25,7 +25,7 @@ from gateway.engine import LoopModel
 from gateway.memory.pending import Standing
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
-from memloop.wire.memory import MemoryEvent, Namespace, PendingTurn, Usage
+from memloop.wire.memory import MemoryEvent, Namespace, Usage
 
 _NO_USER = "Memory is off: the request has no user_id."
 _ERASED = "The user's memories were erased during this chat; this turn will not be remembered."
@@ -131,9 +131,7 @@ async def begin_turn(
         namespace=namespace,
         options=options,
         messages=context.spoken if context is not None else asked.messages,
-        recalled=await _recalled(
-            chat, model, namespace, question, options, queued=standing.pending, messages=asked.messages
-        ),
+        recalled=await _recalled(chat, model, namespace, question, options, standing=standing, messages=asked.messages),
         place=place,
         event_id=event_id,
         read=context.summary if context is not None else None,
@@ -150,7 +148,7 @@ async def _recalled(
     query: str,
     options: MemoryOptions,
     *,
-    queued: Sequence[PendingTurn],
+    standing: Standing,
     messages: Sequence[SentMessage],
 ) -> Recall:
     if options.mode == "off":
@@ -159,7 +157,7 @@ async def _recalled(
         return Recall(error=_NO_USER)
     if options.mode == "write":
         return Recall()
-    return await recall(chat, model, namespace, query, options, queued=queued, messages=messages)
+    return await recall(chat, model, namespace, query, options, standing=standing, messages=messages)
 
 
 async def standing_of(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> Standing:

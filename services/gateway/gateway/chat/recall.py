@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from gateway.chat.chat import Chat
 from gateway.engine import LoopModel
-from gateway.memory.pending import ranked
+from gateway.memory.pending import Standing, ranked
 from memloop.loops.rendering import memory_lines, pending_line, pending_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
@@ -28,6 +28,7 @@ _INLINE_CHARS = 20_000
 _MOST_PENDING = 20
 _PENDING_SHARE = 2
 """Pending turns get at most this part of the budget: one half."""
+_UNREAD = "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
 _Part = TypeVar("_Part")
 
 
@@ -57,25 +58,29 @@ async def recall(
     query: str,
     options: MemoryOptions,
     *,
-    queued: Sequence[PendingTurn],
+    standing: Standing,
     messages: Sequence[SentMessage],
 ) -> Recall:
     """Return the best memories for the query, and pending turns, that fit ``options.max_tokens``.
 
-    Pending turns are the ``queued`` ones and the store's buffered ones, without those that ``messages`` hold.
+    Pending turns are the queued ones and the store's buffered ones, without those that ``messages`` hold.
     """
     if not query.strip():
         return Recall()
-    found, error = SearchResult(results=()), None
+    found, errors = SearchResult(results=()), list[str]()
     try:
         found = await _search(chat, namespace, query, options)
     except (DependencyError, TimeoutError):
         chat.memory.metrics.recall_failed.inc()
-        error = "The memory store did not respond; this reply was made without memories."
+        errors.append("The memory store did not respond; this reply was made without memories.")
     except MemloopError as refusal:
-        error = f"The memory store rejected the search: {refusal.message}"
-    pending = ranked(_unsaid((*queued, *reversed(found.pending)), messages), query)
-    return replace(await _packed(model, found, pending, max_tokens=options.max_tokens), error=error)
+        errors.append(f"The memory store rejected the search: {refusal.message}")
+    if not (standing.complete and found.pending_complete):
+        chat.memory.metrics.pending_unread.inc()
+        errors.append(_UNREAD)
+    pending = ranked(_unsaid((*standing.pending, *reversed(found.pending)), messages), query)
+    packed = await _packed(model, found, pending, max_tokens=options.max_tokens)
+    return replace(packed, error=" ".join(errors) or None)
 
 
 def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> list[PendingTurn]:

@@ -58,7 +58,7 @@ async def search_memories(
     await allowance.admit()
     found = await search(asked.native(principal.tenant), memory)
     results = answers.only(asked.fields, map(answers.hit, found.results))
-    return {"results": results, "pending": answers.pending(found.pending)}
+    return {"results": results, "pending": answers.pending(found.pending), "pending_complete": found.pending_complete}
 
 
 @router.post("/v3/memories", dependencies=[_READ, Room])

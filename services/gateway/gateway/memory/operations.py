@@ -105,10 +105,13 @@ async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
 async def _with_pending(asked: StoreSearch, memory: Memory) -> SearchResult:
     """Read the queue before the store: a write leaves the queue only after its memories are stored."""
     namespace = Namespace.model_validate(asked.namespace.model_dump())
-    queued = (await memory.pending.of_user(namespace)).pending
+    standing = await memory.pending.of_user(namespace)
     found = await memory.store.search(asked.model_copy(update={"include_buffered": True}))
-    turns = ranked((*queued, *reversed(found.pending)), asked.query)
-    return found.model_copy(update={"pending": tuple(turns[: asked.top_k])})
+    turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
+    complete = standing.complete and found.pending_complete
+    if not complete:
+        memory.metrics.pending_unread.inc()
+    return found.model_copy(update={"pending": tuple(turns[: asked.top_k]), "pending_complete": complete})
 
 
 async def erase(namespace: Namespace, memory: Memory) -> Erased:

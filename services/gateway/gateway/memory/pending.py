@@ -54,6 +54,11 @@ class Standing:
     failed: FailedWrite | None = None
     newest_token: int | None = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether Redis answered in time; otherwise turns and failures may be missing."""
+        return self.newest_token is not None
+
 
 class PendingWrites:
     """The undecided writes in one Redis, read in one round trip: the newest 50 of a user, of 256 KiB together.
@@ -67,7 +72,7 @@ class PendingWrites:
         self._read = Script(redis, _READ)
 
     async def of_user(self, namespace: Namespace) -> Standing:
-        """Return how the namespace's writes stand; as if there were none while Redis does not answer."""
+        """Return how the namespace's writes stand, as far as Redis answers in time."""
         with suppress(DependencyError, TimeoutError):
             async with asyncio.timeout(self._wait_s):
                 return await self._standing(namespace)

@@ -5,14 +5,14 @@ from memloop.wire.memory import Buffer, PendingTurn, Scope
 from memory_store.buffers.buffers import Buffers
 
 
-async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...]:
-    """Return the scope's buffered turns. Empty without a user, and while Redis cannot be reached."""
+async def buffered_turns(buffers: Buffers, scope: Scope) -> tuple[PendingTurn, ...] | None:
+    """Return the scope's buffered turns: empty without a user, None while Redis cannot be reached."""
     if scope.user_id is None:
         return ()
     try:
         page = await buffers.page(scope.tenant, scope.user_id)
     except Unavailable:
-        return ()
+        return None
     return tuple(turn for buffer in page.buffers if _inside(buffer, scope) for turn in _pending(buffer))
 
 

@@ -21,9 +21,9 @@ def search_routes(retrieval: Retrieval, gate: Gate, buffers: Buffers) -> APIRout
             if not request.include_buffered:
                 return await retrieval.search(request)
             # before the memories: a turn leaves its buffer only after they are stored
-            async with beside(buffered_turns(buffers, request.namespace)) as pending:
-                found = await retrieval.search(request, after=pending)
-                return found.model_copy(update={"pending": await pending})
+            async with beside(buffered_turns(buffers, request.namespace)) as reading:
+                found, turns = await retrieval.search(request, after=reading), await reading
+            return found.model_copy(update={"pending": turns or (), "pending_complete": turns is not None})
 
     _ = search
     return router
