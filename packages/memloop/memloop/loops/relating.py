@@ -28,20 +28,20 @@ _CHARS_PER_TOKEN: Final = 2
 
 
 class Neighbourhood(Protocol):
-    """The live memories near new ones, in one namespace (the adapter is bound to it)."""
+    """Finds the live memories near new ones, in the one namespace that the adapter is bound to."""
 
     async def near(self, drafts: Sequence[MemoryDraft]) -> Sequence[Sequence[MemoryItem]]:
-        """The nearest stored memories of each draft, best first. None of them has the draft's own key and type."""
+        """Return the nearest stored memories of each draft, best first, except those with the draft's own key and type."""
         ...
 
 
 async def relate(
     result: DecisionResult, *, model: ChatModel, neighbourhood: Neighbourhood, profile: Profile
 ) -> DecisionResult:
-    """The decision with related memories under the keys of the stored ones, and a record of the relations.
+    """Place new memories under the keys of the stored ones that they update, and record the relations.
 
-    Costs one call when a stored memory is near, else none; the decision is unchanged where the profile has no
-    ``relate`` prompt. Raises what the model or the neighbourhood raises.
+    Costs one call if a stored memory is near, else none. Without a ``relate`` prompt in the profile the decision is
+    unchanged. Raises the errors of the model and the neighbourhood.
     """
     if "relate" not in profile.prompts or not isinstance(result.decision, AddMemories):
         return result

@@ -1,10 +1,9 @@
-"""How much work this process holds at once: requests, and bytes of their bodies, in two lanes.
+"""Limits the requests and body bytes that this process works on at once, in two lanes.
 
-Interactive requests (chat, completions, memory) may fill the whole process. Batch requests (long reads, which ask the
-engine many times each) may hold a share of it only, so that there is always room for somebody who waits at a screen.
-One tenant may hold a share of everything, so that there is always room for others. Nobody queues here: a request that
-finds no room is refused before its body is read, while memory is still small. Its body counts as it comes in; a size
-that was only announced takes no room. The limit on one body's size is the service's, for every route.
+Interactive requests (chat, completions, memory) may fill the whole process. Batch requests (long reads, each of many
+engine calls) get a share of it, so that an interactive request always finds room. One tenant gets a share of
+everything, for the same reason. Nothing queues here: a request without room is refused before its body is read. A body
+counts as it arrives; an announced size takes no room. The service limits the size of a single body.
 """
 
 from collections import Counter
@@ -22,7 +21,7 @@ _RETRY_AFTER_S: Final[Mapping[Lane, float]] = {"interactive": 1.0, "batch": 5.0}
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Requests in all, batch requests among them, bytes of bodies: what fits into the process, or a tenant's share."""
+    """The most requests, batch requests and body bytes of the process, or of one tenant."""
 
     requests: int
     batch: int
@@ -31,13 +30,13 @@ class Capacity:
 
 @dataclass(slots=True, eq=False)
 class Use:
-    """What is under way, of the process or of one tenant."""
+    """The requests and body bytes in progress, of the process or of one tenant."""
 
     active: Counter[Lane] = field(default_factory=Counter[Lane])
     body_bytes: int = 0
 
     def has_room(self, capacity: Capacity, lane: Lane, body_bytes: int) -> bool:
-        """Whether one more request fits, with a body of that size."""
+        """Return whether one more request fits, with a body of that size."""
         return (
             self.active.total() < capacity.requests
             and (lane != "batch" or self.active["batch"] < capacity.batch)
@@ -46,7 +45,7 @@ class Use:
 
 
 class Held:
-    """The room of one request."""
+    """The room that one request holds."""
 
     def __init__(self, admission: "Admission", lane: Lane, tenant: str | None) -> None:
         self._admission = admission
@@ -55,12 +54,12 @@ class Held:
         self.body_bytes = 0
 
     def take(self, size: int) -> None:
-        """Room for more bytes of the body. Raises RateLimited, Overloaded."""
+        """Take room for more bytes of the body. Raises RateLimited, Overloaded."""
         self._admission.take(self, size)
 
 
 class Admission:
-    """Counts what is under way in this process and refuses what does not fit. ``on_refused`` gets the limit."""
+    """Counts the work in progress and refuses requests that do not fit. ``on_refused`` gets the limit that refused."""
 
     def __init__(self, capacity: Capacity, share: Capacity, on_refused: Callable[[Limit], None]) -> None:
         self._capacity = capacity
@@ -73,10 +72,10 @@ class Admission:
     def room(
         self, lane: Lane, *, tenant: str | None = None, body_bytes: int = 0, announced: int = 0
     ) -> Generator[Held]:
-        """Room for one request; a part of an admitted one names no tenant.
+        """Hold room for one request; a part of an admitted request names no tenant.
 
-        ``body_bytes`` are taken at once, ``announced`` ones must fit now and are taken as they come. Raises Overloaded
-        (503) when the process is full, RateLimited (429) when the tenant has its share.
+        ``body_bytes`` are taken immediately; ``announced`` bytes must fit now and are taken as they arrive. Raises
+        Overloaded (503) when the process is full, RateLimited (429) when the tenant has used its share.
         """
         held = Held(self, lane, tenant)
         self._check(held, max(body_bytes, announced))
@@ -94,7 +93,7 @@ class Admission:
                 del self._tenants[tenant]
 
     def take(self, held: Held, size: int) -> None:
-        """Room for more bytes of a request that has room. Raises RateLimited, Overloaded."""
+        """Take room for more bytes of an admitted request. Raises RateLimited, Overloaded."""
         if self._process.body_bytes + size > self._capacity.body_bytes:
             raise self._full(held.lane)
         if held.tenant is not None and self._tenants[held.tenant].body_bytes + size > self._share.body_bytes:
@@ -102,17 +101,17 @@ class Admission:
         self._add(held, size)
 
     def active(self, lane: Lane) -> int:
-        """Requests of the lane under way."""
+        """Return the lane's requests in progress."""
         return self._process.active[lane]
 
     @property
     def body_bytes(self) -> int:
-        """Bytes of bodies under way."""
+        """Return the body bytes in progress."""
         return self._process.body_bytes
 
     @property
     def fullness(self) -> float:
-        """The used share, 0 to 1, of what is scarcer: requests or bytes."""
+        """Return the load from 0 to 1: the larger share of requests or bytes."""
         used, capacity = self._process, self._capacity
         return max(used.active.total() / capacity.requests, used.body_bytes / capacity.body_bytes)
 

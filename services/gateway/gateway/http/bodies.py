@@ -1,7 +1,7 @@
-r"""Reads a JSON request body once, into a plain object that can go on to the engine.
+r"""Parses a JSON request body once, to a plain object that can be sent on to the engine.
 
-orjson is strict: it refuses a lone surrogate (``"\\ud83d"``, half an emoji that a client cut off). Such a body is
-still JSON, so it is read again by the standard library and the half character becomes U+FFFD; nothing else changes.
+orjson rejects a lone surrogate (``"\\ud83d"``, half an emoji that a client cut off). Such a body is still JSON, so the
+standard library parses it and U+FFFD replaces the half character; nothing else changes.
 """
 
 import json
@@ -32,14 +32,16 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class JsonBody:
-    """A request's body: its bytes, as they came unless they had to be mended, and the object in them."""
+    """A request's body as bytes, unchanged unless repaired, and the object that they encode."""
 
     raw: bytes
     fields: Json
 
 
 async def read_json(request: Request) -> JsonBody:
-    """The body, which must be one JSON object. Raises InvalidRequest (400), and Unprocessable for too many values."""
+    """Parse the body, which must be one JSON object. Raises InvalidRequest (400), and Unprocessable for too many
+    values.
+    """
     raw = await request.body()
     refuse_too_many_parts(raw)
     try:
@@ -50,7 +52,7 @@ async def read_json(request: Request) -> JsonBody:
 
 
 def validated(model: type[Model], fields: Json) -> Model:
-    """The fields as a model of OpenAI's. Raises Unprocessable (422) that names the first field at fault."""
+    """Validate the fields as one of OpenAI's models. Raises Unprocessable (422), naming the first invalid field."""
     try:
         return model.model_validate(fields)
     except ValidationError as error:
@@ -58,12 +60,14 @@ def validated(model: type[Model], fields: Json) -> Model:
 
 
 async def read_ours(request: Request, model: type[Model]) -> Model:
-    """The body as a model of our own, types taken strictly: ``0`` is no boolean. Raises as the two above."""
+    """Parse the body as one of our models with strict types: ``0`` is not a boolean. Raises as ``read_json`` and
+    ``strictly``.
+    """
     return strictly(model, (await read_json(request)).raw)
 
 
 def strictly(model: type[Model], raw: bytes) -> Model:
-    """The JSON object as a model of our own. Raises Unprocessable (422) that names the first field at fault."""
+    """Validate a JSON object against one of our models. Raises Unprocessable (422), naming the first invalid field."""
     _refuse_lost_digits(raw)
     try:
         return model.model_validate_json(raw, strict=True)
@@ -78,7 +82,7 @@ def _first_fault(error: ValidationError) -> Unprocessable:
 
 
 def _refuse_lost_digits(raw: bytes) -> None:
-    """Raises Unprocessable for an integer that no store of ours keeps exactly: one that 64 bits do not hold."""
+    """Raise Unprocessable for an integer of more than 64 bits: no store keeps it exactly."""
 
     def checked(digits: str) -> int:
         if len(digits) > _MOST_DIGITS or int(digits) not in _INTEGERS:

@@ -1,4 +1,4 @@
-"""How long a client waits, as it says itself, and the end of work that it no longer waits for."""
+"""Reads the time that a client waits from its headers, and stops work that outlasts it."""
 
 import asyncio
 import math
@@ -15,15 +15,15 @@ _UNLIMITED: Final = nullcontext()
 
 
 class DeadlinePassed(Timeout):
-    """The client's own deadline passed before the answer began."""
+    """The client's deadline passed before the answer began."""
 
     default_code = "deadline_exceeded"
 
 
 def deadline_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the client waits, the least of what it says; None when it does not say.
+    """Return the seconds that the client waits: the shortest of its headers, or None without any.
 
-    Raises InvalidRequest for a header of ours that is no number of seconds.
+    Raises InvalidRequest if our own header is not a number of seconds.
     """
     given = headers.get(HEADER)
     timeouts = [_seconds(headers.get(name)) for name in _SDK_HEADERS]
@@ -35,7 +35,7 @@ def deadline_s(headers: Mapping[str, str]) -> float | None:
 
 
 def within(seconds: float | None) -> AbstractAsyncContextManager[None]:
-    """Cancels what runs inside after so long, if it is limited, and raises DeadlinePassed."""
+    """Cancel the block after ``seconds``, if given, and raise DeadlinePassed."""
     return _UNLIMITED if seconds is None else _limited(seconds)
 
 

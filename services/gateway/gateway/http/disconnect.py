@@ -1,4 +1,4 @@
-"""Stops the work of a request whose client has gone."""
+"""Cancels the work of a request whose client has disconnected."""
 
 import asyncio
 from collections.abc import Generator
@@ -12,20 +12,20 @@ _Steps: TypeAlias = "Generator[asyncio.Future[object] | None, None, None]"
 
 
 class ClientGone(Exception):
-    """The client closed its connection; nobody reads the answer."""
+    """The client closed its connection and cannot receive the answer."""
 
 
 async def wait_until_gone(receive: Receive) -> None:
-    """Returns when the client closes the connection. The request's body must have been read."""
+    """Return when the client closes the connection. The request's body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 class StopWhenGone:
-    """Cancels what runs inside when the client goes, and raises ClientGone. A cancellation from outside stays one.
+    """Cancels the block when the client disconnects, and raises ClientGone. Other cancellations pass through.
 
-    The server's ``receive`` runs step by step, out of the callbacks of what it waits for: a task for it, cancelled and
-    awaited at the end of every request, was a tenth of what a short request cost.
+    The callbacks of the awaited futures drive the server's ``receive``, step by step. A task for it, cancelled and
+    awaited at the end of every request, took a tenth of a short request's time (docs/decisions/0043).
     """
 
     def __init__(self, receive: Receive) -> None:

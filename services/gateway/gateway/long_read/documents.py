@@ -1,7 +1,7 @@
-"""The document of a read: in the request, or in the storage.
+"""Finds a read's document, in the request or in the storage.
 
-A background read's document goes to the storage, unless it is short: Redis would hold it in memory for as long as the
-read waits and runs. A file's text is there already, and the read holds it until its end.
+The document of a background read goes to the storage, unless it is short: Redis would hold it in memory for as long as
+the read waits and runs. A file's text is in the storage already, and the read holds it until its end.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ SHORT_CHARS: Final = 1 << 18
 
 
 async def held(job: ReadJob, files: FileRecords | None) -> ReadJob:
-    """The job with what it will read safe: its file's text held, or a long document out of the request and stored.
+    """Secure the job's document: hold the file's text, or move a long document from the request to the storage.
 
-    A read in the foreground keeps the document of its body. Raises TooLarge over the tenant's quota.
+    A foreground read keeps the document of its body. Raises TooLarge over the tenant's quota.
     """
     document = job.request.document.text or ""
     if files is not None and job.text is not None:
@@ -35,13 +35,13 @@ async def held(job: ReadJob, files: FileRecords | None) -> ReadJob:
 
 
 async def let_go(job: ReadJob, files: FileRecords | None) -> None:
-    """The read is over: its document may go. A worker leaves that to the sweep, for it may die before the job ends."""
+    """Release the document of a finished read. A worker leaves that to the sweep: it may die before the job ends."""
     if job.text is not None and files is not None:
         await files.blobs.release(job.text, holder=_holder(job))
 
 
 async def chunks_of(job: ReadJob, plan: ReadingPlan, *, splitter: Splitter, files: FileRecords | None) -> Chunks:
-    """The document in chunks. Raises NotFound when it is gone, Unavailable when the storage is."""
+    """Return the document in chunks. Raises NotFound when it is deleted, Unavailable without the storage."""
     if job.text is None:
         return await asyncio.to_thread(cut, job.request.document.text or "", plan, splitter)
     if files is None:
@@ -50,7 +50,7 @@ async def chunks_of(job: ReadJob, plan: ReadingPlan, *, splitter: Splitter, file
 
 
 def tokens_at_most(text: Blob | None) -> int:
-    """Of a stored text, about: a token takes two bytes or more of what people write."""
+    """Estimate an upper bound for a stored text's tokens: in prose a token takes two bytes or more."""
     return 0 if text is None else text.size_bytes // 2
 
 

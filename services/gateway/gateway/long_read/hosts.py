@@ -1,4 +1,4 @@
-"""Who runs a long read: a request that waits for it, or the worker. Both call ``run_read``."""
+"""Runs long reads for a waiting request and in the worker. Both call ``run_read``."""
 
 import asyncio
 import time
@@ -23,11 +23,11 @@ _DELETED = "The read was deleted while it ran."
 
 
 async def discard(event: ReadEvent) -> None:
-    """An ``Emit`` that nobody listens to."""
+    """Drop the event: an ``Emit`` without a receiver."""
 
 
 class ForegroundRead:
-    """A read whose client waits. It ends with its client; nobody takes it up again."""
+    """A read whose client waits. It ends when the client leaves, and no worker resumes it."""
 
     def __init__(self, job: ReadJob, plan: ReadingPlan, tools: ReadingTools) -> None:
         self._job = job
@@ -38,13 +38,13 @@ class ForegroundRead:
         self._next = 0
 
     async def open(self) -> None:
-        """Enter the read, so that it can be asked for and cancelled. Raises Unavailable."""
+        """Store the read, so that clients can get and cancel it. Raises Unavailable."""
         await self._records.open(self._job.tenant, self._record)
 
     async def run(self, emit: Emit = discard) -> LongRead:
-        """The record as it ended; ``emit`` gets every event, the terminal one in any case.
+        """Run the read and return its final record; ``emit`` gets every event, the terminal one in any case.
 
-        Raises what made it fail. Cancelled from outside (the client left), the read counts as cancelled.
+        Raises the error that made it fail. Cancellation from outside (the client left) marks the read as cancelled.
         """
 
         async def publish(event: ReadEvent, record: LongRead) -> None:
@@ -94,7 +94,7 @@ class ForegroundRead:
                 await let_go(self._job, self._tools.files)
 
     async def _end(self, record: LongRead, emit: Emit, outcome: str = "cancelled") -> LongRead:
-        """Keep and say how it ended; Redis may be what failed."""
+        """Store and emit the end, as far as Redis is reachable."""
         self._tools.metrics.longread_ended.labels(outcome).inc()
         event = terminal_event(record, self._next)
         with suppress(DependencyError, JobGone):
@@ -104,7 +104,7 @@ class ForegroundRead:
 
 
 class ReadHandler:
-    """The worker's side of the queue of background reads."""
+    """Runs the queued background reads in the worker."""
 
     def __init__(self, redis: Redis, reading: Reading) -> None:
         self._redis = redis
@@ -116,7 +116,7 @@ class ReadHandler:
         return self._reading.records
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
-        """The read, taken up where its journal ends. A request that can never work ends it as failed at once."""
+        """Run the read from the end of its journal. A request that can never succeed fails without a retry."""
         del hold
         job = await self._job(lease)
         if lease.starts > 1:
@@ -129,13 +129,13 @@ class ReadHandler:
             return await self._close(job, _failed(await self._stored(job), error), outcome="refused")
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
-        """The read as failed. Its document is not kept: the client sees the failure and has it."""
+        """Mark the read as failed. Its document is deleted: the client sees the failure and can send it again."""
         del attempts
         job = await self._job(lease)
         return await self._close(job, _failed(await self._stored(job), error))
 
     async def cancelled(self, lease: Lease) -> JobResult:
-        """The read as cancelled."""
+        """Mark the read as cancelled."""
         job = await self._job(lease)
         return await self._close(job, (await self._stored(job)).ended("cancelled"))
 
@@ -182,11 +182,11 @@ class ReadHandler:
 
 @asynccontextmanager
 async def published_behind(publish: Publish) -> AsyncGenerator[Publish]:
-    """A ``publish`` that is one event behind: an event goes out while the loop goes on.
+    """Yield a ``publish`` that returns while its event is still on the way, one event at a time.
 
-    Events keep their order; what went wrong with one is raised at the next. The terminal event is waited for, and so is
-    the last one when the block ends in any other way. A reply is safe in the journal before its event is made, so a
-    crash in between loses nothing: the next run says it again.
+    Events keep their order; the failure of one is raised at the next. The terminal event is awaited, and so is the last
+    event when the block ends in any other way. A reply is in the journal before its event exists, so a crash in between
+    loses nothing: the next run publishes the event again.
     """
     going: asyncio.Task[None] | None = None
 
@@ -221,7 +221,7 @@ async def _awaited(publish: Publish, event: ReadEvent, record: LongRead) -> None
 
 
 def _is_hopeless(error: MemloopError) -> bool:
-    """Whether another try must end the same way: a request that does not fit, or that the engine refuses."""
+    """Return whether every attempt would fail alike: the request does not fit, or the engine rejects it."""
     if isinstance(error, EngineError):
         return error.engine_status == 404 or not is_outage(error)
     return isinstance(error, InvalidRequest | NotFound | NotSupported)

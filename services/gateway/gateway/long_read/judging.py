@@ -1,4 +1,4 @@
-"""A read by two models: one reads and answers, another judges whether the memory suffices."""
+"""Splits a read between two models: one reads and answers, another judges whether the memory suffices."""
 
 from dataclasses import dataclass, replace
 
@@ -9,13 +9,13 @@ from memloop.profiles import Profile
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """A model with its id, to which the replies in a journal are tied."""
+    """A model and its id; the journal's replies belong to that id."""
 
     id: str
     model: ChatModel
 
     def journaled(self, checkpoints: Checkpoints | None) -> ChatModel:
-        """The model, asked only for what these checkpoints do not hold of it."""
+        """Return the model, called only for replies that these checkpoints lack."""
         return self.model if checkpoints is None else Journaled(self.model, _OfModel(checkpoints, self.id))
 
 
@@ -32,14 +32,14 @@ class JudgedApart:
 
 
 def judged_by(profile: Profile, judge: Profile) -> Profile:
-    """The reader's profile with the judge's own prompt."""
+    """Return the reader's profile with the judge's own prompt."""
     prompts = {**profile.prompts, "judge": judge.prompts["judge"]}
     return replace(profile, prompts=prompts, no_history=judge.no_history)
 
 
 @dataclass(frozen=True, slots=True)
 class _OfModel:
-    """Checkpoints of one model: another one's replies to the same prompts are not found."""
+    """The checkpoints of one model: another model's replies to the same prompts are not used."""
 
     checkpoints: Checkpoints
     model_id: str

@@ -17,21 +17,22 @@ _LEAST_HEAD_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class ReadingPlan:
-    """A request that can be read: the profile with the request's own token numbers in it, and the question's size."""
+    """A valid request: the profile with the request's token limits, and the size of the question."""
 
     profile: Profile
     question_tokens: int
 
     @property
     def budget(self) -> Budget:
-        """Tokens of chunk and memory as they will be."""
+        """Return the token limits of chunk and memory."""
         return self.profile.budget
 
 
 def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter, max_chars: int) -> ReadingPlan:
-    """The plan. Raises TooLarge, and Unprocessable for what cannot be read. A file holds text, or it is none.
+    """Plan the read. Raises TooLarge, and Unprocessable for a request that cannot be run.
 
-    A chunk size that the request names must fit the window; one that it leaves open is made smaller when it must be.
+    A file's text is known not to be empty. A chunk size in the request must fit the window; without one, the profile's
+    is reduced as far as necessary.
     """
     _check_document(request, max_chars)
     check_options(request, profile)
@@ -49,12 +50,12 @@ def plan_read(request: LongReadRequest, *, profile: Profile, splitter: Splitter,
 
 
 def cut(document: str, plan: ReadingPlan, splitter: Splitter) -> HeldChunks:
-    """The document's chunks. CPU work: run it in a thread."""
+    """Cut the document into chunks. CPU work: run it in a thread."""
     return splitter.split(document, chunk_tokens=plan.budget.chunk_tokens)
 
 
 def estimate(request: LongReadRequest, plan: ReadingPlan, chunks: Chunks, splitter: Splitter) -> Estimate:
-    """The most that the read can cost: every reread used, every memory and reply as long as it may be."""
+    """Return the maximum cost of the read: every reread used, every memory and reply at its limit."""
     rereads = request.max_rereads if request.strategy == "memreread" else 0
     document_tokens = sum(chunks.span(index).tokens for index in range(len(chunks)))
     calls = max_calls(request, len(chunks), memories_in_a_chunk=plan.budget.memories_in_a_chunk)
@@ -90,7 +91,7 @@ def _check_document(request: LongReadRequest, max_chars: int) -> None:
 
 
 def _room_for_chunk(profile: Profile, splitter: Splitter, question_tokens: int) -> int:
-    """Tokens that the window leaves for a chunk beside template, question, memory and reply."""
+    """Return the tokens that template, question, memory and reply leave for a chunk."""
     specs = [profile.prompts[name] for name in ("read", "gate") if name in profile.prompts]
     fixed = max(splitter.count(f"{spec.system or ''}{spec.template}") for spec in specs) + _CHAT_TEMPLATE_TOKENS
     reply = max(spec.sampling.max_tokens for spec in specs)
@@ -111,7 +112,7 @@ def _with_chunk(profile: Profile, asked: int | None, room: int) -> Profile:
 
 
 def check_options(request: LongReadRequest, profile: Profile) -> None:
-    """Raises Unprocessable for an option that would do nothing, or that the model cannot follow."""
+    """Raise Unprocessable for an option without an effect, or one that the model does not support."""
     options = request.options
     if options.parity:
         _check_parity(request, profile)

@@ -1,7 +1,7 @@
-"""Long reads as Redis keeps them: record, payload, event stream, index by tenant.
+"""Stores long reads in Redis: record, payload, event stream and the tenant's index.
 
-The event of sequence number N is entry ``0-(N+1)`` of the read's stream, so a number exists once: a read that is
-taken up again after a crash repeats its steps from the journal, and what was published before is not published twice.
+The event of sequence number N is entry ``0-(N+1)`` of the read's stream, so a number is written once. After a crash a
+resumed read repeats its steps from the journal; events that were published before are not published again.
 """
 
 import math
@@ -81,14 +81,14 @@ class ReadDeleted(Wire):
 
 @dataclass(frozen=True, slots=True)
 class StoredRead:
-    """A record as stored, and whose it is."""
+    """A stored record and its tenant."""
 
     tenant: str
     record: LongRead
 
 
 class ReadRecords:
-    """Reads, each seen by its own tenant only. Methods raise Unavailable when Redis is gone."""
+    """Stores reads, each visible to its own tenant only. Methods raise Unavailable when Redis is unreachable."""
 
     def __init__(self, redis: Redis, queue: LaneQueue, webhooks: LaneQueue) -> None:
         self._redis = redis
@@ -100,7 +100,7 @@ class ReadRecords:
         self._open = Script(redis, scripts.OPEN_READ)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
-        """Queue a background read; its ``queued`` event, once it is durable. Raises as ``LaneQueue.admit`` does."""
+        """Queue a background read; returns its ``queued`` event once it is durable. Raises as ``LaneQueue.admit`` does."""
         event = ReadEvent(type="long_read.queued", sequence_number=0, read=record, at=datetime.now(UTC))
         fields = {
             "tenant": job.tenant,
@@ -124,16 +124,16 @@ class ReadRecords:
         return event
 
     async def open(self, tenant: str, record: LongRead) -> None:
-        """Enter a foreground read, which no worker will see."""
+        """Store a foreground read, which no worker runs."""
         here = self._keys.of_id(record.id)
         index = here.reads_of(tenant)
         args = [record.id, _now_ms(), tenant, record.status, record.model_dump_json(), _ABANDONED_AFTER_MS]
         await self._queue.look_through(await self._open.number([here.job(record.id), index], args), index)
 
     async def publish(self, event: ReadEvent, record: LongRead, *, foreground: bool) -> None:
-        """Append the event and keep the record as it stands with it; an event that is already there changes nothing.
+        """Append the event and store the record of that moment; has no effect for an event that exists.
 
-        Raises JobGone when the read was deleted, JobCancelled when it was asked to stop.
+        Raises JobGone when the read was deleted, JobCancelled when its client cancelled it.
         """
         lasts = record.status in TERMINAL
         expire_ms = self._queue.keep_ms if lasts else _ABANDONED_AFTER_MS if foreground else 0
@@ -148,13 +148,13 @@ class ReadRecords:
             raise JobCancelled
 
     async def payload(self, read_id: str) -> ReadJob | None:
-        """What is to be read, or None when the read is gone or done."""
+        """Return the payload, or None when the read is deleted or done."""
         with redis_errors():
             payload = await self._redis.hget(self._keys.job(read_id), "payload")
         return None if payload is None else ReadJob.model_validate_json(text(payload))
 
     async def get(self, tenant: str, read_id: str) -> LongRead:
-        """The read. Raises NotFound when there is none in this tenant."""
+        """Return the read. Raises NotFound when the tenant has no such read."""
         stored = await self._stored(read_id)
         if stored is None:
             raise NotFound(_NONE.format(read_id), param="read_id")
@@ -163,7 +163,7 @@ class ReadRecords:
         return stored.record
 
     async def page(self, tenant: str, *, limit: int, after: str | None) -> ReadPage:
-        """Reads that are older than ``after``, newest first. Raises NotFound for an unknown ``after``."""
+        """Return reads older than ``after``, newest first. Raises NotFound for an unknown ``after``."""
         before = _END if after is None else await self._row(tenant, after)
         rows: list[_Row] = []
         for partition in self._keys.partitions:
@@ -179,7 +179,7 @@ class ReadRecords:
         return ReadPage(data=data, first_id=first, last_id=last, has_more=len(ids) > limit)
 
     async def cancel(self, tenant: str, read_id: str) -> LongRead:
-        """Stop the read; harmless when it is over. A running one is cancelled by whoever runs it, within seconds."""
+        """Stop the read; has no effect once it has ended. The process that runs it cancels it within seconds."""
         record = await self.get(tenant, read_id)
         cancelled = record.ended("cancelled")
         record_json = cancelled.model_dump_json()
@@ -220,7 +220,7 @@ class ReadRecords:
         return self._webhooks.entry(deliveries.delivery_of(record, tenant=tenant, url=text(url), at=here))
 
     async def closing_event(self, record: LongRead) -> ReadEvent:
-        """The event that ends the read's stream with this record, numbered after the last one there."""
+        """Build the event that ends the read's stream, numbered after its last event."""
         with redis_errors():
             last = await self._redis.xrevrange(self._keys.of_id(record.id).read_events(record.id), count=1)
         ids = [id_ for id_, _ in entry_list(cast(list[object], last))]
@@ -228,7 +228,7 @@ class ReadRecords:
         return terminal_event(record, number)
 
     async def _row(self, tenant: str, read_id: str) -> _Row:
-        """Where the read stands in the tenant's list. Raises NotFound."""
+        """Return the read's position in the tenant's index. Raises NotFound."""
         with redis_errors():
             created_ms: Any = await self._redis.zscore(self._keys.of_id(read_id).reads_of(tenant), read_id)
         if created_ms is None:
@@ -236,7 +236,7 @@ class ReadRecords:
         return float(created_ms), read_id
 
     async def _rows(self, index: str, before: _Row, limit: int) -> list[_Row]:
-        """The newest rows of one index before that one."""
+        """Return the newest rows of one index before the given one."""
         found: list[_Row] = []
         start, page = 0, [before]
         while page and len(found) < limit:
@@ -263,7 +263,7 @@ class ReadRecords:
 
 
 def terminal_event(record: LongRead, sequence_number: int) -> ReadEvent:
-    """The event that ends a read in the record's status."""
+    """Build the event that ends a read in the record's status."""
     values = {
         "type": f"long_read.{record.status}",
         "sequence_number": sequence_number,
@@ -274,7 +274,7 @@ def terminal_event(record: LongRead, sequence_number: int) -> ReadEvent:
 
 
 def _lane(record: LongRead) -> str:
-    """A read's lane, which tells its tier."""
+    """Return a read's lane, whose name holds its tier."""
     return record.id if record.service_tier == DEFAULT_TIER else f"{record.service_tier}:{record.id}"
 
 

@@ -1,8 +1,8 @@
 """Runs one long read, for a waiting request and for the worker alike, and publishes every step as an event.
 
-The reading itself is :func:`memloop.loops.reading.read_questions`, with a budget around the engine. In the worker a
-journal stands between the two. A budget that is spent ends the read as ``incomplete``: a closing call for each
-question answers from the memory as it stands.
+:func:`memloop.loops.reading.read_questions` does the reading, with a budget around the engine. In the worker a journal
+stands between the two. A spent budget ends the read as ``incomplete``: a closing call for each question answers from
+its present memory.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ _CLOSING_ANSWER_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ReadingTools:
-    """What one model's reads work with. ``max_chars`` is the longest document in a body.
+    """The dependencies of one model's reads. ``max_chars`` is the longest document in a body.
 
-    ``judge`` is the model that judges in its place, if one does; the profile then holds its prompt.
+    ``judge`` is a separate judging model, if there is one; the profile then holds that model's judge prompt.
     """
 
     model: ChatModel
@@ -62,7 +62,7 @@ class ReadingTools:
 
     @classmethod
     def of(cls, reading: Reading, reader: LoopModel, request: LongReadRequest) -> "ReadingTools":
-        """The slice's parts, with the model that reads. With ``parity`` it is its own judge, as published."""
+        """Build the tools for a reading model. With ``parity`` it is its own judge, as published."""
         judge = reader if request.options.parity else reading.backend.models.judge_of(reader)
         metrics, apart = reading.backend.metrics, judge.id != reader.id
         return cls(
@@ -79,12 +79,12 @@ class ReadingTools:
         )
 
     def asked_by(self, job: ReadJob, checkpoints: Checkpoints | None) -> ChatModel:
-        """The model that a read asks; replies that the checkpoints hold of it are not asked for again."""
+        """Return the model for a job; replies in the checkpoints are not requested again."""
         reader = NamedModel(job.model, self.model).journaled(checkpoints)
         return reader if self.judge is None else JudgedApart(reader, self.judge.journaled(checkpoints))
 
     async def plan_of(self, request: LongReadRequest) -> ReadingPlan:
-        """The request's plan. Raises as ``plan_read`` does."""
+        """Plan the request. Raises as ``plan_read`` does."""
         return await asyncio.to_thread(
             plan_read, request, profile=self.profile, splitter=self.splitter, max_chars=self.max_chars
         )
@@ -119,9 +119,9 @@ async def run_read(
 ) -> LongRead:
     """Read the document and publish every event. Returns the finished record, completed or incomplete.
 
-    A read that another worker may resume keeps its replies in ``checkpoints``; any other has none. ``started_at``
-    (epoch seconds) is when the first run began: the deadline counts from there. Raises what the engine, the
-    checkpoints and ``publish`` raise.
+    A read that another worker may resume keeps its replies in ``checkpoints``; others have none. ``started_at`` (epoch
+    seconds) is the start of the first run, from which the deadline counts. Raises the errors of the engine, the
+    checkpoints and ``publish``.
     """
     chunks = await chunks_of(job, plan, splitter=tools.splitter, files=tools.files)
     account = ReadAccount(record, job.request, plan.profile, tools.metrics, publish, first_sequence)
@@ -185,7 +185,7 @@ async def _read(
 
 
 def _budgeted(model: ChatModel, job: ReadJob, plan: ReadingPlan, chunks: int, started_at: float) -> Budgeted:
-    """The read's limits. When the calls may not suffice, one for each question is kept back for a closing answer."""
+    """Apply the read's limits. If the calls may not suffice, one per question is reserved for a closing answer."""
     request = job.request
     calls = request.max_llm_calls
     if calls is not None and calls < max_calls(request, chunks, memories_in_a_chunk=plan.budget.memories_in_a_chunk):
@@ -195,7 +195,7 @@ def _budgeted(model: ChatModel, job: ReadJob, plan: ReadingPlan, chunks: int, st
 
 
 async def _answer_what_is_open(job: ReadJob, plan: ReadingPlan, model: ChatModel, account: ReadAccount) -> None:
-    """Answer from the memories so far; questions for which nothing was read stay without an answer."""
+    """Answer from the memories so far; questions without a memory get no answer."""
     with suppress(DependencyError, TimeoutError):
         async with asyncio.timeout(_CLOSING_ANSWER_S):
             for number in account.unanswered:
@@ -227,7 +227,7 @@ async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQue
 
 
 async def _cite(account: ReadAccount, chunks: Chunks) -> None:
-    """Add the evidence of every question to the record. Raises what loading a chunk raises."""
+    """Add the evidence of every question to the record. Raises the errors of loading a chunk."""
     for number, output in enumerate(account.outputs):
         findings = await evidence_for(
             output.question, memory=account.found_memory(number), answer=output.output_text, chunks=chunks

@@ -1,8 +1,8 @@
-"""Reads the event streams that clients of this process follow: all of a partition's with one blocking command.
+"""Reads the event streams that this process's clients follow, all of a partition's with one blocking command.
 
-However many clients follow a read, Redis sees one reader. It hands each event to a bounded queue per follower. A
-follower that falls behind, or joins late, reads what it lacks from Redis, with ordinary commands of its own. The reader
-runs only while there are followers, and holds one connection.
+However many clients follow a read, Redis serves one reader. The reader passes each event to a bounded queue per
+follower. A follower that falls behind, or joins late, reads the missing events from Redis with commands of its own. The
+reader runs only while there are followers, and holds one connection.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _UNDER_WAY: Final = ("queued", "in_progress")
 
 
 class Entry:
-    """An event as stored: number ``n`` of the stream is the event with the sequence number ``n - 1``."""
+    """A stored event: entry ``n`` of the stream has the sequence number ``n - 1``."""
 
     def __init__(self, id_: str, raw: str) -> None:
         self.id = id_
@@ -48,7 +48,7 @@ class Entry:
 
 
 class Follower:
-    """One client's place in a stream: what came since it last looked, or that it missed some."""
+    """One client's position in a stream: the events since its last call, or the fact that it missed some."""
 
     def __init__(self) -> None:
         self._entries: deque[Entry] = deque()
@@ -94,7 +94,7 @@ class Follower:
 
 @dataclass(slots=True, eq=False)
 class _Channel:
-    """A stream that is read: whose job it belongs to, the id of the last entry that was read, who follows."""
+    """A followed stream: its job, the id of the last entry read, and its followers."""
 
     job: str
     position: str
@@ -112,7 +112,7 @@ class _Channel:
 
 
 class StreamReader:
-    """Reads the followed streams of one partition. ``wait_s``: the longest one command waits, below Redis's timeout."""
+    """Reads the followed streams of one partition. ``wait_s`` bounds one command's wait, below Redis's timeout."""
 
     def __init__(self, redis: Redis, *, wait_s: float) -> None:
         self._redis = redis

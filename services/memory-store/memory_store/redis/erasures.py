@@ -55,16 +55,16 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A claim that was let in. ``mark`` changes with every erasure that covers it."""
+    """An accepted claim. ``mark`` changes with every erasure that covers it."""
 
     claim: Claim
     mark: str
 
 
 class Erasures:
-    """The steps of writes and erasures. Every method raises ``Unavailable`` when Redis cannot be reached.
+    """Runs the steps of writes and erasures. Every method raises ``Unavailable`` when Redis is unreachable.
 
-    ``open_ms``: how long an erasure waits for a write that is open. ``pause`` is awaited between two looks at them.
+    An erasure waits ``open_ms`` for an open write; ``pause`` is awaited between two checks.
     """
 
     def __init__(
@@ -81,25 +81,25 @@ class Erasures:
         self._end = LuaScript(link, erasure_scripts.END)
 
     async def begin(self, claims: Sequence[Claim]) -> Sequence[Begun | Conflict]:
-        """Let each claim in, or say why not: its token is stale, or its scope is being erased."""
+        """Accept each claim, or refuse it: its token is stale, or its scope is being erased."""
         replies = await self._each(self._begin, [Begun(claim, "") for claim in claims], KEEP_MS)
         return [_begun(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
 
     async def open(self, begun: Sequence[Begun], name: str) -> Sequence[Conflict | None]:
-        """List the write of this name as on its way into the vector store; each claim's refusal, if it is refused."""
+        """List the named write as open: it may upsert now. Returns each claim's refusal, or None."""
         replies = await self._each(self._open, begun, KEEP_MS, name, self._open_ms)
         return [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)]
 
     async def close(self, begun: Sequence[Begun], name: str) -> Sequence[Conflict | None]:
-        """Take the write off the list. A refused claim's points must be taken back."""
+        """Remove the write from the list. The points of a refused claim must be deleted again."""
         replies = await self._each(self._close, begun, name)
         return [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)]
 
     @contextlib.asynccontextmanager
     async def erasing(self, namespace: Namespace, token: int | None) -> AsyncGenerator[None]:
-        """Keeps writes out of the scope during the block, which begins when none is under way.
+        """Keep writes out of the scope during the block, which begins once no write is open.
 
-        Raises ``Conflict`` on a stale token, and ``Unavailable`` if writes may have come in before the block's end.
+        Raises ``Conflict`` on a stale token, and ``Unavailable`` if writes may have begun before the block's end.
         """
         mark = await self._started(namespace, token)
         try:
@@ -132,14 +132,14 @@ class Erasures:
             await self._pause()
 
     async def _ended(self, namespace: Namespace, mark: str) -> bool:
-        """Let writes in again; whether none can have come in before."""
+        """Admit writes again. Returns whether none can have begun before."""
         lane = namespace.lane()
         args = [namespace.scopes()[-1], mark]
         with redis_errors():
             return bool(await self._end(keys=[self._keys.of_lane(lane).erasures(lane)], args=args))
 
     async def _each(self, script: LuaScript, begun: Sequence[Begun], *args: str | int) -> list[str]:
-        """Run a script over all claims, once for each partition; the replies are in the order of the claims."""
+        """Run a script over all claims, once per partition; the replies are in the order of the claims."""
         by_part: dict[Partition, list[int]] = defaultdict(list)
         for at, one in enumerate(begun):
             by_part[self._keys.of_lane(one.claim.namespace.lane())].append(at)
@@ -153,7 +153,7 @@ class Erasures:
 
 
 def write_name() -> str:
-    """A name for one write, which no other has."""
+    """Return a unique name for one write."""
     return uuid.uuid4().hex
 
 
