@@ -41,9 +41,7 @@ def paired_gain(before: Sequence[bool], after: Sequence[bool]) -> Gain:
 
 
 def drop(short: Sequence[bool], long: Sequence[bool]) -> Gain:
-    """Return the loss on longer documents: other documents, so the difference of two shares (Newcombe's hybrid
-    interval).
-    """
+    """Return the loss on longer, hence other, documents: the difference of two shares (Newcombe's hybrid interval)."""
     shares = [sum(each) / len(each) for each in (short, long)]
     (short_low, short_high), (long_low, long_high) = (
         wilson(share, len(each)) for share, each in zip(shares, (short, long), strict=True)

@@ -58,9 +58,7 @@ class Measured:
 
 
 def prompt_ids(document: int, chunk: int, *, seed: int = 0) -> list[int]:
-    """Build a prompt in the paper's order: template, question, memory, section. A document's calls share
-    the first two.
-    """
+    """Build a prompt in the paper's order: template, question, memory, section; a document shares the first two."""
     return [
         *_ids("template", TEMPLATE),
         *_ids(f"{seed} question {document}", QUESTION),

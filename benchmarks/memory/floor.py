@@ -21,9 +21,7 @@ _LIMIT = 10
 
 
 class LibraryEncoder:
-    """The model as sentence-transformers runs it: torch, float32, torch's default threads. mem0 calls it
-    the same way.
-    """
+    """The model as sentence-transformers, and so mem0, runs it: torch, float32, torch's default threads."""
 
     def __init__(self, model: str) -> None:
         self._model = SentenceTransformer(model_source(model), device="cpu")

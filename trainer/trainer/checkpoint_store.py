@@ -104,9 +104,7 @@ class CheckpointStore:
                 raise StoreError(f"{name} of step {step} could not be stored: {error}") from error
 
     def finish(self, step: int, files: Mapping[str, int]) -> None:
-        """Mark the step as complete. Raises StoreError, and sets no mark, when a file is missing or has another
-        size.
-        """
+        """Mark the step as complete. Raises StoreError if a file is missing or has another size."""
         prefix = step_folder(step)
         try:
             held = {meta["path"]: meta["size"] for page in obstore.list(self._store, prefix) for meta in page}
@@ -126,9 +124,7 @@ class CheckpointStore:
         return len(missing)
 
     def keep_newest(self, count: int) -> None:
-        """Delete all steps older than the newest complete ones, including partial uploads; the mark is deleted
-        first.
-        """
+        """Delete the steps before the newest complete ones, partial uploads too, their marks first."""
         kept = self.finished()[-count:]
         for step in self._begun():
             if kept and step < kept[0]:

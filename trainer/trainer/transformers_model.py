@@ -32,9 +32,7 @@ class TransformersModel:
 
     @classmethod
     def load(cls, name_or_folder: str | PathLike[str], *, device: str = "cpu", dtype: str = "auto") -> Self:
-        """Load from a folder or the hub; ``dtype`` is torch's name, or ``auto`` for the checkpoint's own. Raises
-        OSError.
-        """
+        """Load a folder or hub ID; ``dtype`` is torch's name or ``auto`` (the checkpoint's). Raises OSError."""
         models: Any = AutoModelForCausalLM
         tokenizers: Any = AutoTokenizer
         model = models.from_pretrained(name_or_folder, dtype=dtype)

@@ -48,9 +48,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class RowScore:
-    """The score of one row. ``failed`` and ``unreadable`` (verdicts) count as wrong. Seconds cover search
-    and answer.
-    """
+    """One row's score. ``failed`` and ``unreadable`` (verdicts) count as wrong. Seconds cover search and answer."""
 
     row: Row
     accuracy: Share

@@ -25,9 +25,7 @@ _REPORT_EVERY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The data, readers and effort of a run. ``ray`` is a cluster's address as in ``ray.init`` (``auto``,
-    ``local``).
-    """
+    """The data, readers and effort of a run. ``ray`` is ``ray.init``'s address (``auto``, ``local``)."""
 
     sources: tuple[Source, ...]
     urls: tuple[str, ...]

@@ -15,7 +15,7 @@ class Oracle:
         self._case = case
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The line of the only new memory."""
+        """Return the line of the only new memory."""
         return Completion(content=f"1: {self._relation(prompt.messages[-1].text())}")
 
     def _relation(self, shown: str) -> str:

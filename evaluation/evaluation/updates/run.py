@@ -35,7 +35,7 @@ class ModelOfCase(Protocol):
     """Gives the model that relates the facts of a case."""
 
     def __call__(self, case: Case) -> ChatModel:
-        """The model."""
+        """Return the model."""
         ...
 
 

@@ -58,9 +58,7 @@ def start_tracing(service: str) -> None:
 
 
 def use_provider(provider: TracerProvider | None, *, flush: Callable[[], object] | None = None) -> None:
-    """Create spans with this provider from now on; None makes them no-ops. ``flush`` exports pending spans,
-    blocking.
-    """
+    """Create spans with this provider; None makes them no-ops. ``flush`` exports pending spans, blocking."""
     _PROCESS.tracer = _OFF if provider is None else provider.get_tracer("memloop")
     _PROCESS.flush = flush
 

@@ -44,29 +44,32 @@ class TokenizerSplitter:
         return self._name
 
     def count(self, text: str) -> int:
-        """Tokens of the text in a prompt's slot; exact up to 256 Ki characters, beyond that block by block."""
+        """Count the text's tokens in a prompt's slot; exact up to 256 Ki characters, block by block beyond."""
         blocks = range(0, len(text), _COUNT_AT_ONCE_CHARS)
         return sum(self._count(text[start : start + _COUNT_AT_ONCE_CHARS]) for start in blocks)
 
     @property
     def special_tokens(self) -> frozenset[str]:
-        """The texts that the served model's tokenizer turns into control tokens, such as ``<|im_end|>``."""
+        """Return the texts that the tokenizer turns into control tokens, such as ``<
+        im_end
+        >``.
+        """
         return self._special_tokens
 
     def count_own(self, text: str) -> int:
-        """Tokens of a prompt's own text: its tags are meant, and stay."""
+        """Count the tokens of a prompt's own text, whose tags are kept."""
         return len(self._encode(text))
 
     def split(self, text: str, *, chunk_tokens: int) -> HeldChunks:
-        """Consecutive chunks that join to the text exactly; none for an empty text."""
+        """Cut the text into consecutive chunks that join to it exactly; none for an empty text."""
         return HeldChunks(self.stream((text,), chunk_tokens=chunk_tokens))
 
     def stream(self, blocks: Iterable[str], *, chunk_tokens: int) -> Iterator[Chunk]:
-        """The same of a text that comes in blocks."""
+        """Cut a text that arrives in blocks, as ``split`` does."""
         return _chunks(_Ahead(blocks), chunk_tokens, self)
 
     def cut(self, ahead: "_Ahead", chunk_tokens: int, chars_per_token: float) -> tuple[int, int]:
-        """(characters, tokens) of the next chunk: the longest that keeps the limit, near enough."""
+        """Return (characters, tokens) of the next chunk: nearly the longest within the limit."""
         size = self._token_boundary(ahead, chunk_tokens, chars_per_token)
         tokens = self._count(ahead.peek(size))
         while tokens > chunk_tokens and size > 1:
@@ -75,7 +78,7 @@ class TokenizerSplitter:
         return size, tokens
 
     def _token_boundary(self, ahead: "_Ahead", chunk_tokens: int, chars_per_token: float) -> int:
-        """Where the first ``chunk_tokens`` tokens ahead end, in characters."""
+        """Return where the first ``chunk_tokens`` tokens ahead end, in characters."""
         window = int(chunk_tokens * chars_per_token * _MARGIN) + 16
         while True:
             text = ahead.peek(window)
@@ -103,19 +106,19 @@ class EstimatingSplitter:
     name = "estimate"
 
     def count(self, text: str) -> int:
-        """An upper estimate of the text's tokens."""
+        """Return an upper estimate of the text's tokens."""
         return (_half_tokens(neutralise(text)) + 1) // 2
 
     def split(self, text: str, *, chunk_tokens: int) -> HeldChunks:
-        """Consecutive chunks that join to the text exactly; none for an empty text."""
+        """Cut the text into consecutive chunks that join to it exactly; none for an empty text."""
         return HeldChunks(self.stream((text,), chunk_tokens=chunk_tokens))
 
     def stream(self, blocks: Iterable[str], *, chunk_tokens: int) -> Iterator[Chunk]:
-        """The same of a text that comes in blocks."""
+        """Cut a text that arrives in blocks, as ``split`` does."""
         return _chunks(_Ahead(blocks), chunk_tokens, self)
 
     def cut(self, ahead: "_Ahead", chunk_tokens: int, chars_per_token: float) -> tuple[int, int]:
-        """(characters, tokens) of the longest next chunk that keeps the limit; at least one character."""
+        """Return (characters, tokens) of the longest next chunk within the limit; at least one character."""
         del chars_per_token
         text = ahead.peek(2 * chunk_tokens)
         low, high = 1, len(text)
@@ -129,7 +132,7 @@ class EstimatingSplitter:
 
 
 class _Ahead:
-    """The rest of a text that arrives in blocks. It holds only the part that was looked at."""
+    """The rest of a text that arrives in blocks. It holds only the part that was inspected."""
 
     def __init__(self, blocks: Iterable[str]) -> None:
         self._blocks = iter(blocks)
@@ -137,17 +140,17 @@ class _Ahead:
         self._start = 0
 
     def peek(self, chars: int) -> str:
-        """The next characters, fewer at the text's end."""
+        """Return the next characters, fewer at the text's end."""
         self._hold(chars)
         return self._held[self._start : self._start + chars]
 
     def ends_within(self, chars: int) -> bool:
-        """Whether at most so many characters are left."""
+        """Return whether at most so many characters are left."""
         self._hold(chars + 1)
         return len(self._held) - self._start <= chars
 
     def skip(self, chars: int) -> None:
-        """Go on behind characters that were looked at."""
+        """Move past characters that were inspected."""
         self._start += chars
 
     def _hold(self, chars: int) -> None:
@@ -177,7 +180,7 @@ def _chunks(ahead: _Ahead, chunk_tokens: int, cutter: _Cutter) -> Iterator[Chunk
 
 
 def _last_clean_cut(encoding: Encoding, limit: int) -> int:
-    """The end of the last token within the limit that shares no character with the next one; at least 1."""
+    """Return the end of the last token within the limit that shares no character with the next one; at least 1."""
     for kept in range(limit, 0, -1):
         end = _span(encoding, kept - 1)[1]
         if end <= _span(encoding, kept)[0] and end > 0:

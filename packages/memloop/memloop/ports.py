@@ -59,7 +59,7 @@ class ChatModel(Protocol):
     """A model that answers one prompt. Failures raise ``memloop.wire.errors.DependencyError``; a reply never fails."""
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The model's reply."""
+        """Return the model's reply."""
         ...
 
 
@@ -77,7 +77,7 @@ class MemoryIndex(Protocol):
     """Search in one namespace (the adapter is bound to it)."""
 
     async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
-        """The best memories first, at most ``top_k``."""
+        """Return the best memories first, at most ``top_k``."""
         ...
 
 
@@ -108,11 +108,11 @@ class Chunks(Protocol):
     """
 
     def __len__(self) -> int:
-        """How many chunks there are."""
+        """Return how many chunks there are."""
         ...
 
     def span(self, index: int) -> Span:
-        """Where chunk ``index`` (from 0) lies. Raises IndexError."""
+        """Return where chunk ``index`` (from 0) lies. Raises IndexError."""
         ...
 
     async def chunk(self, index: int) -> Chunk:
@@ -152,7 +152,7 @@ class Splitter(Protocol):
         ...
 
     def stream(self, blocks: Iterable[str], *, chunk_tokens: int) -> Iterator[Chunk]:
-        """The chunks that ``split`` makes of the joined blocks, while holding little more than one of them."""
+        """Yield the chunks that ``split`` makes of the joined blocks, while holding little more than one of them."""
         ...
 
 
@@ -160,7 +160,7 @@ class Checkpoints(Protocol):
     """Replies that were already paid for, by call key; a resumed loop replays them and goes on."""
 
     async def load(self, key: str) -> Completion | None:
-        """The reply under the key, or None."""
+        """Return the reply under the key, or None."""
         ...
 
     async def save(self, key: str, completion: Completion) -> None:
@@ -178,5 +178,5 @@ async def discard(step: object) -> None:
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """The sum of many calls' usage."""
+    """Return the sum of many calls' usage."""
     return sum(usages, start=Usage())

@@ -108,7 +108,7 @@ def _about_parsers(plan: EnginePlan) -> list[str]:
 
 
 def _about_window(plan: EnginePlan) -> list[str]:
-    """The profile's window fits the engine's, and the engine's fits the model's positions."""
+    """Yield the reasons why the windows of profile, engine and model do not fit each other."""
     try:
         profile = profile_of(plan)
     except ProfileError as error:

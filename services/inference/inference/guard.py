@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _wake_on_signals() -> int:
-    """A file descriptor that becomes readable when a signal to stop or of a child's death arrives."""
+    """Return a file descriptor that becomes readable when a signal to stop or of a child's death arrives."""
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable)

@@ -67,7 +67,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
 
 
 def card_of(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> ModelCard:
-    """The model's row, or one for a folder or hub id without a row. Raises SettingsRefused.
+    """Return the model's row, or one for a folder or hub id without a row. Raises SettingsRefused.
 
     The hub id of a published model wants its prompts, as its row does.
     """
@@ -82,7 +82,7 @@ def card_of(settings: LauncherSettings, cards: Mapping[str, ModelCard]) -> Model
 
 
 def _source(settings: LauncherSettings, card: ModelCard) -> tuple[str, bool]:
-    """The folder or hub id, and whether it is a folder."""
+    """Return the folder or hub id, and whether it is a folder."""
     source = str(settings.model_path) if settings.model_path else card.source
     if source is None:
         raise SettingsRefused(f"{settings.model} has no known location: set MEMLOOP_MODEL_PATH to its folder")

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def plan_text(settings: LauncherSettings, cards: Mapping[str, ModelCard], *, gpu_gib: float | None) -> str:
-    """The plan of one model as text; ``gpu_gib`` None plans for this machine. Raises SettingsRefused."""
+    """Return the plan of one model as text; ``gpu_gib`` None plans for this machine. Raises SettingsRefused."""
     card = cards.get(settings.model)
     homeless = card is not None and card.source is None and settings.model_path is None
     if card is not None and homeless:

@@ -50,7 +50,7 @@ def fetch_prompts(settings: LauncherSettings, card: ModelCard) -> None:
 
 
 def choose_prompts(settings: LauncherSettings, card: ModelCard, *, model: str, local: bool) -> ChosenPrompts:
-    """The setting's profile first. Raises PromptsMissing for a published model."""
+    """Choose the profile: the setting's first. Raises PromptsMissing for a published model."""
     if settings.profile or card.prompts is None:
         return ChosenPrompts(settings.profile or card.profile)
     try:
@@ -61,12 +61,12 @@ def choose_prompts(settings: LauncherSettings, card: ModelCard, *, model: str, l
 
 
 def files_of(plan: EnginePlan) -> dict[str, str]:
-    """All files of the plan's profile by name. Raises ProfileError."""
+    """Return all files of the plan's profile by name. Raises ProfileError."""
     return profile_files(plan.profile) if plan.prompts is None else whole_profile(plan.prompts)
 
 
 def profile_of(plan: EnginePlan) -> Profile:
-    """The plan's profile. Raises ProfileError."""
+    """Return the plan's profile. Raises ProfileError."""
     return profile_from_files(files_of(plan))
 
 
@@ -78,7 +78,7 @@ def prompt_warnings(card: ModelCard, profile: Profile) -> list[str]:
 
 
 def _snapshot(settings: LauncherSettings, kind: Kind, model: str, *, local: bool) -> Path:
-    """The folder with the sources: the checkpoint's own, or the hub cache's snapshot of it."""
+    """Return the folder with the sources: the checkpoint's own, or the hub cache's snapshot of it."""
     if local:
         return Path(model)
     name = source_names(kind)[0]

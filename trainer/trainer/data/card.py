@@ -27,9 +27,7 @@ CONVERSATION_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A data set's card. ``made_by`` is the command with its options; ``files`` maps each split to its file and row
-    count.
-    """
+    """A data set's card. ``made_by`` is the command with options; ``files`` maps splits to file and row count."""
 
     name: str
     what: str

@@ -102,8 +102,6 @@ def _written_a_second(run: Run, at_once: float, turns: list[Turn], assumed: Assu
 
 
 def _mean_row(turns: list[Turn]) -> float:
-    """Return the mean tokens of a row while its reply is written: the prompt and half the reply, over
-    written tokens.
-    """
+    """Return the mean tokens of a row during its reply: the prompt and half the reply, over written tokens."""
     written = sum(turn.count * turn.reply for turn in turns)
     return sum(turn.count * turn.reply * (turn.prompt + turn.reply / 2) for turn in turns) / written

@@ -54,17 +54,13 @@ class ModelShape:
         return 2 * self.layers * self.kv_heads * self.head_dim * 2
 
     def adapter_parameters(self, rank: int) -> int:
-        """Return the parameters of low-rank adapters at every linear layer but the output: ``rank · (in +
-        out)`` each.
-        """
+        """Return the parameters of low-rank adapters: ``rank · (in + out)`` per linear layer but the output."""
         queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
         attention = 2 * (self.hidden + queries) + 2 * (self.hidden + keys)
         return self.layers * rank * (attention + 3 * (self.hidden + self.intermediate))
 
     def forward_flops(self, rows: float, tokens: float) -> float:
-        """Return the operations of one pass over rows of ``tokens`` tokens: two per weight and token, and causal
-        attention (QKᵀ and AV).
-        """
+        """Return the operations of one pass: two per weight and token, and causal attention (QKᵀ and AV)."""
         attention = 2 * self.layers * self.heads * self.head_dim * tokens**2
         return rows * (2 * self.multiplied * tokens + attention)
 

@@ -32,9 +32,7 @@ class Comparison:
     worse: int
 
     def passes(self, margin: float) -> bool:
-        """Return whether the candidate is, with confidence, worse than the incumbent by less than ``margin`` (0
-        to 1).
-        """
+        """Return whether the candidate, with confidence, loses less than ``margin`` (0 to 1) to the incumbent."""
         return self.gain_interval[0] > -margin
 
 

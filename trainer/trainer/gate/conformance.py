@@ -65,9 +65,7 @@ async def look_at(launcher: InferenceClient) -> Served:
 
 
 def check_served(folder: Path, record: CheckpointRecord, served: Served, *, gateway_profile: str) -> list[str]:
-    """Check that the launcher serves exactly this checkpoint with its profile, and that the gateway uses
-    that profile.
-    """
+    """Check that the launcher serves exactly this checkpoint and profile, and that the gateway uses the profile."""
     return [*_wrong_model(folder, record, served), *_wrong_prompts(record, served, gateway_profile)]
 
 

@@ -44,9 +44,7 @@ def _key(name: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """Format a string, number, boolean or table of them. TOML's basic strings equal JSON's, except for the delete
-    character.
-    """
+    """Format a string, number, boolean or table: TOML's basic strings are JSON's, except for the delete character."""
     if isinstance(value, Mapping):
         inner = (f"{_key(str(key))} = {_toml(each)}" for key, each in cast(Mapping[object, object], value).items())
         return f"{{ {', '.join(inner)} }}"

@@ -30,5 +30,5 @@ def amortised_advantages(
 
 
 def amortised_mask(mask: Tensor, *, final: Tensor, train_final: bool) -> Tensor:
-    """The tokens that are trained on, (rows, tokens)."""
+    """Return the tokens that are trained on, (rows, tokens)."""
     return mask if train_final else mask * (~final).unsqueeze(-1)

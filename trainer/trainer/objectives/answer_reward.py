@@ -20,7 +20,7 @@ _LENIENT = {"em": exact_match, "f1": token_f1, "sub_em": contains}
 
 
 def answer_reward(reply: str, golds: Sequence[str], *, score: AnswerScore = "strict") -> float:
-    """The reward, 0 to 1, of the reply of the answer's turn. Raises ValueError without gold answers."""
+    """Return the reward, 0 to 1, of the reply of the answer's turn. Raises ValueError without gold answers."""
     if not golds:
         raise ValueError("an answer without gold answers has no reward")
     if score == "strict":

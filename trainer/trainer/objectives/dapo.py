@@ -18,7 +18,8 @@ from trainer.objectives.rollouts import Rollouts
 
 
 def overlong_penalty(lengths: Tensor, *, limits: Tensor, share: float) -> Tensor:
-    """The penalty for each reply's length in tokens; ``limits`` are those of the replies (same shape as ``lengths``).
+    """Return the penalty for each reply's length in tokens; ``limits`` are those of the replies (same shape as
+    ``lengths``).
 
     0 up to ``(1 − share) · limit``, then falling in a line to −1 at the limit and beyond. DAPO's share is a fifth.
     Raises ValueError unless ``0 < share <= 1``.
@@ -29,11 +30,11 @@ def overlong_penalty(lengths: Tensor, *, limits: Tensor, share: float) -> Tensor
 
 
 def less_overlong(rollouts: Rollouts, penalties: Tensor) -> Rollouts:
-    """The rollouts, the reward of each less by the mean of its replies' penalties (rows,)."""
+    """Return the rollouts, the reward of each less by the mean of its replies' penalties (rows,)."""
     total = torch.zeros_like(rollouts.rewards).index_add_(0, rollouts.sessions, penalties.to(rollouts.rewards.dtype))
     return replace(rollouts, rewards=rollouts.rewards + total / rollouts.turns.clamp(min=1))
 
 
 def without_truncated(mask: Tensor, truncated: Tensor) -> Tensor:
-    """The loss mask (rows, tokens) without the rows whose reply hit its limit; ``truncated`` is (rows,)."""
+    """Return the loss mask (rows, tokens) without the rows whose reply hit its limit; ``truncated`` is (rows,)."""
     return mask * (~truncated).unsqueeze(-1)

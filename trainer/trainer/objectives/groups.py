@@ -24,13 +24,13 @@ def z_scores(values: Tensor, groups: Tensor) -> Tensor:
 
 
 def _mean(values: Tensor, groups: Tensor) -> Tensor:
-    """The mean of each value's group, (n,)."""
+    """Return the mean of each value's group, (n,)."""
     total, count = _totals(values, groups)
     return total / count
 
 
 def _totals(values: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
-    """The sum and the size of each value's group, both (n,)."""
+    """Return the sum and the size of each value's group, both (n,)."""
     total = torch.zeros(int(groups.max()) + 1 if len(groups) else 0, dtype=values.dtype)
     count = torch.zeros_like(total)
     total.index_add_(0, groups, values)

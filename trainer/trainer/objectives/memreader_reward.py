@@ -63,7 +63,7 @@ _DEFAULT = Weights()
 
 
 def memreader_reward(result: DecisionResult, gold: Gold, *, weights: Weights = _DEFAULT) -> MemReaderReward:
-    """The reward of one run of the loop, −``weights.overlong`` to 1."""
+    """Return the reward of one run of the loop, −``weights.overlong`` to 1."""
     drafts = [draft.value for draft in result.drafts]
     valid = not isinstance(result.decision, InvalidOutput)
     action = float(result.decision.action in gold.actions)
@@ -92,7 +92,7 @@ def extraction_f1(memories: Sequence[str], golds: Sequence[str]) -> float:
 
 
 def format_share(records: Sequence[DecisionRecord]) -> float:
-    """The share of turns that were valid calls; 0 without turns."""
+    """Return the share of turns that were valid calls; 0 without turns."""
     valid = sum(record.action != "invalid" and record.parse_path != "failed" for record in records)
     return valid / len(records) if records else 0.0
 

@@ -63,7 +63,7 @@ def outcome_advantages(rewards: Tensor, groups: Tensor, nodes: Tensor) -> Tensor
 
 
 def step_advantages(steps: Sequence[float | None], kinds: Sequence[Hashable], groups: Tensor) -> Tensor:
-    """Each row's step reward less the mean of its prompt and kind of turn, (rows,); 0 without a step reward."""
+    """Return each row's step reward less the mean of its prompt and kind of turn, (rows,); 0 without a step reward."""
     scored = [row for row, step in enumerate(steps) if step is not None]
     peers: dict[tuple[int, Hashable], int] = {}
     numbers = [peers.setdefault((int(groups[row]), kinds[row]), len(peers)) for row in scored]

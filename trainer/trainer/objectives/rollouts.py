@@ -54,16 +54,16 @@ class Rollouts:
         return torch.bincount(self.sessions, minlength=len(self.rewards))
 
     def over_tokens(self, per_rollout: Tensor) -> Tensor:
-        """A value of each rollout on every token that the policy wrote in it, (rows, tokens)."""
+        """Return a value of each rollout on every token that the policy wrote in it, (rows, tokens)."""
         return self.rows_over_tokens(per_rollout[self.sessions])
 
     def rows_over_tokens(self, per_row: Tensor) -> Tensor:
-        """A value of each row on every token that the policy wrote in it, (rows, tokens)."""
+        """Return a value of each row on every token that the policy wrote in it, (rows, tokens)."""
         return per_row.unsqueeze(-1) * self.mask
 
 
 def _numbered(ids: Sequence[Hashable]) -> tuple[Tensor, Tensor]:
-    """Each id's number in order of first appearance (rows,), and where each number appeared first."""
+    """Return each id's number in order of first appearance (rows,), and where each number appeared first."""
     numbers: dict[Hashable, int] = {}
     first: list[int] = []
     for place, each in enumerate(ids):

@@ -19,10 +19,10 @@ REPEATED = -1.0
 
 
 def memory_step(before: str, after: str, golds: Sequence[str]) -> float:
-    """The step reward of a turn that rewrote a memory: −1 to 1."""
+    """Return the step reward of a turn that rewrote a memory: −1 to 1."""
     return word_recall(after, golds) - word_recall(before, golds)
 
 
 def judge_step(query: str | None, asked: Iterable[str]) -> float:
-    """The step reward of the judge's turn: −1 when ``query`` was asked before (the question itself counts), else 0."""
+    """Return the judge's step reward: −1 if ``query`` was asked before (the question itself counts), else 0."""
     return REPEATED if query is not None and was_asked(query, asked) else 0.0

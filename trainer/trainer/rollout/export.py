@@ -94,9 +94,7 @@ def _merge(actor: Path, out: Path) -> None:
 
 
 def _describe(base: Path, out: Path) -> None:
-    """Write the base's config.json with the type of the merged weights, and make the files readable for the serving
-    user.
-    """
+    """Write config.json with the type of the merged weights; make the files readable for the serving user."""
     config = json.loads((base / "config.json").read_text("utf-8"))
     (out / "config.json").write_text(json.dumps(config | {"dtype": DTYPE}, indent=2) + "\n", "utf-8")
     for file in out.glob("*.safetensors"):

@@ -18,9 +18,7 @@ from memloop.wire.memory import Usage
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A reply: IDs and their log-probabilities under the policy that sampled them; ``version`` is that
-    policy's step.
-    """
+    """A reply: IDs and their log-probabilities under the policy of step ``version``, which sampled them."""
 
     token_ids: tuple[int, ...]
     log_probs: tuple[float, ...]

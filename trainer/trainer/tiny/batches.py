@@ -102,9 +102,7 @@ class Encoder:
         return Row(ids, targets, [self._weight(ids, t, len(prompt), example.role) for t in targets], kind)
 
     def _answers(self, before: list[int]) -> bool:
-        """Return whether the next token is in an answer: after an even number of line ends, since questions
-        come first.
-        """
+        """Return whether the next token is in an answer: after an even number of line ends."""
         lines = before.count(self._line_end)
         return lines >= 2 and lines % 2 == 0
 

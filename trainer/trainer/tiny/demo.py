@@ -53,9 +53,7 @@ class _Cast:
     distractors: tuple[Fact, ...]
 
     def in_order(self, rng: random.Random) -> list[Fact]:
-        """Return all facts in document order: of each pair the place's fact in the first half, the home in the
-        second.
-        """
+        """Return all facts in document order: of each pair the place's fact first, the home in the second half."""
         loose = [*self.one_hop, *self.distractors]
         rng.shuffle(loose)
         first, second = loose[: len(loose) // 2], loose[len(loose) // 2 :]

@@ -129,9 +129,7 @@ _READS = (
 
 
 def loop_trials(model: ChatModel, profile: Profile, rng: random.Random, *, documents: int) -> dict[str, list[Trial]]:
-    """Make whole reads at multiples of the training length, without and with distractors, and two-hop reads with both
-    loops.
-    """
+    """Make whole reads at multiples of the training length, with and without distractors, and two-hop reads."""
     trials: dict[str, list[Trial]] = {}
     for read in _READS:
         made = (_document(rng, read, profile) for _ in range(documents))

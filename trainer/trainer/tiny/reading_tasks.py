@@ -189,9 +189,7 @@ def _random_marks(rng: random.Random, held: tuple[Fact, ...]) -> frozenset[Fact]
 
 
 def judge_example(rng: random.Random, profile: Profile) -> Example:
-    """Draw a judgement: empty when the memory suffices or every open question was asked before, else the
-    missing query.
-    """
+    """Draw a judgement: the missing query, or empty when the memory suffices or every open question was asked."""
     scene = random_scene(rng, two_hop_share=0.6)
     held = sought(scene.question, scene.facts[: rng.choice((0, 1, 1, 2))])
     history = [(question_of(fact), fact.value) for fact in held if fact.known and rng.random() < 0.3]

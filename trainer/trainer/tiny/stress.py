@@ -26,9 +26,7 @@ from trainer.tiny.world import UNKNOWN, Fact
 
 @dataclass(frozen=True, slots=True)
 class Stress:
-    """A kind of turn: its section length (tokens), its number of other owners' facts, and whether it holds its own
-    fact.
-    """
+    """A kind of turn: its section length (tokens), its number of others' facts, and whether it holds its own."""
 
     section_tokens: int
     others: int = 0

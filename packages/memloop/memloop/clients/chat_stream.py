@@ -1,4 +1,4 @@
-"""The events of a streamed chat completion, as far as a client of the gateway reads them."""
+"""Parses the events of a streamed chat completion, as a client of the gateway needs them."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class ChatChunk(OpenWire):
     memory: ChatMemory | None = None
 
     def delta(self) -> ChatDelta:
-        """The first choice's piece."""
+        """Return the first choice's piece."""
         if not self.choices:
             return ChatDelta()
         delta = self.choices[0].delta

@@ -1,7 +1,7 @@
-"""What each public chat endpoint accepts, as data: one row per endpoint, each with the document that it follows.
+"""Describes the requests that each public chat endpoint accepts, as data: one row per endpoint, with its source.
 
-Loops write one canonical request, vLLM's form of OpenAI's chat completions. ``Dialect.fit`` turns it into the form that
-an endpoint accepts. Nothing else in the project depends on which endpoint it is.
+Loops write one canonical request, vLLM's form of OpenAI's chat completions. ``Dialect.fit`` converts it to the form
+that an endpoint accepts. Nothing else in the project depends on the kind of endpoint.
 """
 
 import re
@@ -30,13 +30,13 @@ _ENGINE_FIELDS: Final = frozenset({THINKING_SWITCH, EARLIER_THINKING, "top_k", "
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What one endpoint, or one of its models, accepts.
+    """The request fields and values that an endpoint, or one of its models, accepts.
 
-    ``leaves_out``: fields that it refuses, of the request or (``reasoning_content``) of an earlier message.
-    ``tool_choices``: the values of ``tool_choice`` that it takes; ``named`` stands for an object that names a tool.
-    ``effort``: the ``reasoning_effort`` of a request that wants no thinking; ``tools_effort``: of one with tools.
-    None leaves the field out. ``reasoning_room``: tokens added to the limit for thinking that the endpoint counts but
-    does not return. ``of_reasoning``: the dialect of its reasoning models, which refuse a temperature.
+    ``leaves_out``: fields that it rejects, of the request or (``reasoning_content``) of an earlier message.
+    ``tool_choices``: the values of ``tool_choice`` that it accepts; ``named`` stands for an object that names a tool.
+    ``effort``: the ``reasoning_effort`` of a request without thinking; ``tools_effort``: of one with tools. None omits
+    the field. ``reasoning_room``: tokens added to the limit for thinking that the endpoint counts but does not return.
+    ``of_reasoning``: the dialect of its reasoning models, which reject a temperature.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Dialect:
     of_reasoning: "Dialect | None" = None
 
     def fit(self, body: Json) -> Json:
-        """The canonical request in this endpoint's form."""
+        """Convert the canonical request to this endpoint's form."""
         fitted: Json = {
             name: value for name, value in body.items() if name not in self.leaves_out and name not in LIMIT_FIELDS
         }
@@ -61,7 +61,7 @@ class Dialect:
         return fitted
 
     def refusing(self, name: str, *, message: str) -> "Dialect":
-        """The dialect after a refusal that names one of its fields."""
+        """Return the dialect without the fields that a refusal names."""
         if name in LIMIT_FIELDS:
             other: LimitField = "max_tokens" if self.limit_field == "max_completion_tokens" else "max_completion_tokens"
             return replace(self, limit_field=other)
@@ -108,21 +108,21 @@ class Endpoint:
     api_version: str | None = None
 
     def dialect_of(self, model: str) -> Dialect:
-        """The dialect of one of its models."""
+        """Return the dialect of one of its models."""
         return next((dialect for pattern, dialect in self.models if pattern.search(model)), self.dialect)
 
     def at(self, host: str) -> bool:
-        """Whether the host is this kind for certain."""
+        """Return whether the host certainly belongs to this kind."""
         return any(host == name or (name.startswith(".") and host.endswith(name)) for name in self.hosts)
 
     def headers(self, api_key: str | None) -> dict[str, str]:
-        """The key as the endpoint wants it."""
+        """Return the header that carries the key."""
         if api_key is None:
             return {}
         return {self.key_header: api_key if self.key_header == "api-key" else f"Bearer {api_key}"}
 
     def base_url(self, url: str) -> str:
-        """The base URL; one of an Azure deployment must name an API version."""
+        """Return the base URL; for an Azure deployment with its API version."""
         base = URL(url)
         if self.api_version is None or "deployments" not in base.parts or "api-version" in base.query:
             return url
@@ -212,7 +212,7 @@ ENDPOINTS: Final[Mapping[str, Endpoint]] = {
 
 
 def endpoint_at(url: str, choice: DialectName = "auto") -> Endpoint | None:
-    """The kind of endpoint: the chosen one, or for ``auto`` the one that the host shows; None when it does not."""
+    """Return the chosen kind of endpoint, or for ``auto`` the one of the host; None when the host is unknown."""
     if choice != "auto":
         return ENDPOINTS[choice]
     host = URL(url).host or ""

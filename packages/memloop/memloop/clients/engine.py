@@ -1,4 +1,4 @@
-"""The engine: any endpoint that speaks a dialect of OpenAI's chat completions (:mod:`memloop.clients.dialects`)."""
+"""Calls an engine: an endpoint with a dialect of OpenAI's chat completions (:mod:`memloop.clients.dialects`)."""
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -26,7 +26,7 @@ _TIMEOUTS = Timeouts()
 
 
 class EngineBusy(Unavailable):
-    """The engine answered 503: it is there, and takes no work now."""
+    """The engine answered 503: it runs, and takes no requests now."""
 
 
 class EngineClient(HttpClient):
@@ -55,43 +55,43 @@ class EngineClient(HttpClient):
         self._learned = Learned(known, below=self.get_json, beside=self._get_beside)
 
     def of_model(self, model: str) -> "ServedChatModel":
-        """The same endpoint under another model id."""
+        """Return a client of the same endpoint with another default model."""
         return ServedChatModel(self, model)
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The default model's reply to a prompt. Raises EngineError, Unavailable or Timeout."""
+        """Return the default model's reply to a prompt. Raises EngineError, Unavailable or Timeout."""
         return await self.ask(prompt, model=self._model)
 
     async def ask(self, prompt: Prompt, *, model: str, seed: int | None = None) -> Completion:
-        """A model's reply to a prompt. Raises as ``complete`` does."""
+        """Return a model's reply to a prompt. Raises as ``complete`` does."""
         body = request_body(prompt, model=model)
         return read_completion(await self.chat(body if seed is None else {**body, "seed": seed}))
 
     async def chat(self, body: Json) -> Json:
-        """The answer to a canonical request, sent in the endpoint's dialect. Raises as ``complete`` does."""
+        """Send a canonical request in the endpoint's dialect and return the answer. Raises as ``complete`` does."""
         return await self._learned.send(body, self._post_chat)
 
     async def dialect(self, model: str) -> Dialect:
-        """The dialect of a model, as far as it is known; asks the endpoint for it before the first chat."""
+        """Return a model's dialect as known so far; asks the endpoint before the first chat."""
         return await self._learned.dialect(model)
 
     def stream_raw(
         self, body: bytes | Json, *, path: str = "chat/completions"
     ) -> AbstractAsyncContextManager[RawResponse]:
-        """An open response to a POST, whatever its status. Leaving the context early aborts the engine's request."""
+        """Open a POST's response, whatever its status. Leaving the context early aborts the engine's request."""
         raw = body if isinstance(body, bytes) else orjson.dumps(body)
         return self._http.open("POST", path, body=raw)
 
     async def send_raw(self, body: bytes, *, path: str) -> RawResponse:
-        """An open response to a POST, whatever its status, that the caller closes."""
+        """Open a POST's response, whatever its status; the caller closes it."""
         return await self._http.send("POST", path, body=body)
 
     async def post_json(self, path: str, body: Json) -> Json:
-        """A call under the base URL. Raises EngineError, Unavailable or Timeout."""
+        """POST under the base URL. Raises EngineError, Unavailable or Timeout."""
         return _object(await self._http.json("POST", path, body=body))
 
     async def get_json(self, path: str) -> Json:
-        """A read under the base URL, such as ``models``. Raises as ``post_json`` does."""
+        """GET under the base URL, such as ``models``. Raises as ``post_json`` does."""
         return _object(await self._http.json("GET", path))
 
     async def check(self) -> None:
@@ -118,12 +118,12 @@ class ServedChatModel:
         self._model = model
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The model's reply. Raises as ``EngineClient.complete`` does."""
+        """Return the model's reply. Raises as ``EngineClient.complete`` does."""
         return await self._engine.ask(prompt, model=self._model)
 
 
 def request_body(prompt: Prompt, *, model: str) -> Json:
-    """The prompt as the canonical request, which a dialect then fits to an endpoint."""
+    """Build the canonical request of a prompt, which a dialect then fits to an endpoint."""
     body: Json = {
         "model": model,
         "messages": [_message(message) for message in prompt.messages],
@@ -138,7 +138,7 @@ def request_body(prompt: Prompt, *, model: str) -> Json:
 
 
 def read_completion(body: Json) -> Completion:
-    """OpenAI's response as a reply. Raises EngineError when it has not that shape, or is a reply that broke off."""
+    """Parse OpenAI's response. Raises EngineError for another shape, and for a reply that ended early."""
     try:
         response = _Response.model_validate(body)
         choice = response.choices[0]
@@ -156,7 +156,7 @@ def read_completion(body: Json) -> Completion:
 
 
 def engine_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
-    """What the engine's refusal means to us."""
+    """Convert the engine's refusal to an error of ours."""
     fault = Fault.of(raw)
     message = f"the engine answered {status}: {fault.message[:_MESSAGE_CHARS]}"
     wait_s = retry_after(headers)
@@ -236,7 +236,7 @@ def _http(base_url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Http
 
 
 def _root(base_url: str) -> str:
-    """Where an engine's own paths begin: beside its ``/v1``."""
+    """Return the root of the engine's own paths, beside its ``/v1``."""
     url = URL(base_url).with_query(None)
     parts = [part for part in url.parts[1:] if part]
     return str(url.with_path("/" + "/".join(parts[:-1] if parts[-1:] == ["v1"] else parts)))

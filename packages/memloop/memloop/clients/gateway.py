@@ -1,4 +1,4 @@
-"""Memloop's own gateway as a client sees it: chat, long reads, files, memory, keys."""
+"""Calls Memloop's own gateway: chat, long reads, files, memory, keys."""
 
 import asyncio
 import secrets
@@ -75,13 +75,13 @@ _State = TypeVar("_State", LongRead, MemoryEvent)
 
 
 class GatewayClient(HttpClient):
-    """One method for each call. It never retries.
+    """Has one method per call, and never retries.
 
-    Every method raises the error of ``memloop.wire.errors`` that the gateway's status stands for, with the gateway's
+    Every method raises the error of ``memloop.wire.errors`` that matches the gateway's status, with the gateway's
     message and field; Unreachable when nothing listens at the URL, Unavailable when the connection is lost, Timeout,
     and DependencyError for an answer of another shape.
 
-    A ``name`` makes a write idempotent: the gateway carries out calls with one name and one body once.
+    A ``name`` makes a write idempotent: the gateway runs calls with one name and one body once.
     """
 
     def __init__(self, url: str, *, api_key: str | None = None, timeouts: Timeouts = _TIMEOUTS) -> None:
@@ -92,7 +92,7 @@ class GatewayClient(HttpClient):
         super().__init__(Http(self.url, peer=peer, error_of=gateway_error, headers=headers, timeouts=timeouts))
 
     async def models(self) -> tuple[str, ...]:
-        """The ids of the models that the key may use."""
+        """Return the ids of the models that the key may use."""
         return tuple(model.id for model in _parsed(_Models, await self._call("GET", "models")).data)
 
     async def chat(self, body: Json) -> AsyncGenerator[ChatDelta | ChatAnswer]:
@@ -123,22 +123,22 @@ class GatewayClient(HttpClient):
         return _parsed(LongRead, await self._call("POST", "long-read", body=body, name=name)).id
 
     async def read(self, read_id: str) -> LongRead:
-        """A queued read as it stands."""
+        """Return the present state of a queued read."""
         return _parsed(LongRead, await self._call("GET", f"long-read/{_segment(read_id)}"))
 
     async def read_ended(self, read_id: str, *, wait_s: float) -> LongRead:
-        """A queued read once it has ended. Raises Timeout after ``wait_s`` seconds."""
+        """Wait for the end of a queued read and return it. Raises Timeout after ``wait_s`` seconds."""
         return await ended(lambda: self.read(read_id), what=f"the read {read_id}", wait_s=wait_s)
 
     async def read_events(self, read_id: str) -> AsyncGenerator[ReadEvent]:
-        """All events of a queued read from its first on, until it ends."""
+        """Yield all events of a queued read, from the first to its end."""
         path = f"long-read/{_segment(read_id)}"
         async with aclosing(self._stream("GET", path, params={"stream": "true"})) as events:
             async for event in events:
                 yield _parsed(ReadEvent, event.data)
 
     async def cancel_read(self, read_id: str) -> None:
-        """Stop a read; nothing happens to one that has ended."""
+        """Stop a read; has no effect once it has ended."""
         await self._call("POST", f"long-read/{_segment(read_id)}/cancel")
 
     async def delete_read(self, read_id: str) -> None:
@@ -146,11 +146,11 @@ class GatewayClient(HttpClient):
         await self._call("DELETE", f"long-read/{_segment(read_id)}")
 
     async def estimate(self, request: LongReadRequest) -> Estimate:
-        """What a read would cost, and the prompts that it would use."""
+        """Return the maximum cost of a read, and the profile that it would use."""
         return _parsed(Estimate, await self._call("POST", "long-read/estimate", body=_body(request)))
 
     async def upload(self, document: Path) -> FileObject:
-        """Upload a document, which is held in memory while it is sent. Its text is there once it is ``processed``."""
+        """Upload a document, held in memory meanwhile. Its text is available once it is ``processed``."""
         boundary = secrets.token_hex(16)
         body = file_form(document.name, await asyncio.to_thread(document.read_bytes), boundary)
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
@@ -160,7 +160,7 @@ class GatewayClient(HttpClient):
             return _parsed(FileObject, await response.read())
 
     async def file(self, file_id: str) -> FileObject:
-        """A file as it stands."""
+        """Return the present state of a file."""
         return _parsed(FileObject, await self._call("GET", f"files/{_segment(file_id)}"))
 
     async def add(self, request: MemoryAdd, *, name: str | None = None) -> str:
@@ -172,39 +172,39 @@ class GatewayClient(HttpClient):
         return _parsed(BatchResult, await self._call("POST", "memory/batch", body=_body(request)))
 
     async def flush_buffers(self, user_id: str, *, name: str | None = None) -> tuple[str, ...]:
-        """Have turns that wait for more context decided now. Returns the ids of the writes' events."""
+        """Request a decision on buffered turns now. Returns the ids of the writes' events."""
         raw = await self._call("POST", "memory/buffers/flush", body={"user_id": user_id}, name=name)
         return tuple(event.event_id for event in _parsed(_Flushing, raw).events)
 
     async def search(self, request: MemorySearch) -> SearchResult:
-        """The best memories for a query."""
+        """Return the best memories for a query."""
         return _parsed(SearchResult, await self._call("POST", "memory/search", body=_body(request)))
 
     async def memories(self, user_id: str, *, cursor: str | None = None, limit: int = 100) -> ItemPage:
-        """A page of a user's memories."""
+        """Return a page of a user's memories."""
         params = {"user_id": user_id, "limit": str(limit)} | ({"cursor": cursor} if cursor else {})
         return _parsed(ItemPage, await self._call("GET", "memory", params=params))
 
     async def memory(self, item_id: str) -> MemoryItem:
-        """One memory."""
+        """Return one memory."""
         return _parsed(MemoryItem, await self._call("GET", f"memory/{_segment(item_id)}"))
 
     async def erase(self, user_id: str) -> None:
-        """Erase everything that is stored of a user."""
+        """Erase all data of a user."""
         await self._call("DELETE", "memory", params={"user_id": user_id})
 
     async def events(self, user_id: str, *, limit: int) -> EventPage:
-        """A user's newest writes."""
+        """Return a user's newest writes."""
         return _parsed(
             EventPage, await self._call("GET", "memory/events", params={"user_id": user_id, "limit": str(limit)})
         )
 
     async def event(self, event_id: str) -> MemoryEvent:
-        """A write as it stands."""
+        """Return the present state of a write."""
         return _parsed(MemoryEvent, await self._call("GET", f"memory/events/{_segment(event_id)}"))
 
     async def event_ended(self, event_id: str, *, wait_s: float) -> MemoryEvent:
-        """A write once it has ended. Raises Timeout after ``wait_s`` seconds."""
+        """Wait for the end of a write and return its event. Raises Timeout after ``wait_s`` seconds."""
         return await ended(lambda: self.event(event_id), what=f"the write {event_id}", wait_s=wait_s)
 
     async def create_key(self, request: KeyCreate) -> NewApiKey:
@@ -212,7 +212,7 @@ class GatewayClient(HttpClient):
         return _parsed(NewApiKey, await self._call("POST", "admin/keys", body=_body(request)))
 
     async def keys(self, tenant: str | None, *, cursor: str | None, limit: int) -> KeyPage:
-        """A page of a tenant's keys; None means the caller's own tenant."""
+        """Return a page of a tenant's keys; None means the caller's own tenant."""
         params = {"limit": str(limit)} | ({"tenant": tenant} if tenant else {}) | ({"cursor": cursor} if cursor else {})
         return _parsed(KeyPage, await self._call("GET", "admin/keys", params=params))
 
@@ -269,7 +269,7 @@ async def ended(
 
 
 def root_url(url: str) -> str:
-    """The URL below which ``/v1`` begins, whether or not it is given. Raises ValueError when it is not an http URL."""
+    """Return the URL above ``/v1``, given with or without it. Raises ValueError unless it is an http URL."""
     parsed = URL(url)
     if parsed.scheme not in {"http", "https"} or not parsed.host:
         raise ValueError(f"{url!r} is not an http URL")
@@ -277,7 +277,7 @@ def root_url(url: str) -> str:
 
 
 def gateway_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
-    """The gateway's error as it raised it; a DependencyError where the status stands for none of ours."""
+    """Return the gateway's error as it raised it; a DependencyError for a status without an error of ours."""
     kind, body = _ERRORS.get(status, DependencyError), _error_body(raw)
     if body is None:
         return kind(f"the gateway answered {status}", retry_after_s=retry_after(headers))
@@ -325,7 +325,7 @@ def _body(model: BaseModel) -> Json:
 
 
 def _segment(id_: str) -> str:
-    """The id as one part of a path, which the URL then escapes. Raises NotFound when it could not be one."""
+    """Return the id as one path segment, still unescaped. Raises NotFound when it cannot be one."""
     if "/" in id_ or id_ in {"", ".", ".."}:
         raise NotFound(f"there is nothing with the id {id_!r}")
     return id_

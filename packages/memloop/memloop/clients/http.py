@@ -1,4 +1,4 @@
-"""One peer behind HTTP: a base URL, kept connections, explicit timeouts, and typed errors for all that can go wrong."""
+"""Sends requests to one peer: a base URL, kept connections, explicit timeouts, and a typed error for every failure."""
 
 import asyncio
 import base64
@@ -23,10 +23,10 @@ _JSON: Final = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """In seconds: to connect, between two reads, and for a whole call (``total_s``; a stream has no total).
+    """Seconds to connect, between two reads, and for a whole call (``total_s``; a stream has no total).
 
-    A connection older than ``connection_age_s`` (a quarter more or less, by chance) gets no further request. A balancer
-    chooses a server per connection: so a new server gets its share, and one that leaves gets no more.
+    A connection older than ``connection_age_s`` (a quarter more or less, at random) gets no further request. Balancers
+    choose a server per connection: so a new server gets its share, and a stopping one gets no more.
     """
 
     connect_s: float = 5.0
@@ -36,9 +36,9 @@ class Timeouts:
 
 
 class RawResponse:
-    """An open response: its status and headers are there, its body is read as it comes.
+    """An open response: status and headers have arrived, and the body is read as it arrives.
 
-    ``close`` it in any case. Before the body's end that closes the connection, which tells the peer to stop.
+    Always ``close`` it. Closing before the body's end closes the connection, which makes the peer stop.
     """
 
     def __init__(self, connection: Connection, answer: Answer, *, pool: Pool, error_of: "ErrorOf") -> None:
@@ -59,16 +59,16 @@ class RawResponse:
         return self._answer.headers
 
     async def some(self) -> bytes:
-        """The next bytes of the body; none at its end. Raises Unavailable when the connection is lost, Timeout."""
+        """Return the next bytes; none at the end. Raises Unavailable when the connection is lost, Timeout."""
         return await self._connection.some(self._answer) if self._connection is not None else b""
 
     async def chunks(self) -> AsyncGenerator[bytes]:
-        """The body's bytes as they arrive. Raises as ``some`` does."""
+        """Yield the body's bytes as they arrive. Raises as ``some`` does."""
         while chunk := await self.some():
             yield chunk
 
     async def read(self) -> bytes:
-        """The whole body, or what ``chunks`` has left of it; again and again."""
+        """Return the whole body, or the rest after ``chunks``; repeated calls return the same."""
         while chunk := await self.some():
             self._read.append(chunk)
         if len(self._read) != 1:
@@ -76,11 +76,11 @@ class RawResponse:
         return self._read[0]
 
     async def error(self) -> MemloopError:
-        """What a status of 400 or more means."""
+        """Return the error for a status of 400 or more."""
         return self._error_of(self.status, await self.read(), self.headers)
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Stop reading."""
         connection, self._connection = self._connection, None
         if connection is not None and connection.finished(self._answer):
             self._pool.keep(connection)
@@ -91,7 +91,7 @@ ErrorOf: TypeAlias = Callable[[int, bytes, Mapping[str, str]], MemloopError]
 
 
 class Http:
-    """Requests to one peer. ``base_url`` may carry a query, which every request repeats, and a user's name."""
+    """Sends requests to one peer. ``base_url`` may hold a query, which every request repeats, and a user's name."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Http:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> bytes:
-        """The body of a success, within the limit on a call. Raises the peer's error for a status of 400 or more."""
+        """Return a successful call's body, within the time limit. Raises the peer's error for a status from 400 on."""
         raw = None if body is None else orjson.dumps(body)
         try:
             async with (
@@ -146,7 +146,7 @@ class Http:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[RawResponse]:
-        """An open response, closed on leaving."""
+        """Open a response, and close it on leaving."""
         response = await self.send(method, path, body=body, params=params, headers=headers)
         try:
             yield response
@@ -162,7 +162,7 @@ class Http:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> RawResponse:
-        """A response that the caller closes. Raises Unreachable, Unavailable, Timeout, DependencyError."""
+        """Open a response; the caller closes it. Raises Unreachable, Unavailable, Timeout, DependencyError."""
         more = {**(_JSON if body is not None else {}), **outgoing(), **(headers or {})}
         target = _target(self._base, path) if not params else _with(self._base, path, params)
         size = f"Content-Length: {len(body or b'')}\r\n" if body is not None or method != "GET" else ""
@@ -177,7 +177,7 @@ class Http:
         return await self._asked(await self._pool.opened(), head, body)
 
     async def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the idle connections."""
         self._pool.close()
 
     async def __aenter__(self) -> Self:
@@ -218,7 +218,7 @@ class HttpClient:
 
 @lru_cache(maxsize=256)
 def _target(base: URL, path: str) -> str:
-    """What is asked for below the base URL, as it goes on the request line."""
+    """Return the request line's target for a path below the base URL."""
     url = base / path
     return (url.with_query(base.query) if base.raw_query_string else url).raw_path_qs
 
@@ -247,7 +247,7 @@ def _lines(headers: Mapping[str, str]) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds of a ``Retry-After`` header; None when there is none, or a date."""
+    """Return the seconds of a ``Retry-After`` header; None without one, or for a date."""
     try:
         return max(0.0, float(headers.get("Retry-After", "")))
     except ValueError:
@@ -255,7 +255,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def parse_json(raw: bytes, peer: str) -> JsonValue:
-    """A success's body. Raises DependencyError when it is not JSON."""
+    """Parse the body of a success. Raises DependencyError when it is not JSON."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""The inference launcher: which model is served, its prompt profile and its tokenizer."""
+"""Calls the inference launcher for the served model, its prompt profile and its tokenizer."""
 
 from collections.abc import Mapping
 
@@ -14,9 +14,9 @@ _TIMEOUTS = Timeouts(connect_s=2.0, read_s=30.0, total_s=60.0)
 
 
 class ServedModel(OpenWire):
-    """``GET /v1/model``: what the launcher serves; ``engine_url`` ends in ``/v1``.
+    """``GET /v1/model``: the served model; ``engine_url`` ends in ``/v1``.
 
-    ``checkpoint`` is what the checkpoint that is served says of itself, if it says anything.
+    ``checkpoint`` is the record of the served checkpoint, if it has one.
     """
 
     id: str
@@ -33,7 +33,7 @@ class ServedProfile(OpenWire):
 
 
 class InferenceClient(HttpClient):
-    """The launcher behind HTTP. Every method raises a DependencyError when it cannot answer."""
+    """Calls the launcher. Every method raises a DependencyError when it cannot answer."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class InferenceClient(HttpClient):
         super().__init__(Http(base_url, peer="inference launcher", error_of=_error, headers={}, timeouts=timeouts))
 
     async def profile(self) -> Profile:
-        """The served model's prompt profile. Raises ProfileError when its files are no profile."""
+        """Return the served model's prompt profile. Raises ProfileError when its files are not a profile."""
         raw = await self._http.json("GET", "v1/profile")
         try:
             return profile_from_files(ServedProfile.model_validate_json(raw).files)
@@ -52,11 +52,11 @@ class InferenceClient(HttpClient):
             raise DependencyError("the inference launcher's answer is not a profile") from error
 
     async def tokenizer(self) -> bytes:
-        """The served model's ``tokenizer.json``."""
+        """Return the served model's ``tokenizer.json``."""
         return await self._http.json("GET", "v1/tokenizer")
 
     async def model(self) -> ServedModel:
-        """What is served, and where."""
+        """Return the served model and its engine's URL."""
         raw = await self._http.json("GET", "v1/model")
         try:
             return ServedModel.model_validate_json(raw)

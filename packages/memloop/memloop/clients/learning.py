@@ -1,4 +1,4 @@
-"""Finds out which dialect an endpoint speaks, and remembers what its refusals teach about each of its models."""
+"""Detects an endpoint's dialect, and learns from its refusals about each of its models."""
 
 import asyncio
 import logging
@@ -23,11 +23,10 @@ Post: TypeAlias = Callable[[Json], Awaitable[Json]]
 
 
 class Learned:
-    """The dialects of one endpoint, by model id.
+    """Holds the dialects of one endpoint, by model id.
 
-    ``endpoint`` is None when neither a setting nor the host names it: then the first call probes. A call that is
-    refused for a field changes the dialect of its model and is sent again. Calls that are refused at the same time wait
-    for the one that learns.
+    ``endpoint`` is None when neither a setting nor the host names it: then the first call probes. A call refused for a
+    field changes its model's dialect and is sent again. Calls refused at the same time wait for the one that learns.
     """
 
     def __init__(self, endpoint: Endpoint | None, *, below: Get, beside: Get) -> None:
@@ -40,7 +39,7 @@ class Learned:
         self._probing = asyncio.Lock()
 
     async def dialect(self, model: str) -> Dialect:
-        """The model's dialect, as far as it is known."""
+        """Return the model's dialect as known so far."""
         if model in self._models:
             return self._models[model]
         endpoint = self._endpoint or await self._probed()
@@ -49,7 +48,7 @@ class Learned:
         return self._models.setdefault(model, endpoint.dialect_of(model))
 
     async def send(self, body: Json, post: Post) -> Json:
-        """The answer to a canonical request. Raises what ``post`` raises, once there is nothing to learn from it."""
+        """Send a canonical request; return its answer. Raises ``post``'s error once nothing can be learned from it."""
         model = str(body.get("model"))
         for _ in range(MOST_CHANGES):
             spoken = await self.dialect(model)
@@ -64,7 +63,7 @@ class Learned:
         return await post((await self.dialect(model)).fit(body))
 
     async def _taught(self, body: Json, post: Post, model: str, refusal: EngineError) -> Json:
-        """Change the dialect until the request is answered, or refused for something else."""
+        """Change the dialect until the request is answered, or refused for another reason."""
         first = self._models[model]
         tried = {first}
         try:
@@ -80,7 +79,7 @@ class Learned:
             _LOG.warning("the engine refuses fields for model %s: %s", model, _changes(first, self._models[model]))
 
     async def _probed(self) -> Endpoint | None:
-        """The endpoint by its list of models, else by the paths beside it; None while it is gone."""
+        """Detect the endpoint by its list of models, else by the paths beside it; None while it is unreachable."""
         async with self._probing:
             if self._endpoint is None:
                 try:
@@ -105,7 +104,7 @@ class Learned:
 
 
 async def _answer(get: Get, path: str) -> Json:
-    """The answer; empty when the endpoint has nothing there. Raises Unavailable, Timeout."""
+    """Return the answer; empty when the endpoint has no such path. Raises Unavailable, Timeout."""
     try:
         return await get(path)
     except (Unavailable, Timeout):
@@ -121,7 +120,7 @@ def _changed(spoken: Dialect, refusal: EngineError, body: Json) -> Dialect:
 
 
 def _changes(before: Dialect, after: Dialect) -> str:
-    """What is sent otherwise from now on, for the log."""
+    """Format the changes of later requests, for the log."""
     changes = {
         "left out": after.leaves_out - before.leaves_out,
         "the limit's name": {after.limit_field} - {before.limit_field},

@@ -1,4 +1,4 @@
-"""What an endpoint's error says: its words in whichever shape, and the fields of ours that it refuses."""
+"""Interprets an endpoint's error: its message in any shape, and the request fields that it rejects."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ class Fault:
 
     @classmethod
     def of(cls, raw: bytes) -> Self:
-        """Reads OpenAI's envelope, Gemini's list of it, a flat form, a bare text, FastAPI's ``detail``, or any text."""
+        """Parse OpenAI's envelope, Gemini's list of it, a flat object, text, FastAPI's ``detail``, or any text."""
         text = raw.decode("utf-8", "replace")
         try:
             value: object = orjson.loads(raw)
@@ -60,7 +60,7 @@ class Fault:
 
 
 def refused_fields(error: EngineError, sent: Json) -> frozenset[str]:
-    """Fields of the request that the error refuses; none when it is about something else."""
+    """Return the request fields that the error rejects; none when it has another reason."""
     message = error.message
     if error.engine_status not in _STATUSES or not _REFUSES.search(message):
         return frozenset()
@@ -81,7 +81,7 @@ def _is_sent(name: str, sent: Json) -> bool:
 
 
 def _words(fields: Mapping[str, object]) -> Iterator[str]:
-    """The message; OpenRouter's copy of its provider's error; FastAPI's faults with their places."""
+    """Return the message; OpenRouter's copy of its provider's error; FastAPI's faults with their places."""
     if message := _text(fields.get("message")):
         yield message
     if raw := _text(_fields(fields.get("metadata")).get("raw")):

@@ -1,4 +1,4 @@
-"""The memory store's HTTP API as methods, one for each route."""
+"""Calls the memory store's HTTP API, one method per route."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -65,7 +65,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class StoreClient(HttpClient):
-    """The store behind HTTP. Every method raises the store's own error, or a DependencyError when it cannot answer."""
+    """Calls the store. Every method raises the store's own error, or a DependencyError when it cannot answer."""
 
     def __init__(
         self,
@@ -86,24 +86,24 @@ class StoreClient(HttpClient):
         return _read(BatchResult, await self._http.json("POST", "v1/items/batch", body=_body(request)))
 
     async def search(self, request: StoreSearch) -> SearchResult:
-        """The best items of a namespace."""
+        """Return the best items of a namespace."""
         return _read(SearchResult, await self._http.json("POST", "v1/items/search", body=_body(request)))
 
     async def neighbours(self, request: StoreNeighbours) -> Neighbours:
-        """The live memories near drafts that are not stored yet."""
+        """Return the live memories near drafts that are not stored yet."""
         return _read(Neighbours, await self._http.json("POST", "v1/items/neighbours", body=_body(request)))
 
     async def items(self, namespace: Namespace, *, cursor: str | None = None, limit: int = 50) -> ItemPage:
-        """A page of a namespace."""
+        """Return a page of a namespace."""
         page = {"limit": str(limit)} | ({"cursor": cursor} if cursor is not None else {})
         return _read(ItemPage, await self._http.json("GET", "v1/items", params=_query(namespace) | page))
 
     async def listing(self, request: StoreList) -> Listing:
-        """A page of a tenant's memories, newest first. Raises Unprocessable beyond what a listing reaches."""
+        """Return a page of a tenant's memories, newest first. Raises Unprocessable beyond what a listing reaches."""
         return _read(Listing, await self._http.json("POST", "v1/items/list", body=_body(request)))
 
     async def export(self, request: StoreExport) -> ExportPage:
-        """A page of a scope's versions as lines."""
+        """Return a page of a scope's versions as lines."""
         return _read(ExportPage, await self._http.json("POST", "v1/items/export", body=_body(request)))
 
     async def take(self, request: StoreImport) -> Imported:
@@ -111,11 +111,11 @@ class StoreClient(HttpClient):
         return _read(Imported, await self._http.json("POST", "v1/items/import", body=_body(request)))
 
     async def entities(self, scope: Scope) -> Entities:
-        """The users, agents and runs of whom anything is stored in the scope."""
+        """Return the users, agents and runs with stored data in the scope."""
         return _read(Entities, await self._http.json("GET", "v1/entities", params=_query(scope)))
 
     async def item(self, item_id: str, *, tenant: str) -> MemoryItem:
-        """One item. Raises NotFound, also for another tenant's."""
+        """Return one item. Raises NotFound, also for another tenant's."""
         raw = await self._http.json("GET", _item_path(item_id), headers={_TENANT_HEADER: tenant})
         return _read(MemoryItem, raw)
 
@@ -130,29 +130,29 @@ class StoreClient(HttpClient):
         await self._http.json("DELETE", _item_path(item_id), headers={_TENANT_HEADER: tenant})
 
     async def recover(self, item_id: str, *, tenant: str) -> MemoryItem:
-        """Take a soft deletion back. Raises NotFound."""
+        """Undo a soft deletion. Raises NotFound."""
         raw = await self._http.json("POST", f"{_item_path(item_id)}/recover", headers={_TENANT_HEADER: tenant})
         return _read(MemoryItem, raw)
 
     async def history(self, item_id: str, *, tenant: str) -> History:
-        """All versions of an item, oldest first."""
+        """Return all versions of an item, oldest first."""
         path = f"{_item_path(item_id)}/history"
         return _read(History, await self._http.json("GET", path, headers={_TENANT_HEADER: tenant}))
 
     async def erase(self, namespace: Namespace, *, fencing_token: int | None = None) -> Erased:
-        """Take everything of a namespace out of the store. Raises Conflict on a stale fencing token."""
+        """Delete everything of a namespace. Raises Conflict on a stale fencing token."""
         headers = _fenced(fencing_token)
         return _read(
             Erased, await self._http.json("DELETE", "v1/namespaces", params=_query(namespace), headers=headers)
         )
 
     async def buffers(self, tenant: str, *, user_id: str | None = None) -> BufferPage:
-        """What waits for more context, of a tenant or one of its users."""
+        """Return the buffered turns of a tenant or one of its users."""
         params = {"tenant": tenant} | ({"user_id": user_id} if user_id is not None else {})
         return _read(BufferPage, await self._http.json("GET", "v1/buffers", params=params))
 
     async def idle_buffers(self, before: datetime, *, limit: int = 100) -> BufferPage:
-        """Buffers of all tenants that nobody has changed since ``before`` (aware), the oldest first."""
+        """Return buffers of all tenants unchanged since ``before`` (aware), oldest first."""
         params = {"before": before.isoformat(), "limit": str(limit)}
         return _read(BufferPage, await self._http.json("GET", "v1/buffers/idle", params=params))
 
@@ -162,7 +162,7 @@ class StoreClient(HttpClient):
         return _read(Buffer, await self._http.json("PUT", "v1/buffers", body=_body(buffer), headers=headers))
 
     async def clear_buffer(self, namespace: Namespace, *, fencing_token: int | None = None) -> None:
-        """Drop a namespace's buffer; no error when there is none. Raises Conflict on a stale fencing token."""
+        """Delete a namespace's buffer, if there is one. Raises Conflict on a stale fencing token."""
         headers = _fenced(fencing_token)
         await self._http.json("DELETE", "v1/buffers", params=_query(namespace), headers=headers)
 
@@ -172,14 +172,14 @@ class StoreClient(HttpClient):
 
 
 class NamespaceIndex:
-    """A MemoryIndex and a Neighbourhood: the store, bound to one namespace."""
+    """A MemoryIndex and a Neighbourhood over the store, bound to one namespace."""
 
     def __init__(self, store: StoreClient, namespace: Namespace) -> None:
         self._store = store
         self._namespace = namespace
 
     async def search(self, query: str, *, top_k: int) -> Sequence[Recalled]:
-        """The best memories that are valid now, raw turns left out."""
+        """Return the best memories that are valid now, without raw turns."""
         result = await self._store.search(StoreSearch(namespace=self._namespace, query=query, top_k=top_k))
         return [Recalled(hit.item.id, hit.item.memory, hit.item.valid_from, hit.item.key) for hit in result.results]
 
@@ -190,7 +190,7 @@ class NamespaceIndex:
 
 
 def store_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
-    """The store's error as it raised it. What only we can have caused (a wrong key) is a DependencyError."""
+    """Return the store's error as it raised it; a DependencyError if only our side can cause it (a wrong key)."""
     body = _error_body(raw)
     kind = _ERRORS.get(status, DependencyError)
     if body is None:

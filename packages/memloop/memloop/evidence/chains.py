@@ -55,7 +55,7 @@ class _Search:
         self._left = MOST_LINKS
 
     def spans_for(self, answer: str) -> tuple[TextSpan, ...]:
-        """The spans of the shortest chain to the answer, or none."""
+        """Return the spans of the shortest chain to the answer, or none."""
         wanted = [word.norm for word in words_of(answer) if word.content]
         last = self._last_steps(wanted)
         given = frozenset(wanted)
@@ -65,12 +65,12 @@ class _Search:
         return ()
 
     def _last_steps(self, wanted: Sequence[str]) -> dict[_Step, None]:
-        """The statements that hold the answer's words in order; a dict for its order and quick look-up."""
+        """Return the statements that hold the answer's words in order; a dict for its order and quick look-up."""
         candidates = self._holding.get(wanted[0], ()) if wanted else ()
         return dict.fromkeys(step for step in self._spend(candidates) if _in_order(wanted, step.words))
 
     def _chains(self, last: Collection[_Step], answer: frozenset[str]) -> Iterator[_Chain]:
-        """The chains that end in one of ``last``, the shortest first."""
+        """Yield the chains that end in one of ``last``, the shortest first."""
         chains: list[_Chain] = [(step,) for step in self._spend(self._first)]
         for left in range(_LONGEST_CHAIN - 1, -1, -1):
             yield from (chain for chain in chains if chain[-1] in last)
@@ -84,7 +84,7 @@ class _Search:
                 yield (*chain, step)
 
     def _spend(self, steps: Iterable[_Step]) -> Iterator[_Step]:
-        """The steps, each for one link of the budget, until it is spent."""
+        """Yield the steps, each for one link of the budget, until it is spent."""
         for step in steps:
             if not self._left:
                 return
@@ -92,7 +92,7 @@ class _Search:
             yield step
 
     def _covers(self, chain: _Chain, answer: frozenset[str]) -> bool:
-        """Whether the chain holds all names of the question and 85 % of its other words."""
+        """Return whether the chain holds all names of the question and 85 % of its other words."""
         stated = frozenset[str]().union(*(step.stems for step in chain))
         wanted = [word.stem for word in self._content if word.norm not in answer]
         names = answer.union(*(step.names for step in chain))
@@ -100,7 +100,7 @@ class _Search:
 
 
 def _by_word(steps: Sequence[_Step]) -> dict[str, list[_Step]]:
-    """The statements that hold each word."""
+    """Return the statements that hold each word."""
     holding: dict[str, list[_Step]] = {}
     for step in steps:
         for word in dict.fromkeys(step.words):
@@ -109,6 +109,6 @@ def _by_word(steps: Sequence[_Step]) -> dict[str, list[_Step]]:
 
 
 def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words hold all wanted ones, in this order."""
+    """Return whether the words hold all wanted ones, in this order."""
     rest = iter(words)
     return all(word in rest for word in wanted)

@@ -21,9 +21,9 @@ _FEW = 3
 
 
 async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunks) -> list[Finding]:
-    """A finding for each statement of the memory, then of the answer. Raises the error of a chunk that fails to load.
+    """Return a finding for each statement of the memory, then of the answer. Raises the errors of loading a chunk.
 
-    The search for chains is bounded: past ``MOST_LINKS`` links, all statements of the answer together, a statement
+    The search for chains is bounded: past ``MOST_LINKS`` links for all statements of the answer together, a statement
     that only a chain could support stays unsupported.
     """
     held, answered = statements_of(memory), statements_of(answer)
@@ -43,14 +43,14 @@ async def evidence_for(question: str, *, memory: str, answer: str, chunks: Chunk
 
 
 def _is_bare(text: str) -> bool:
-    """A value without a verb: names and numbers only, or a word or two."""
+    """Return whether the text is a value without a verb: names and numbers only, or a word or two."""
     words = words_of(text)
     named = all(word.anchor for word in words if word.content)
     return len(words) < _FEW or (named and not any(word.norm in VERBS for word in words))
 
 
 def _readings(text: str, question: tuple[Word, ...], *, bare: bool) -> list[Claim]:
-    """The claims of which a sentence must support one."""
+    """Return the claims; a sentence must support one of them."""
     claim = Claim.of(text)
     if not bare:
         return [claim]

@@ -19,7 +19,7 @@ class Claim:
 
     @classmethod
     def of(cls, text: str) -> "Claim":
-        """What the text claims."""
+        """Build the claim of a text."""
         return cls(words_of(text))
 
     @cached_property
@@ -39,7 +39,7 @@ class Claim:
 
 
 def supports(sentence: Sequence[Word], claim: Claim) -> bool:
-    """Whether the sentence supports the claim.
+    """Return whether the sentence supports the claim.
 
     All anchors are there, and 85 % of the content words (all, when they are few), in the claim's order; both or none
     are negated, and both or none in the passive; and where the sentence names others too, the claim's anchors stand
@@ -74,7 +74,7 @@ def _anchors_stand_together(sentence: Sequence[Word], claim: Claim) -> bool:
 
 
 def aligned(wanted: Sequence[str], found: Sequence[str]) -> list[int]:
-    """The places in ``found`` of a longest common subsequence of both."""
+    """Return the places in ``found`` of a longest common subsequence of both."""
     rows = [[0] * (len(found) + 1) for _ in range(len(wanted) + 1)]
     for i in range(len(wanted) - 1, -1, -1):
         for j in range(len(found) - 1, -1, -1):

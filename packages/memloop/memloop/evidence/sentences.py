@@ -19,7 +19,7 @@ _MARK = re.compile(r"</?confirmed>|^[ \t]*(?:[-*•–]|\d{1,2}[.)])[ \t]+", re.
 
 
 def sentences_of(text: str) -> Iterator[TextSpan]:
-    """The sentences (and clauses up to a semicolon) with a letter or digit in them, without the blanks around them."""
+    """Yield sentences and clauses (up to a semicolon) that contain a letter or digit, without surrounding blanks."""
     start = 0
     for end in chain((match.end() for match in _END.finditer(text)), (len(text),)):
         if end < len(text) and _ABBREVIATION.search(text, max(start, end - _LONGEST_ABBREVIATION), end):
@@ -33,6 +33,6 @@ def sentences_of(text: str) -> Iterator[TextSpan]:
 
 
 def statements_of(text: str) -> list[str]:
-    """The statements of a memory or an answer: its sentences, line by line, without list marks and tags of ours."""
+    """Return the statements of a memory or an answer: its sentences, by line, without list marks and our tags."""
     lines = _MARK.sub("", text).splitlines()
     return [sentence.text for line in lines for sentence in sentences_of(line)]

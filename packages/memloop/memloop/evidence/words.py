@@ -51,12 +51,12 @@ class Word:
 
 
 def folded(text: str) -> str:
-    """The text as ``norm`` and ``stem`` can be looked for in it."""
+    """Return the text in the form in which ``norm`` and ``stem`` are searched."""
     return _COMMA.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def words_of(text: str) -> tuple[Word, ...]:
-    """The words in order. Numbers and names (any capital that is no function word) are anchors; so is a CJK sign."""
+    """Return the words in order. Numbers, names (capitals that are no function words) and CJK signs are anchors."""
     return tuple(_word(found[0]) for found in _WORD.finditer(unicodedata.normalize("NFKC", text)))
 
 

@@ -30,7 +30,7 @@ class Budgeted:
         self.usage = Usage()
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The inner model's reply, or BudgetSpent."""
+        """Return the inner model's reply. Raises BudgetSpent at a limit."""
         self._take_call()
         timeout = asyncio.timeout_at(self._deadline)
         try:

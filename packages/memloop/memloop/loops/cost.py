@@ -18,14 +18,14 @@ def memreread_calls(chunks: int, *, rereads: int, max_rereads: int) -> int:
 
 
 def pass_calls(chunks: int, *, options: ReadingOptions, memories_in_a_chunk: int) -> int:
-    """The most that one pass can cost: a judge after each chunk that it may end at, and the merges of segments."""
+    """Return the most calls of one pass: a judge after each chunk that it may end at, and the merges of segments."""
     judged = options.gated is not None and options.gated.exit and not options.gated.skip
     segments = min(options.parallel.segments, chunks) if options.parallel else 1
     return chunks * (2 if judged else 1) + ceil((segments - 1) / memories_in_a_chunk)
 
 
 def max_calls(request: LongReadRequest, chunks: int, *, memories_in_a_chunk: int) -> int:
-    """The most that a read can cost. A reread counts all chunks: it visits them when retrieval finds nothing."""
+    """Return the most that a read can cost. A reread counts all chunks: it visits them when retrieval finds nothing."""
     calls = pass_calls(chunks, options=request.options, memories_in_a_chunk=memories_in_a_chunk)
     if request.strategy == "memagent":
         return len(request.asked) * memagent_calls(calls)

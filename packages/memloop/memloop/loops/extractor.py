@@ -74,7 +74,7 @@ def _understood(completion: Completion) -> _Understood:
 
 
 def _problem(checked: CheckedDrafts) -> str:
-    """The first fault of a list without one valid entry."""
+    """Return the first fault of a list without one valid entry."""
     return "" if checked.drafts or not checked.dropped else well_formed(f"memory list: {checked.fault}")
 
 
@@ -92,7 +92,7 @@ def _note(checked: CheckedDrafts) -> str:
 
 
 def _repair(rejected: InvalidOutput) -> tuple[ChatMessage, ...]:
-    """The reply as the model sees it again, and what was wrong with it."""
+    """Return the reply as the model sees it again, and what was wrong with it."""
     text = f"Not usable: {neutralise(rejected.problem)}. Nothing was stored. Reply with the JSON object alone."
     return rejected_reply(rejected.raw), ChatMessage(role="user", content=text)
 

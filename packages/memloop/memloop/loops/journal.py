@@ -29,7 +29,7 @@ class Journaled:
         self.replayed = 0
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The reply of an earlier run, or a new one that is kept before it is returned."""
+        """Return the reply of an earlier run, or a new one that is kept before it is returned."""
         key = self._next_key(prompt)
         earlier = await self._checkpoints.load(key)
         if earlier is not None:
@@ -59,11 +59,11 @@ def prompt_digest(prompt: Prompt) -> str:
 
 
 def dump_completion(completion: Completion) -> bytes:
-    """A reply as ASCII JSON, for a checkpoint store; any text survives, lone surrogates included."""
+    """Return a reply as ASCII JSON, for a checkpoint store; any text survives, lone surrogates included."""
     return json.dumps(_COMPLETION.dump_python(completion)).encode("ascii")
 
 
 def load_completion(raw: bytes | str) -> Completion:
-    """The reply that ``dump_completion`` wrote. Raises ValueError on anything else."""
+    """Return the reply that ``dump_completion`` wrote. Raises ValueError on anything else."""
     fields = cast(object, json.loads(raw))
     return _COMPLETION.validate_python(fields)

@@ -47,7 +47,7 @@ async def read_for_all(questions: Sequence[str], chunks: Chunks, *, reader: Read
 async def read_pass(
     questions: Sequence[str], chunks: Chunks, *, reader: Reader, pass_number: int = 1
 ) -> list[PassResult]:
-    """One pass over all chunks for all questions, as the options say: each one's memory at the end.
+    """Run one pass over all chunks for all questions. Returns each question's memory at the end.
 
     Raises InvalidRequest when there is nothing to read.
     """

@@ -39,11 +39,11 @@ async def decide(
     may_buffer: bool = True,
     report: Report[DecideStep] = discard,
 ) -> DecisionResult:
-    """What to do with the turns, oldest first. The model may search ``max_turns`` times, then it must decide.
+    """Decide on the turns, oldest first. The model may search ``max_turns`` times; then it must decide.
 
-    With ``may_buffer`` false the turns are settled now: a model that buffers them gets its one repair, and they are
-    ignored if it insists. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision.
-    Raises ValueError without turns, and what the model or the index raises.
+    With ``may_buffer`` false the turns are settled now: a model that buffers them gets one repair; if it insists, they
+    are ignored. Costs at most ``max_turns`` + 2 calls: the searches, one repair, the decision. Raises ValueError
+    without turns, and the errors of model and index.
     """
     if profile.prompts["memory"].parser == "memory_list":
         return await extract(turns, model=model, profile=profile, report=report)
@@ -94,7 +94,7 @@ class _Attempt:
         )
 
     def echo(self) -> ChatMessage:
-        """The reply as the conversation keeps it: the one call that was taken, or the text that held none."""
+        """Return the reply as the conversation keeps it: the one call that was taken, or the text that held none."""
         if isinstance(self.call, NoCall):
             return rejected_reply(self.raw)
         arguments = json.dumps(self.call.arguments, ensure_ascii=False)

@@ -42,7 +42,7 @@ async def reread_document(
 async def reread_for_all(
     questions: Sequence[str], chunks: Chunks, *, max_rereads: int, reader: Reader
 ) -> list[ReadResult]:
-    """One root read for all questions; then each one's rereads, side by side. Raises as ``read_document`` does."""
+    """Read once for all questions, then run each one's rereads side by side. Raises as ``read_document`` does."""
     roots = await read_pass(questions, chunks, reader=reader)
     if len(questions) == 1:
         return [await _Rereading(questions[0], chunks, roots[0], reader).run(max_rereads)]
@@ -79,7 +79,7 @@ class _Rereading:
         return await self._conclude()
 
     async def _judge(self) -> str | None:
-        """The sub-question to read for, or None when rereading is over: enough, nothing new, or no usable verdict."""
+        """Return the next sub-question; None when the memory suffices, nothing is new, or no verdict is usable."""
         verdict, query, usage = await judge(self._question, self._memory, self._shown, reader=self._reader)
         if query is not None and not self._reader.options.parity and self._was_asked(query):
             verdict, query = "repeated", None
@@ -121,7 +121,7 @@ class _Rereading:
         await self._reader.report(step)
 
     async def _conclude(self) -> ReadResult:
-        """The final answer, from the root memory."""
+        """Return the final answer, from the root memory."""
         reply = await answer(self._question, self._memory, model=self._reader.model, profile=self._reader.profile)
         self._spend(reply.usage, reply.degradations)
         await self._reader.report(Answered(reply.answer, reply.boxed, reply.usage, truncated=reply.truncated))

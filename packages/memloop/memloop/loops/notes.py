@@ -27,7 +27,7 @@ class Notes:
         return self.heads[self.stale_first[0]]
 
     def rewritten(self, text: str) -> "Notes":
-        """The notes with ``text`` in the place of the head that was due."""
+        """Return the notes with ``text`` in the place of the head that was due."""
         if text == self.due:
             return self
         number, *later = self.stale_first
@@ -35,10 +35,10 @@ class Notes:
         return Notes(heads, (*later, number))
 
     def text(self, empty: str) -> str:
-        """All heads that hold something, as one memory, the freshest last."""
+        """Return all heads that hold something, as one memory, the freshest last."""
         return "\n".join(distinct((self.heads[number] for number in self.stale_first), empty)) or empty
 
 
 def distinct(memories: Iterable[str], empty: str) -> list[str]:
-    """The distinct memories that are not empty, in order."""
+    """Return the distinct memories that are not empty, in order."""
     return [memory for memory in dict.fromkeys(memories) if memory != empty]

@@ -19,7 +19,7 @@ _READING: Final = ("read", "answer", "integrate")
 
 
 def as_published(profile: Profile) -> Profile:
-    """The profile's prompts with the published budget, decoding, and words for an empty memory and history.
+    """Return the profile's prompts with the published budget, decoding, and words for an empty memory and history.
 
     The judge may write ``JUDGE_TOKENS``, or what the profile's window leaves it. A profile with an origin keeps its own
     words: they are the published ones.

@@ -55,7 +55,7 @@ class _Line:
 async def read_in_order(
     questions: Sequence[str], chunks: Chunks, *, reader: Reader, pass_number: int, segment: int | None = None
 ) -> list[PassResult]:
-    """One pass for all questions, each from an empty memory. Reports a ``ChunkRead`` for each chunk and question."""
+    """Run one pass for all questions, each from an empty memory. Reports a ``ChunkRead`` per chunk and question."""
     lines = _lines(questions, reader)
     for position in range(len(chunks)):
         at_work = [number for number, line in enumerate(lines) if not line.over]
@@ -86,7 +86,7 @@ def _lines(questions: Sequence[str], reader: Reader) -> list[_Line]:
 
 
 async def _take_in(line: _Line, chunk: Chunk) -> _Turn:
-    """One chunk for one question, through the gates that are on."""
+    """Read one chunk for one question, through the active gates."""
     gated = line.reader.options.gated
     if gated and gated.skip:
         return await _through_gate(line, chunk, may_end=gated.exit)

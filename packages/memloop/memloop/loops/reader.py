@@ -27,11 +27,11 @@ class Reader:
     options: ReadingOptions = PLAIN
 
     def branch(self, name: str, report: Report[ReadStep] | None = None) -> "Reader":
-        """The reader of one branch of calls that go side by side."""
+        """Return the reader of one branch of calls that go side by side."""
         return replace(self, model=Branch(self.model, name), report=report or self.report)
 
     def for_question(self, number: int, report: Report[ReadStep] | None = None) -> "Reader":
-        """The reader whose steps belong to one of several questions."""
+        """Return the reader whose steps belong to one of several questions."""
         forward = report or self.report
 
         async def numbered(step: ReadStep) -> None:
@@ -68,7 +68,7 @@ async def revise(memory: str, prompt: Prompt, *, reader: Reader) -> Revision:
 
 
 async def answer(question: str, memory: str, *, model: ChatModel, profile: Profile, whole: bool = False) -> Reply:
-    """The answer to the question from the memory alone. ``whole`` keeps white space around the reply, as published."""
+    """Answer the question from the memory alone. ``whole`` keeps white space around the reply, as published."""
     completion = await model.complete(profile.prompt("answer", problem=question, memory=memory))
     found = parse_answer(completion)
     degradations = Degradations(truncated=int(completion.finish_reason == "length"))
@@ -79,7 +79,7 @@ async def answer(question: str, memory: str, *, model: ChatModel, profile: Profi
 async def judge(
     question: str, memory: str, history: Sequence[SubQuestion], *, reader: Reader
 ) -> tuple[Verdict, str | None, Usage]:
-    """The judge's verdict on the memory, its sub-question if it asks one, and the cost."""
+    """Return the judge's verdict on the memory, its sub-question if it asks one, and the cost."""
     prompt = reader.profile.prompt(
         "judge",
         question=question,

@@ -18,7 +18,7 @@ CALLS_AT_ONCE = 64
 async def read_questions(
     questions: Sequence[str], chunks: Chunks, *, strategy: Strategy, max_rereads: int, reader: Reader
 ) -> list[ReadResult]:
-    """Each question's result, in order. Raises as ``read_document`` does."""
+    """Return each question's result, in order. Raises as ``read_document`` does."""
     bounded = replace(reader, model=AtOnce(reader.model, CALLS_AT_ONCE))
     if strategy == "memagent":
         return await read_for_all(questions, chunks, reader=bounded)

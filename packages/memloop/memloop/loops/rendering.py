@@ -76,12 +76,12 @@ def pending_line(turn: PendingTurn) -> str:
 
 
 def sealed(text: str) -> str:
-    """The model's own text for its next prompt: its tags stay, except those that end a turn."""
+    """Return the model's own text for its next prompt: its tags stay, except those that end a turn."""
     return well_formed(text).replace("<|", "&lt;|")
 
 
 def rejected_reply(text: str) -> ChatMessage:
-    """The start of an unusable reply, as a message of the conversation."""
+    """Return the start of an unusable reply, as a message of the conversation."""
     return ChatMessage(role="assistant", content=sealed(text[:_ECHO_CHARS]) or "(nothing)")
 
 
@@ -94,5 +94,5 @@ def _unforged(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with its tags made harmless and its line breaks as blanks."""
+    """Return the text with its tags made harmless and its line breaks as blanks."""
     return " ".join(neutralise(text).split())

@@ -19,7 +19,7 @@ from memloop.wire.memory import Usage
 async def read_segments(
     questions: Sequence[str], chunks: Chunks, *, segments: int, reader: Reader, pass_number: int
 ) -> list[PassResult]:
-    """The pass in at most ``segments`` segments of equal length, then one memory for each question."""
+    """Read at most ``segments`` segments of equal length side by side, then merge their memories per question."""
     works = [
         partial(_read_segment, questions, segment, reader=reader, pass_number=pass_number, number=number)
         for number, segment in enumerate(segments_of(chunks, segments))
@@ -36,7 +36,7 @@ async def read_segments(
 
 
 def segments_of(chunks: Chunks, segments: int) -> list[Selection]:
-    """The document in consecutive segments, whose lengths differ by one chunk at most; none is empty."""
+    """Return the document in consecutive segments, whose lengths differ by one chunk at most; none is empty."""
     count = min(segments, len(chunks))
     bounds = [number * len(chunks) // count for number in range(count + 1)]
     return [Selection(chunks, range(start, end)) for start, end in pairwise(bounds)]
@@ -56,7 +56,7 @@ async def _read_segment(
 
 
 def _counted(report: Report[ReadStep], chunks: int, questions: int) -> Report[ReadStep]:
-    """The report with ``done`` and ``chunks_total`` of the whole pass instead of one segment's."""
+    """Return the report with ``done`` and ``chunks_total`` of the whole pass instead of one segment's."""
     done = [0] * questions
 
     async def forward(step: ReadStep) -> None:
@@ -69,7 +69,7 @@ def _counted(report: Report[ReadStep], chunks: int, questions: int) -> Report[Re
 
 
 async def _merge(question: str, parts: Sequence[PassResult], reader: Reader, pass_number: int) -> PassResult:
-    """One memory: the first segment's, into which the others are read as sections, as many at once as fit."""
+    """Merge to one memory: read the others as sections into the first segment's, as many at once as fit."""
     usage, degradations = (
         sum((part.usage for part in parts), Usage()),
         sum((part.degradations for part in parts), Degradations()),

@@ -25,7 +25,7 @@ class Branch:
     name: str
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The model's reply."""
+        """Return the model's reply."""
         return await self.model.complete(replace(prompt, branch=f"{self.name}/{prompt.branch}"))
 
 
@@ -37,13 +37,13 @@ class AtOnce:
         self._room = asyncio.Semaphore(limit)
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The model's reply, once there is room."""
+        """Return the model's reply, once there is room."""
         async with self._room:
             return await self._model.complete(prompt)
 
 
 async def together(works: Sequence[Awaitable[Result]]) -> list[Result | BudgetSpent]:
-    """Every work's result, in order, or the BudgetSpent that ended it. Raises the first other failure, and cancels."""
+    """Return each work's result, in order, or its BudgetSpent. The first other failure cancels all and is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_outcome(work)) for work in works]
@@ -60,7 +60,7 @@ async def _outcome(work: Awaitable[Result]) -> Result | BudgetSpent:
 
 
 def all_of(outcomes: Sequence[Result | BudgetSpent]) -> list[Result]:
-    """The results. Raises BudgetSpent when one of them is that."""
+    """Return the results. Raises BudgetSpent if one of them is."""
     results: list[Result] = []
     for outcome in outcomes:
         if isinstance(outcome, BudgetSpent):
@@ -102,7 +102,7 @@ class InTurns(Generic[Step]):
         self._reporting = asyncio.Lock()
 
     def of(self, branch: int) -> Report[Step]:
-        """The report of one branch."""
+        """Return the report of one branch."""
 
         async def report(step: Step) -> None:
             self._waiting[branch].append(step)

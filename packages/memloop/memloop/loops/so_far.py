@@ -7,7 +7,7 @@ from memloop.profiles import Profile
 
 
 def degradations_of(step: ReadStep) -> Degradations:
-    """The degradations of the step's call. Their sum over all steps is that of the result."""
+    """Return the degradations of the step's call. Their sum over all steps is that of the result."""
     match step:
         case ChunkRead() | Merged() | Integrated():
             return Degradations(kept=int(step.kept), truncated=int(step.truncated))

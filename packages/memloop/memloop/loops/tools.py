@@ -39,7 +39,7 @@ class Draft(_Arguments):
     tags: tuple[_Tag, ...] = Field(max_length=64)
 
     def to_wire(self) -> MemoryDraft:
-        """The draft as the store takes it."""
+        """Convert the draft to the store's form."""
         return MemoryDraft(key=self.key, value=self.value, memory_type=self.memory_type, tags=self.tags)
 
 
@@ -95,7 +95,7 @@ def check_drafts(entries: list[object]) -> CheckedDrafts:
 
 
 def check_call(name: str, arguments: Json) -> Tool:
-    """The tool with its arguments. Raises InvalidArguments, which names the tool, the field and the fault."""
+    """Validate a call and return its tool. Raises InvalidArguments, which names the tool, the field and the fault."""
     if name not in _TOOLS:
         raise InvalidArguments(f"there is no tool {name[:64]!r}; the tools are {', '.join(_TOOLS)}")
     try:

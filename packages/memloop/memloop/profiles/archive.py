@@ -24,7 +24,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplem
 
 
 def is_archive(path: Path) -> bool:
-    """Whether the name is an archive's, and there is such a file."""
+    """Return whether the name is an archive's and the file exists."""
     return path.name.lower().endswith(SUFFIXES) and path.is_file()
 
 

@@ -60,7 +60,7 @@ _SYSTEM_ONLY: Final[PromptName] = "recall"
 
 
 def slot_tokens(profile: Profile, slot: str) -> int:
-    """The most that a loop puts into a slot; 0 where it takes what room there is."""
+    """Return the most that a loop puts into a slot; 0 where it takes what room there is."""
     budget, prompts = profile.budget, profile.prompts
     most = {
         "problem": budget.question_tokens,

@@ -106,7 +106,7 @@ class _OriginFile(BaseModel):
     texts: dict[str, str]
 
     def check(self, files: Files) -> Origin:
-        """Where the texts come from. Raises ProfileError when one is no longer as it was imported."""
+        """Return the texts' origin. Raises ProfileError when a text differs from its import."""
         for name, digest in self.texts.items():
             if hashlib.sha256(_file(files, name).encode()).hexdigest() != digest:
                 raise ProfileError(f"{name} is not the text that was imported from {', '.join(self.sources)}")
@@ -152,12 +152,12 @@ class _Manifest(BaseModel):
 
 
 def load_profile(name_or_path: str | Path) -> Profile:
-    """A built-in profile (``default``, ``tiny``, …) or one from a folder or an archive. Raises ProfileError."""
+    """Return a built-in profile (``default``, ``tiny``, …) or one from a folder or an archive. Raises ProfileError."""
     return profile_from_files(profile_files(name_or_path))
 
 
 def profile_files(name_or_path: str | Path) -> dict[str, str]:
-    """The profile's own files and those that it inherits, by name: what inference serves to its clients."""
+    """Return the profile's own files and those that it inherits, by name: what inference serves to its clients."""
     archived = is_archive(Path(name_or_path))
     own = read_archive(Path(name_or_path)) if archived else _read_folder(_folder(name_or_path))
     if _MANIFEST not in own:
@@ -166,7 +166,7 @@ def profile_files(name_or_path: str | Path) -> dict[str, str]:
 
 
 def whole_profile(own: Files, *, of_folder: bool = False) -> dict[str, str]:
-    """A profile's own files and those that it inherits; only one of a folder may extend another folder.
+    """Return a profile's own files and those that it inherits; only one of a folder may extend another folder.
 
     What extends a published checkpoint's profile is not published: it inherits the texts and not their origin.
     """
@@ -184,7 +184,7 @@ def whole_profile(own: Files, *, of_folder: bool = False) -> dict[str, str]:
 
 
 def profile_from_files(files: Files) -> Profile:
-    """A profile from its files; the manifest is TOML or, when it was merged or came over HTTP, JSON."""
+    """Return a profile from its files; the manifest is TOML or, when it was merged or came over HTTP, JSON."""
     try:
         manifest = _Manifest.model_validate(_toml(files[_MANIFEST]))
     except (KeyError, ValidationError) as error:
@@ -209,7 +209,7 @@ def profile_from_files(files: Files) -> Profile:
 
 
 def _check_line(line: str, *, needed: str, **slots: str | int) -> str:
-    """The line, when it has only these slots and the needed one. Raises ValueError."""
+    """Return the line, when it has only these slots and the needed one. Raises ValueError."""
     try:
         shown = line.format(**slots)
     except (LookupError, ValueError, AttributeError) as error:

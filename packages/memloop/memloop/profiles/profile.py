@@ -33,7 +33,7 @@ _TEMPLATE_BRACKET = re.compile(r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TO
 
 
 def _opening(*tags: str) -> re.Pattern[str]:
-    """The ``<`` of our tags, and of the special tokens of ChatML, Llama, Mistral, Gemma and DeepSeek templates."""
+    """Match the ``<`` of our tags and of the special tokens of ChatML, Llama, Mistral, Gemma and DeepSeek."""
     ours, theirs = "|".join(tags), "|".join(_TEMPLATE_TAGS)
     return re.compile(rf"<(?=\s*+(?:/\s*+)?(?:{ours})\b|/?(?:{theirs})>|<\/?SYS>>|[|｜])", re.IGNORECASE)
 
@@ -53,12 +53,13 @@ class Markup(str):
 
 
 def well_formed(text: str) -> str:
-    """The text with NUL and lone surrogates replaced by U+FFFD, one for one: UTF-8 can hold it, every offset stays."""
+    """Replace NUL and lone surrogates by U+FFFD, one for one: UTF-8 can encode the text, and offsets stay."""
     return _SURROGATE.sub("\ufffd", text.replace("\0", "\ufffd"))
 
 
 def neutralise(text: str, *, keep_marks: bool = False) -> str:
-    """The well-formed text with our tags and chat templates' made harmless (``<`` becomes ``&lt;``, ``[`` ``&#91;``).
+    """Return the well-formed text with our tags and chat templates' made harmless (``<`` becomes ``&lt;``, ``[``
+    ``&#91;``).
 
     Twice does no more than once.
 
@@ -101,11 +102,11 @@ class PromptSpec:
     parser: Parser = "text"
 
     def limited(self, max_tokens: int) -> "PromptSpec":
-        """The same prompt with another limit on the reply's tokens."""
+        """Return the same prompt with another limit on the reply's tokens."""
         return replace(self, sampling=replace(self.sampling, max_tokens=max_tokens))
 
     def fill(self, values: dict[str, str]) -> str:
-        """The template with every slot filled, in one pass, so that a value is never read for slots."""
+        """Return the template with every slot filled, in one pass, so that a value is never read for slots."""
         if set(values) != set(self.slots):
             raise ValueError(f"slots are {sorted(self.slots)}, got {sorted(values)}")
         pattern = "|".join(re.escape(f"{{{slot}}}") for slot in self.slots)
@@ -163,7 +164,7 @@ class Profile:
     origin: Origin | None = None
 
     def render(self, prompt: PromptName, **values: str) -> tuple[ChatMessage, ...]:
-        """The messages of a prompt with its slots filled. Raises ValueError on a missing or unknown slot."""
+        """Return the messages of a prompt with its slots filled. Raises ValueError on a missing or unknown slot."""
         spec = self.prompts[prompt]
         user = ChatMessage(role="user", content=spec.fill(values))
         if spec.system is None:
@@ -171,11 +172,11 @@ class Profile:
         return (ChatMessage(role="system", content=spec.system), user)
 
     def prompt(self, prompt: PromptName, **values: str) -> Prompt:
-        """The whole request of a prompt: messages, tools and decoding."""
+        """Return the whole request of a prompt: messages, tools and decoding."""
         return self.request(prompt, self.render(prompt, **values))
 
     def request(self, prompt: PromptName, messages: tuple[ChatMessage, ...]) -> Prompt:
-        """A request with the prompt's decoding and tools over messages that the caller extended."""
+        """Return a request with the prompt's decoding and tools over messages that the caller extended."""
         spec = self.prompts[prompt]
         return Prompt(
             messages=messages,
@@ -187,7 +188,7 @@ class Profile:
         )
 
     def with_memory_tokens(self, memory_tokens: int) -> "Profile":
-        """The same profile with another size of the memory, in tokens.
+        """Return the same profile with another size of the memory, in tokens.
 
         A reply that rewrites it may be as much longer or shorter: the room for thinking stays as it is.
         """
@@ -201,7 +202,7 @@ class Profile:
         return replace(self, budget=budget, prompts={**self.prompts, **rewriting})
 
     def with_share_of_memory(self, parts: int) -> "Profile":
-        """The same profile for one of ``parts`` equal parts of the memory."""
+        """Return the same profile for one of ``parts`` equal parts of the memory."""
         return self.with_memory_tokens(max(1, self.budget.memory_tokens // parts))
 
     @cached_property

@@ -17,11 +17,11 @@ def wilson(share: float, count: int, *, z: float = Z_95) -> tuple[float, float]:
 
 
 def paired_interval(differences: Sequence[float], *, z: float = Z_95) -> tuple[float, float]:
-    """The 95 % interval of the mean of differences (-1 to 1) between two scores of the same thing.
+    """Return the 95 % interval of the mean of differences (-1 to 1) between two scores of the same thing.
 
-    Bonett and Price (2012): the normal interval with two made-up pairs more, one for each side. Without them two
-    models that agree on a handful of questions would be known to be equal. They gave it for right and wrong answers;
-    graded scores differ less, so that it is wider than need be.
+    Bonett and Price (2012): the normal interval with two made-up pairs more, one for each side. Without them two models
+    that agree on a handful of questions would be known to be equal. They gave it for right and wrong answers; graded
+    scores differ less, so that it is wider than need be.
     """
     count = len(differences) + 2
     mean = sum(differences) / count

@@ -30,7 +30,7 @@ def token_f1(prediction: str, golds: Iterable[str]) -> float:
 
 
 def normalise(text: str) -> str:
-    """The normal form that the lenient scores compare."""
+    """Return the normal form that the lenient scores compare."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 

@@ -6,7 +6,7 @@ from memloop.scoring.lenient import normalise
 
 
 def word_recall(memory: str, golds: Sequence[str]) -> float:
-    """The best share, over the gold answers, of a gold answer's words that the memory holds.
+    """Return the best share, over the gold answers, of a gold answer's words that the memory holds.
 
     MemReread's step reward is this for the new memory minus this for the old (arXiv 2605.10268).
     """
@@ -15,14 +15,14 @@ def word_recall(memory: str, golds: Sequence[str]) -> float:
 
 
 def evidence_recall(retrieved: Sequence[str], evidence: Collection[str], *, k: int | None = None) -> float:
-    """The share of evidence ids among the first ``k`` retrieved ids. Raises ValueError without evidence."""
+    """Return the share of evidence ids among the first ``k`` retrieved ids. Raises ValueError without evidence."""
     if not evidence:
         raise ValueError("a question without evidence has no recall")
     return _share(list(evidence), set(retrieved[:k]))
 
 
 def extraction_recall(grades: Sequence[int]) -> float:
-    """The share of gold points that were extracted in full; a grade is 0 missed, 1 half, 2 full (HaluMem)."""
+    """Return the share of gold points that were extracted in full; a grade is 0 missed, 1 half, 2 full (HaluMem)."""
     return sum(grade == 2 for grade in grades) / len(grades) if grades else 0.0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 
 def was_asked(question: str, earlier: Iterable[str]) -> bool:
-    """Whether an earlier question has the same words in the same order; case and punctuation do not count."""
+    """Return whether an earlier question has the same words in the same order; case and punctuation do not count."""
     return _words(question) in {_words(past) for past in earlier}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def recall_of_references(prediction: str, references: Sequence[str]) -> float:
-    """The share of references that the prediction contains, in any case. Raises ValueError without references."""
+    """Return the share of references in the prediction, in any case. Raises ValueError without references."""
     if not references:
         raise ValueError("an item without references has no score")
     answer = prediction.lower()

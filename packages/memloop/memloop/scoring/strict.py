@@ -30,7 +30,7 @@ def same_answer(answer: str, golds: Iterable[str]) -> float:
 
 
 def undress(text: str) -> str:
-    """The text without LaTeX dressing and without white space."""
+    """Return the text without LaTeX dressing and without white space."""
     plain = _DRESSING.sub("", _WRAPPED.sub(r"\1", text)).replace("\\\\", "\\")
     plain = plain.replace("tfrac", "frac").replace("dfrac", "frac")
     return "".join(plain.split())

@@ -39,9 +39,7 @@ class JsonBody:
 
 
 async def read_json(request: Request) -> JsonBody:
-    """Parse the body, which must be one JSON object. Raises InvalidRequest (400), and Unprocessable for too many
-    values.
-    """
+    """Parse the body, one JSON object. Raises InvalidRequest (400), and Unprocessable for too many values."""
     raw = await request.body()
     refuse_too_many_parts(raw)
     try:
@@ -60,9 +58,7 @@ def validated(model: type[Model], fields: Json) -> Model:
 
 
 async def read_ours(request: Request, model: type[Model]) -> Model:
-    """Parse the body as one of our models with strict types: ``0`` is not a boolean. Raises as ``read_json`` and
-    ``strictly``.
-    """
+    """Parse the body as one of our models, types strict: ``0`` is not a boolean. Raises as the two above."""
     return strictly(model, (await read_json(request)).raw)
 
 

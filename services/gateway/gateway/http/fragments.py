@@ -12,17 +12,17 @@ _REF = "#/components/schemas/{model}-Input"
 
 
 def body_of(model: type[BaseModel]) -> Fragment:
-    """A route's ``openapi_extra``: a JSON body that the route reads and validates itself."""
+    """Return a route's ``openapi_extra``: a JSON body that the route reads and validates itself."""
     return _json_body(model.model_json_schema(ref_template=_REF))
 
 
 def engines_body(*required: str) -> Fragment:
-    """A route's ``openapi_extra``: a JSON body that is the engine's to judge, all but its form."""
+    """Return a route's ``openapi_extra``: a JSON body that is the engine's to judge, all but its form."""
     return _json_body({"type": "object", "required": list(required), "additionalProperties": True})
 
 
 def streams(model: type[BaseModel] | None = None) -> dict[int | str, Fragment]:
-    """A route's ``responses``: 200 is one JSON object, or events when the request asks for a stream."""
+    """Return a route's ``responses``: 200 is one JSON object, or events when the request asks for a stream."""
     json: Fragment = {} if model is not None else {"application/json": {"schema": {"type": "object"}}}
     answer: Fragment = {"description": "The answer, or its events", "content": json | _EVENT_STREAM}
     return {200: answer if model is None else answer | {"model": model}}

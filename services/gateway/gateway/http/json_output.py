@@ -6,7 +6,7 @@ from memloop.wire.errors import InvalidRequest
 
 
 def json_text(value: object) -> bytes:
-    """The value as JSON. Raises InvalidRequest (400) when it is nested too deeply: orjson writes about 254 levels."""
+    """Encode the value as JSON. Raises InvalidRequest (400) beyond orjson's depth of about 254 levels."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError as error:

@@ -28,6 +28,6 @@ def _parts(raw: bytes) -> int:
 
 
 def _has_too_many(raw: bytes) -> bool:
-    """Whether there are too many outside of strings, or too many strings to look."""
+    """Return whether there are too many outside of strings, or too many strings to look."""
     plain = raw.replace(rb"\\", b"").replace(rb"\"", b"")
     return plain.count(b'"') > _MOST_QUOTES or _parts(b" ".join(plain.split(b'"')[::2])) > MOST_PARTS

@@ -9,7 +9,7 @@ from memloop.wire.chat import Json
 
 
 def parsed_object(raw: bytes) -> Json:
-    """The JSON object in the bytes; empty when there is none."""
+    """Parse the JSON object in the bytes; empty when there is none."""
     try:
         return object_in(orjson.loads(raw))
     except orjson.JSONDecodeError:
@@ -17,10 +17,10 @@ def parsed_object(raw: bytes) -> Json:
 
 
 def object_in(value: object) -> Json:
-    """The value, if it is an object; else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
 def objects_in(value: object) -> Sequence[Json]:
-    """The objects of a list; empty when it is none."""
+    """Return the objects of a list; empty for any other value."""
     return [object_in(part) for part in cast(list[object], value)] if isinstance(value, list) else []

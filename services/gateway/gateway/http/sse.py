@@ -23,13 +23,13 @@ class EventCutter:
         self._rest = b""
 
     def whole(self, data: bytes) -> bytes:
-        """The events that these bytes complete, in one piece. Bytes that end an event, as most do, are not searched."""
+        """Return the events that these bytes complete, in one piece; bytes that end an event are not searched."""
         if not self._rest and data.endswith(_USUAL_END):
             return data
         return b"".join(self.feed(data))
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The events that these bytes complete, each with its closing blank line."""
+        """Return the events that these bytes complete, each with its closing blank line."""
         seen = max(0, len(self._rest) - _LONGEST_END + 1)
         buffer = self._rest + data
         events: list[bytes] = []
@@ -42,16 +42,16 @@ class EventCutter:
 
 
 def data_of(event: bytes) -> bytes:
-    """The event's data, several ``data:`` lines joined by a newline; empty for a comment."""
+    """Return the event's data, several ``data:`` lines joined by a newline; empty for a comment."""
     lines = (line for line in event.splitlines() if line.startswith(b"data:"))
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines)
 
 
 def data_event(json: bytes) -> bytes:
-    """A ``data:`` event with that JSON."""
+    """Return a ``data:`` event with that JSON."""
     return b"data: " + json + b"\n\n"
 
 
 def error_event(error: MemloopError) -> bytes:
-    """An ``error`` event with the OpenAI-shaped body: how a stream that has begun reports a failure."""
+    """Return an ``error`` event with the OpenAI-shaped body: how a stream that has begun reports a failure."""
     return b"event: error\n" + data_event(orjson.dumps(error.envelope().model_dump()))

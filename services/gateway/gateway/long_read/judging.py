@@ -27,7 +27,7 @@ class JudgedApart:
     judge: ChatModel
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """The reply of the model that the prompt is for."""
+        """Return the reply of the model that the prompt is for."""
         return await (self.judge if prompt.name == "judge" else self.reader).complete(prompt)
 
 

@@ -59,7 +59,7 @@ class Follower:
         """No more events will come than are stored by now."""
 
     def offer(self, entry: Entry) -> None:
-        """Hand over an event. One too many: the follower reads from Redis from where it is."""
+        """Hand over an event. When the queue is full, the follower reads on from Redis."""
         if len(self._entries) == _MOST_WAITING:
             self._entries.clear()
             self._missed = True
@@ -68,25 +68,25 @@ class Follower:
         self._news.set()
 
     def end(self, error: MemloopError | None = None) -> None:
-        """Nothing more will be handed over."""
+        """Mark the end: no event follows."""
         self.is_over = self._missed = True
         self._error = error
         self._news.set()
 
     async def news(self) -> None:
-        """Wait for something new. Raises what the reader failed with."""
+        """Wait for an event or the end. Raises the reader's error."""
         await self._news.wait()
         self._news.clear()
         if self._error is not None:
             raise self._error
 
     def missed(self) -> bool:
-        """Whether events have to be read from Redis; from now on new ones are handed over again."""
+        """Return whether events must be read from Redis; after the call new ones are handed over again."""
         missed, self._missed = self._missed, False
         return missed
 
     def taken(self) -> Sequence[Entry]:
-        """What was handed over since."""
+        """Return the events handed over since the last call."""
         found = list(self._entries)
         self._entries.clear()
         return found
@@ -125,7 +125,7 @@ class StreamReader:
 
     @asynccontextmanager
     async def joined(self, stream: str, *, job: str) -> AsyncGenerator[Follower]:
-        """A follower of the stream meanwhile. Raises Unavailable."""
+        """Follow the stream during the block. Raises Unavailable."""
         follower = Follower()
         channel = self._channels.get(stream) or self._opened(stream, job, await self._end_of(stream))
         channel.followers.add(follower)
@@ -139,7 +139,7 @@ class StreamReader:
                 await self._rest()
 
     async def entries(self, stream: str, follower: Follower, after: int) -> AsyncGenerator[Entry]:
-        """The entries past that number, each once and in order, until the stream is over. Raises Unavailable."""
+        """Yield the entries after that number, each once and in order, to the stream's end. Raises Unavailable."""
         while True:
             is_over = follower.is_over
             if follower.missed():
@@ -155,7 +155,7 @@ class StreamReader:
             await follower.news()
 
     async def stored(self, stream: str, after: int) -> AsyncGenerator[Entry]:
-        """The entries past that number which are in Redis now, page by page. Raises Unavailable."""
+        """Yield the entries after that number that Redis holds now, page by page. Raises Unavailable."""
         full = True
         while full:
             with redis_errors():
@@ -167,13 +167,13 @@ class StreamReader:
                 yield entry
 
     async def _end_of(self, stream: str) -> str:
-        """The id of the last entry, from which on the reader reads."""
+        """Return the id of the last entry, where the reader starts."""
         with redis_errors():
             last = await self._redis.xrevrange(stream, count=1)
         return next((id_ for id_, _ in entry_list(cast(list[object], last or []))), "0-0")
 
     def _opened(self, stream: str, job: str, position: str) -> _Channel:
-        """The stream's channel; another follower may have opened it meanwhile, further back."""
+        """Return the stream's channel, which another follower may have opened meanwhile."""
         channel = self._channels.setdefault(stream, _Channel(job, position))
         if self._task is None:
             self._task = asyncio.create_task(self._read(), name="event streams")
@@ -183,14 +183,14 @@ class StreamReader:
         return channel
 
     async def _rest(self) -> None:
-        """Nobody follows: give the connection back."""
+        """Return the connection when no client follows."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.wait({task})
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        """The reader failed: every follower gets the reason, and whoever comes next a new reader."""
+        """Pass the reader's error to every follower; the next one starts a new reader."""
         if task.cancelled() or task is not self._task:
             return
         failure = task.exception()
@@ -213,7 +213,7 @@ class StreamReader:
                 checked_at = time.monotonic()
 
     async def _look(self) -> Sequence[tuple[str, Sequence[Entry]]]:
-        """Wait for entries of any stream; nothing when streams were added, or when nothing came."""
+        """Wait for entries of any stream. Returns nothing when streams were added, or without an entry."""
         positions = {stream: channel.position for stream, channel in self._channels.items()}
         self._began = asyncio.get_running_loop().time()
         try:
@@ -227,7 +227,7 @@ class StreamReader:
         return [(stream, _entries(found)) for stream, found in entries_by_stream(reply)]
 
     async def _end_what_is_over(self) -> None:
-        """End the streams of reads that are over or deleted, which may lack their last event."""
+        """End the streams of ended or deleted reads, which may lack their last event."""
         channels = list(self._channels.values())
         statuses = await self._statuses.rows([channel.job for channel in channels], [])
         for channel, status in zip(channels, statuses, strict=True):

@@ -1,4 +1,4 @@
-"""Takes the prompts of published checkpoints from a user's own copy of them. None of their text is part of Memloop."""
+"""Imports the prompts of published checkpoints from a user's own copy. None of their text is part of Memloop."""
 
 from inference.profile_import.imported import KINDS, Imported, Kind
 from inference.profile_import.importing import import_prompts, source_names, write_profile

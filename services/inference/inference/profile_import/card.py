@@ -1,7 +1,7 @@
-"""MemReader's prompts, from the model card (``README.md``) in the checkpoint's snapshot.
+"""Imports MemReader's prompts from the model card (``README.md``) in the checkpoint's snapshot.
 
-The card shows a request: tool definitions, and messages with a system text and a user text. They stand in fenced
-blocks, as Python or as JSON; a system or user text may also be a plain block under a line that names it.
+The card shows a request: tool definitions, and messages with a system text and a user text. They are in fenced blocks,
+as Python or as JSON; a system or user text may also be a plain block under a line that names it.
 """
 
 import json
@@ -29,7 +29,7 @@ _USER_LABEL: Final = re.compile(r"\buser (prompt|message|text|input)\b", re.IGNO
 
 
 def import_card(sources: Sequence[SourceFile]) -> Imported:
-    """The memory writer's prompt as the card shows it. Raises ImportRefused."""
+    """Import the memory writer's prompt from the card. Raises ImportRefused."""
     (card,) = sources
     found = _Found(card.name)
     for block in fenced_blocks(card.text):
@@ -49,9 +49,9 @@ def import_card(sources: Sequence[SourceFile]) -> Imported:
 
 @dataclass
 class _Found:
-    """The card's texts so far. Examples repeat them: what counts is that all agree.
+    """The card's texts so far. Examples repeat them, so all occurrences must agree.
 
-    ``users`` stand in a request with a system text, ``lone_users`` elsewhere.
+    ``users`` are in a request with a system text, ``lone_users`` elsewhere.
     """
 
     card: str
@@ -65,7 +65,7 @@ class _Found:
         self._literals = Literals(self.card)
 
     def look_at(self, block: Block) -> None:
-        """Take in what a block shows."""
+        """Collect the texts of a block."""
         self.blocks.append(block.language or "plain")
         for values in self._lists(block):
             self._take(values)
@@ -75,7 +75,7 @@ class _Found:
             self.lone_users += _templates([block.text])
 
     def only(self, what: str, candidates: Iterable[str]) -> str:
-        """The one text that all candidates are. Raises ImportRefused."""
+        """Return the single text that all candidates equal. Raises ImportRefused."""
         different = list(dict.fromkeys(candidates))
         if any(HOLE in text for text in different):
             raise ImportRefused(f"{self.card}: expected a {what}; found one that an expression completes")
@@ -121,7 +121,7 @@ def _templates(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _template(text: str) -> str | None:
-    """The user text with ``{conversation}`` where it shows one, below a blank line; None when it shows none."""
+    """Return the user text with ``{conversation}`` in the place of its conversation; None if it has none."""
     if text.count(HOLE) == 1 and text.strip() != HOLE:
         return text.replace(HOLE, "{conversation}")
     first = _TURN.search(text)

@@ -11,7 +11,7 @@ from memloop.profiles import load_profile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own arguments."""
+    """Add the command's arguments."""
     commands = parser.add_subparsers(dest="profile_command", required=True)
     importing = commands.add_parser("import", help="take a published checkpoint's own prompts from your copy of it")
     importing.add_argument("kind", choices=KINDS, help="the published project, and the place of its prompts")

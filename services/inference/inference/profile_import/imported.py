@@ -1,4 +1,4 @@
-"""A published checkpoint's own prompts, on their way from a source into a profile."""
+"""Holds a published checkpoint's own prompts between their source and the profile."""
 
 import hashlib
 import json
@@ -16,10 +16,10 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The texts of a profile by file name, and the manifest's entries that stand beside them.
+    """The texts of a profile by file name, and the manifest's other entries.
 
-    ``settings`` are the manifest's own values, ``prompts`` those of each prompt, ``budget`` those of the window: the
-    published numbers stand there, so that they do not move with our defaults.
+    ``settings`` are the manifest's own values, ``prompts`` those of each prompt, ``budget`` those of the window. They
+    hold the published numbers, so that our defaults do not change them.
     """
 
     kind: Kind
@@ -30,12 +30,12 @@ class Imported:
     budget: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def files(self) -> dict[str, str]:
-        """The profile's files by name."""
+        """Return the profile's files by name."""
         return {"manifest.toml": self._manifest(), **self.texts}
 
     @property
     def version(self) -> str:
-        """Twelve digits of the hash of all sources."""
+        """Return twelve digits of the hash of all sources."""
         return _sha256("".join(source.sha256 for source in self.sources))[:12]
 
     def _manifest(self) -> str:
@@ -60,7 +60,7 @@ _COMMENT: Final = """\
 
 
 def as_json_file(tools: list[Json]) -> str:
-    """Tool definitions as a file: their order and wording kept."""
+    """Format tool definitions as a file, in their order and wording."""
     return json.dumps(tools, ensure_ascii=False, indent=2)
 
 
@@ -74,12 +74,12 @@ def _key(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string."""
+    """Format a TOML basic string."""
     return _written(text)
 
 
 def _written(value: Entry) -> str:
-    """A value in TOML, which writes these kinds as JSON does, but for one control character."""
+    """Format a value as TOML, which writes these kinds as JSON does, except for one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

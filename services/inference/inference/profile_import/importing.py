@@ -30,12 +30,12 @@ _IMPORTERS: Final[Mapping[Kind, _Importer]] = {
 
 
 def source_names(kind: Kind) -> tuple[str, ...]:
-    """The files that an import reads, relative to the snapshot or checkout."""
+    """Return the files that an import reads, relative to the snapshot or checkout."""
     return _IMPORTERS[kind].files
 
 
 def import_prompts(kind: Kind, snapshot: Path) -> Imported:
-    """The prompts of a snapshot or checkout. Raises ImportRefused when the source has another shape."""
+    """Import the prompts of a snapshot or checkout. Raises ImportRefused when the source has another shape."""
     importer = _IMPORTERS[kind]
     if not snapshot.is_dir():
         raise ImportRefused(f"{snapshot}: expected a folder with {' and '.join(importer.files)}; found none")

@@ -1,4 +1,4 @@
-"""Evaluates the literals of Python sources from their syntax tree. No line of a source is ever run."""
+"""Evaluates the literals of Python sources from their syntax tree, without running any of their code."""
 
 import ast
 import string
@@ -16,7 +16,7 @@ _STRIPS: Final = ("strip", "lstrip", "rstrip")
 
 
 def parse_python(source: bytes | str, where: str) -> ast.Module:
-    """The syntax tree of a source. Raises ImportRefused."""
+    """Parse a source. Raises ImportRefused."""
     try:
         return ast.parse(source)
     except _BROKEN as error:
@@ -24,10 +24,10 @@ def parse_python(source: bytes | str, where: str) -> ast.Module:
 
 
 class Literals:
-    """Follows assignments in source order, so that a name has the value it was given last.
+    """Follows assignments in source order, so that a name has its latest value.
 
-    Raises ImportRefused for half characters, and for values without bound: names may make ``MOST_BYTES`` in
-    all, so that a source cannot blow itself up by ``a = a + a``.
+    Raises ImportRefused for lone surrogates and oversized values: all names together may hold ``MOST_BYTES``, so that a
+    source cannot exhaust the memory by ``a = a + a``.
     """
 
     def __init__(self, where: str) -> None:
@@ -36,21 +36,21 @@ class Literals:
         self._left = MOST_BYTES
 
     def lists(self, tree: ast.Module) -> Iterator[list[Value]]:
-        """Every list that is written out, in source order; assigns names on the way."""
+        """Yield every list literal in source order; assigns names on the way."""
         for statement in _in_order(tree):
             found = [self.value(part) for part in _expressions(statement) if isinstance(part, ast.List)]
             yield from (value for value in found if isinstance(value, list))
             self._assign(statement)
 
     def texts(self, tree: ast.Module) -> dict[str, str]:
-        """The module's own names that hold texts. One that is bound twice, in whatever scope, has no sure value."""
+        """Return the module's own names that hold texts. A name bound twice, in any scope, has no certain value."""
         bound = Counter(name for statement in _in_order(tree) for name in _bound(statement))
         for statement in tree.body:
             self._assign(statement)
         return {name: value for name, value in self._names.items() if isinstance(value, str) and bound[name] == 1}
 
     def value(self, node: ast.expr) -> Value:
-        """The expression's value; ``HOLE`` in the place of everything that only a run would show."""
+        """Return the expression's value, with ``HOLE`` for everything that only running it would show."""
         match node:
             case ast.Constant(value=str() | int() | float() | None as constant):
                 return self._checked(constant)
@@ -148,7 +148,7 @@ class Literals:
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement itself gives a value."""
+    """Yield the names that a statement itself assigns."""
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
@@ -162,7 +162,7 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _opened(text: str) -> str:
-    """A format string with its fields as holes."""
+    """Return a format string with holes for its fields."""
     try:
         pieces = [(literal, field) for literal, field, _, _ in string.Formatter().parse(text)]
     except ValueError:
@@ -176,7 +176,7 @@ def _in_order(tree: ast.Module) -> list[ast.stmt]:
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions of a statement itself, without those of the statements in its body."""
+    """Yield the expressions of a statement itself, without those of the statements in its body."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             continue

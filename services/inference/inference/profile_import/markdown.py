@@ -1,4 +1,4 @@
-"""Takes the fenced code blocks out of a Markdown page. Source: CommonMark 0.31, section 4.5."""
+"""Finds the fenced code blocks of a Markdown page. Source: CommonMark 0.31, section 4.5."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Block:
 
 
 def fenced_blocks(page: str) -> Iterator[Block]:
-    """The page's blocks, in order. A block that is never closed ends with the page."""
+    """Yield the page's blocks, in order. A block without an end extends to the page's end."""
     lines = _LINE.findall(page)
     label, position = "", 0
     while position < len(lines):

@@ -1,4 +1,4 @@
-"""The prompts of MemAgent and MemReread, from a checkout of their code: module constants in ``str.format`` syntax."""
+"""Imports the prompts of MemAgent and MemReread from a checkout: module constants in ``str.format`` syntax."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _WINDOW_TOKENS: Final = 16_384
 
 
 def import_memagent(sources: Sequence[SourceFile]) -> Imported:
-    """MemAgent's reading and answering prompts. Raises ImportRefused."""
+    """Import MemAgent's reading and answering prompts. Raises ImportRefused."""
     (module,) = sources
     constants = _Constants(module)
     texts = {
@@ -36,7 +36,7 @@ def import_memagent(sources: Sequence[SourceFile]) -> Imported:
 
 
 def import_memreread(sources: Sequence[SourceFile]) -> Imported:
-    """MemReread's four prompts, and its words for an empty memory and history. Raises ImportRefused."""
+    """Import MemReread's four prompts, and its texts for an empty memory and history. Raises ImportRefused."""
     prompts, tools = sources
     constants = _Constants(prompts)
     texts = {
@@ -60,7 +60,7 @@ class _Constants:
         self._texts = Literals(module.name).texts(parse_python(module.raw, module.name))
 
     def text(self, name: str) -> str:
-        """The constant. Raises ImportRefused."""
+        """Return the constant. Raises ImportRefused."""
         text = self._texts.get(name)
         if text is None or HOLE in text:
             found = ", ".join(sorted(self._texts)) or "none"
@@ -68,7 +68,7 @@ class _Constants:
         return text
 
     def template(self, name: str, slots: Mapping[str, str]) -> str:
-        """The constant with our slots. Raises ImportRefused."""
+        """Return the constant with our slots. Raises ImportRefused."""
         return our_template(self.text(name), slots, f"{self._name}: {name}")
 
 
@@ -77,7 +77,7 @@ def _prompts(texts: Mapping[str, str]) -> dict[str, dict[str, Entry]]:
 
 
 def _no_history(module: SourceFile) -> str:
-    """The judge's history without a query; also checks the line of a query with its result, which our loop writes."""
+    """Return the judge's text for an empty history; also check the format of the line that our loop writes."""
     where = f"{module.name}: {_HISTORY_OF}"
     tree = parse_python(module.raw, module.name)
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _HISTORY_OF]

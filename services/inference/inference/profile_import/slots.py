@@ -8,9 +8,10 @@ from inference.profile_import.sources import ImportRefused
 
 
 def our_template(text: str, slots: Mapping[str, str], where: str) -> str:
-    """A ``str.format`` template with our slots in the places of its own, all other bytes as ``format`` sends them.
+    """Return a ``str.format`` template with our slots for its own; all other bytes as ``format`` writes them.
 
-    ``slots`` maps each of its slots to ours. Raises ImportRefused when it has others, lacks one, or cannot be shown so.
+    ``slots`` maps each of its slots to ours. Raises ImportRefused when it has others, lacks one, or cannot be expressed
+    so.
     """
     mapped: list[str] = []
     seen: set[str] = set()
@@ -30,7 +31,7 @@ def our_template(text: str, slots: Mapping[str, str], where: str) -> str:
 
 
 def checked_template(template: str, slot: str, where: str) -> str:
-    """A template that shows ``{slot}`` once. Raises ImportRefused."""
+    """Return a template that contains ``{slot}`` once. Raises ImportRefused."""
     if template.count(f"{{{slot}}}") != 1:
         raise ImportRefused(f"{where}: expected one place of {{{slot}}}; found {template.count(f'{{{slot}}}')}")
     return template
@@ -44,7 +45,7 @@ def _pieces(text: str, where: str) -> list[tuple[str, str | None, str | None, st
 
 
 def _check_rendering(text: str, template: str, slots: Mapping[str, str], where: str) -> None:
-    """Whether both fill to the same text: a brace that the source escapes must not read as a slot of ours."""
+    """Check that both render to the same text: a brace that the source escapes must not become a slot of ours."""
     sent = text.format_map({theirs: f"({number})" for number, theirs in enumerate(slots)})
     marks = {f"{{{ours}}}": f"({number})" for number, ours in enumerate(slots.values())}
     filled = re.sub("|".join(map(re.escape, marks)), lambda mark: marks[mark[0]], template)

@@ -51,13 +51,13 @@ def read_source(folder: Path, name: str) -> SourceFile:
 
 
 def _root(folder: Path) -> Path:
-    """The folder that links may lead to: a hub cache keeps a snapshot's files in ``blobs`` beside ``snapshots``."""
+    """Return the folder that links may lead to: a hub cache keeps the files of ``snapshots`` in ``blobs``."""
     real = folder.resolve(strict=True)
     return real.parent.parent if real.parent.name == "snapshots" else real
 
 
 def _read_regular(path: Path) -> bytes:
-    """At most one byte over the limit. A named pipe would hold the import up, so only files are opened."""
+    """Read at most one byte over the limit. Only regular files are opened: a named pipe would block the import."""
     if not path.is_file():
         raise ImportRefused(f"{path}: expected a file; found a folder or a device")
     with path.open("rb") as opened:

@@ -70,7 +70,7 @@ def _make(folder: Path) -> None:
 
 
 async def _redis(folder: Path, stack: Stack) -> list[Part]:
-    """One file for each primary."""
+    """Back up each primary to a file of its own."""
     servers = await primaries(stack.redis_url.get_secret_value())
     targets = [folder / f"redis-{number}.rdb" for number in range(len(servers))]
     await asyncio.gather(*(dump(server, target) for server, target in zip(servers, targets, strict=True)))

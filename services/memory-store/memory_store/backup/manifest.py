@@ -34,14 +34,14 @@ class Manifest:
 
 
 def part_of(file: Path, kind: Kind) -> Part:
-    """The file as a part."""
+    """Describe the file as a part."""
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
     return Part(file.name, kind, digest, file.stat().st_size)
 
 
 def checked(folder: Path) -> Manifest:
-    """The manifest of a backup that is whole. Raises InvalidRequest, saying what is wrong."""
+    """Return the manifest of a complete backup. Raises InvalidRequest with the reason."""
     try:
         manifest = TypeAdapter(Manifest).validate_python(json.loads((folder / FILE).read_text()))
     except (OSError, ValueError, ValidationError) as error:

@@ -50,7 +50,7 @@ async def _dumped(server: Address, reader: asyncio.StreamReader, writer: asyncio
 
 
 async def _line(reader: asyncio.StreamReader) -> bytes:
-    """The first line that is more than a sign of life."""
+    """Return the first line that is not a keep-alive."""
     while True:
         async with asyncio.timeout(_SILENCE_S):
             line = await reader.readline()

@@ -92,7 +92,7 @@ class Buffers:
         return stored
 
     async def page(self, tenant: str, user_id: str | None) -> BufferPage:
-        """The buffers of a user, or of the tenant's users (at most 1,000), in no order."""
+        """Return the buffers of a user, or of the tenant's users (at most 1,000), in no order."""
         users = [user_id] if user_id is not None else await self._users(tenant)
         found: list[Buffer] = []
         for user in users:
@@ -137,7 +137,7 @@ class Buffers:
         return [(changed, place, part) for place, changed in rows]
 
     async def _at(self, part: Partition, place: str) -> Buffer | None:
-        """The buffer of an entry of the sorted set; an entry that leads nowhere goes."""
+        """Return the buffer of an entry of the sorted set; an entry that leads nowhere goes."""
         key, _, field = place.partition("/")
         value = await self._texts.hget(key, field)
         if value is None:
@@ -161,14 +161,14 @@ class Buffers:
         refuse_stale(token, str(newest))
 
     def _names(self, space: Namespace) -> list[str]:
-        """The keys of both scripts."""
+        """Return the keys of both scripts."""
         part = self._keys.of_lane(space.lane())
         user = part.buffers_of(space.tenant, space.user_id)
         return [user, part.buffered_users(space.tenant), part.buffers_by_time, part.fence(space.lane())]
 
 
 def _writer(space: Namespace, token: int | None) -> tuple[str | int, ...]:
-    """The first arguments of both scripts."""
+    """Return the first arguments of both scripts."""
     return space.user_id, "" if token is None else token, KEEP_MS
 
 

@@ -12,7 +12,7 @@ FencingToken: TypeAlias = Annotated[int | None, Header()]
 
 
 def buffer_routes(buffers: Buffers) -> APIRouter:
-    """Every route below ``/buffers``."""
+    """Return every route below ``/buffers``."""
     router = APIRouter(prefix="/buffers", tags=["namespaces"])
 
     @router.get("")

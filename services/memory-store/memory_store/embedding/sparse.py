@@ -56,7 +56,7 @@ class Bm25:
         return _vector(dict.fromkeys(self.terms(text), 1.0))
 
     def terms(self, text: str) -> list[str]:
-        """The stems in order; at most the first 8,192 of them."""
+        """Return the stems in order; at most the first 8,192 of them."""
         folded = unicodedata.normalize("NFKC", text).casefold()
         stems: list[str] = []
         for token in _tokens(folded):

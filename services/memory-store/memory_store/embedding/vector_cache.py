@@ -13,7 +13,7 @@ class VectorCache:
         self._vectors: OrderedDict[bytes, array[float]] = OrderedDict()
 
     def get(self, text: str) -> tuple[float, ...] | None:
-        """The text's vector, if it is here; it is then the last to go."""
+        """Return the text's vector, if it is here; it is then the last to go."""
         key = _key(text)
         found = self._vectors.get(key)
         if found is None:

@@ -86,9 +86,7 @@ class Batcher:
         return True
 
     def _read(self, prompts: Sequence[tuple[int, ...]], *, first_row: int, source: Sequence[int]) -> Tensor:
-        """Return logits (prompts, vocabulary) after each prompt; ``source`` maps rows to prompts for keys and
-        values.
-        """
+        """Return logits (prompts, vocabulary) after each prompt; ``source`` maps rows to prompts for the cache."""
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         longest = int(lengths.max())
         ids = torch.zeros(len(prompts), longest, dtype=torch.long)

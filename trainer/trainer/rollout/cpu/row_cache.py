@@ -37,9 +37,7 @@ class RowCache:
         self.used = torch.zeros(rows, dtype=torch.long)
 
     def filling(self, first_row: int, source: Sequence[int], lengths: Tensor) -> _Filling:
-        """Return a view that prefills prompts and stores prompt ``source[i]``, of ``lengths[i]`` tokens, in ``first_row
-        + i``.
-        """
+        """Return a view that prefills prompts: ``source[i]``, of ``lengths[i]`` tokens, goes to ``first_row + i``."""
         rows = slice(first_row, first_row + len(source))
         self.used[rows] = lengths
         return _Filling(self, rows, list(source))

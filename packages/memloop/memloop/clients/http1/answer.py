@@ -1,4 +1,4 @@
-"""One answer as it comes in: llhttp fills it, the connection's reader empties it.
+"""Holds one answer while it arrives: llhttp fills it, the connection's reader empties it.
 
 Source of the rules: RFC 9112, "HTTP/1.1"; RFC 9110, section 15.2 (interim answers).
 """
@@ -14,11 +14,11 @@ _MOST_TAKEN_BYTES = 64 * 1024
 
 
 class AnswerError(Exception):
-    """The peer speaks no HTTP that we can follow."""
+    """The peer's bytes are not valid HTTP."""
 
 
 class AnswerHeaders(Mapping[str, str]):
-    """Headers by name, in any case; one that was sent twice has both values, with a comma between."""
+    """Maps header names, in any case, to values; the values of a repeated header are joined by commas."""
 
     __slots__ = ("_values",)
 
@@ -35,7 +35,7 @@ class AnswerHeaders(Mapping[str, str]):
         return len(self._values)
 
     def add(self, name: bytes, value: bytes) -> None:
-        """One more line."""
+        """Add one header line."""
         name = name.lower()
         before = self._values.get(name)
         self._values[name] = value if before is None else before + b", " + value
@@ -63,7 +63,7 @@ class Answer:
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
-        """Read what came. Raises AnswerError."""
+        """Parse the bytes. Raises AnswerError."""
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -74,7 +74,7 @@ class Answer:
                 raise AnswerError("endless headers")
 
     def take(self) -> bytes:
-        """The bytes of the body that are here, 64 KiB of them at most."""
+        """Return the body's bytes that have arrived, at most 64 KiB of them."""
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
         self.parts.clear()
         if len(data) > _MOST_TAKEN_BYTES:
@@ -83,31 +83,31 @@ class Answer:
         return data[:_MOST_TAKEN_BYTES]
 
     def ends_with_the_connection(self) -> bool:
-        """Whether the peer closes its connection to say that the body is whole."""
+        """Return whether the peer marks the body's end by closing its connection."""
         named = "content-length" in self.headers or "transfer-encoding" in self.headers
         return self.begun and not named
 
     def on_message_begin(self) -> None:
-        """The first byte of an answer."""
+        """Handle the first byte of an answer."""
         if self.complete:
             raise AnswerError("a second answer to one request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header line."""
+        """Handle one header line."""
         self.headers.add(name, value)
 
     def on_headers_complete(self) -> None:
-        """The blank line."""
+        """Handle the blank line."""
         self.status = self._parser.get_status_code()
         self.begun = self.status >= _FIRST_FINAL_STATUS
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body."""
+        """Handle a piece of the body."""
         self.parts.append(body)
         self.size += len(body)
 
     def on_message_complete(self) -> None:
-        """The last byte; of an interim answer (1xx), which is forgotten, or of the one that was asked for."""
+        """Handle the last byte of an interim answer (1xx), which is dropped, or of the final one."""
         if self.begun:
             self.complete = True
             self.keeps_alive = self._parser.should_keep_alive()

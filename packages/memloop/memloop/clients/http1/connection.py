@@ -1,7 +1,7 @@
-"""One connection to a peer, and one request on it at a time.
+"""Holds one connection to a peer, with one request at a time.
 
-Times are watched by one lazy timer: it looks how long a reader has been waiting, and is not touched while bytes come.
-A body that nobody takes is not read any further than ``_MOST_WAITING_BYTES``; the peer then has to wait.
+One lazy timer watches the waiting time of the reader; arriving bytes do not touch it. Of a body without a reader at
+most ``_MOST_WAITING_BYTES`` are read; then the peer has to wait.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ class Connection(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether another request may be sent on it."""
+        """Return whether another request may be sent on it."""
         open_ = self._transport is not None and not self._transport.is_closing()
         return open_ and self._failure is None and not self._paused
 
     @property
     def transport(self) -> asyncio.Transport:
-        """What it sends through. Raises Unavailable when the connection is not open."""
+        """Return the transport to send on. Raises Unavailable when the connection is closed."""
         if self._transport is None:
             raise self._lost()
         return self._transport
@@ -62,7 +62,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def some(self, answer: Answer) -> bytes:
-        """The next bytes of the answer's body, as many as are here; none at its end."""
+        """Return the bytes of the answer's body that have arrived; none at its end."""
         while not answer.parts:
             if answer.complete:
                 return b""
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         return self._taken_from(answer)
 
     def finished(self, answer: Answer) -> bool:
-        """The exchange is over; whether the connection may be kept. If not, it is closed: the peer stops its work."""
+        """End the exchange. Returns whether the connection may be kept; if not, it is closed, and the peer stops."""
         self._answer = None
         takes_work = answer.status != _TAKES_NO_WORK
         if self.usable and takes_work and answer.keeps_alive and not self._unsent_bytes():
@@ -79,16 +79,16 @@ class Connection(asyncio.Protocol):
         return False
 
     def abort(self) -> None:
-        """Hang up at once."""
+        """Close the connection immediately."""
         if self._transport is not None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Of asyncio."""
+        """See asyncio's protocols."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but name
 
     def data_received(self, data: bytes) -> None:
-        """Of asyncio."""
+        """See asyncio's protocols."""
         answer = self._answer
         if answer is None:  # nothing was asked
             self.abort()
@@ -103,7 +103,7 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Of asyncio."""
+        """See asyncio's protocols."""
         if self._timer is not None:
             self._timer.cancel()
         if self._answer is not None and exc is None and self._answer.ends_with_the_connection():
@@ -118,7 +118,7 @@ class Connection(asyncio.Protocol):
         return data
 
     async def _more(self) -> None:
-        """Wait for more of the answer. Raises what ended the connection."""
+        """Wait for more of the answer. Raises the error that ended the connection."""
         if self._failure is not None:
             raise self._failure
         self._waiter = self._loop.create_future()
@@ -135,7 +135,7 @@ class Connection(asyncio.Protocol):
             self._waiter.set_result(None)
 
     def _look(self) -> None:
-        """The timer: a reader that waits for too long gets a Timeout, unless a long request is still on its way."""
+        """Raise Timeout in a reader that has waited too long, unless a long request is still being sent."""
         self._timer = None
         if self._waiter is None:
             return  # the next one who waits sets it again
@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def _is_sending(self) -> bool:
-        """Whether the peer has taken some of the request since this was asked last, and not yet all of it."""
+        """Return whether the peer has accepted some, but not all, of the request since the last call."""
         before, self._unsent = self._unsent, self._unsent_bytes()
         return self._unsent not in {0, before}
 

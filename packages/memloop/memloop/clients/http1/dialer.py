@@ -19,7 +19,7 @@ _SUCCESS = range(200, 300)
 
 
 class Dialer:
-    """Opens connections. ``connect_s`` bounds all that it takes: the proxy's answer and TLS too."""
+    """Opens connections. ``connect_s`` bounds the whole attempt, including the proxy's answer and TLS."""
 
     def __init__(self, url: URL, *, peer: str, connect_s: float, read_s: float, proxy: Proxy | None) -> None:
         self._url = url
@@ -30,7 +30,7 @@ class Dialer:
         self._tls: ssl.SSLContext | None = None
 
     async def open(self) -> Connection:
-        """A new connection. Raises Unreachable, ConnectRefused."""
+        """Open a connection. Raises Unreachable, ConnectRefused."""
         try:
             async with asyncio.timeout(self._connect_s):
                 if self._proxy is None:

@@ -1,4 +1,4 @@
-"""The connections to one peer that are open and idle, the one used last first, until they are old."""
+"""Keeps the open and idle connections to one peer until they are old; the one used last is used first."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ _JITTER = 0.25
 
 
 class Pool:
-    """Opens connections and keeps them for a while. There is no limit: who asks decides how much is asked at a time."""
+    """Opens connections and keeps them for a while. There is no limit: callers bound their own concurrency."""
 
     def __init__(self, dialer: Dialer, *, age_s: float) -> None:
         self._dialer = dialer
@@ -23,7 +23,7 @@ class Pool:
         self._reaper: asyncio.TimerHandle | None = None
 
     def kept(self) -> Connection | None:
-        """A connection that is open already, if there is one."""
+        """Return an idle connection, if there is one."""
         now = asyncio.get_running_loop().time()
         while self._idle:
             connection = self._idle.pop()
@@ -33,14 +33,14 @@ class Pool:
         return None
 
     async def opened(self) -> Connection:
-        """A new connection. Raises Unreachable, ConnectRefused."""
+        """Open a connection. Raises Unreachable, ConnectRefused."""
         connection = await self._dialer.open()
         age_s = self._age_s * random.uniform(1 - _JITTER, 1 + _JITTER)
         connection.retires_at = asyncio.get_running_loop().time() + age_s
         return connection
 
     def keep(self, connection: Connection) -> None:
-        """Take back a connection whose exchange is over."""
+        """Take back a connection after its exchange."""
         loop = asyncio.get_running_loop()
         connection.idle_since = loop.time()
         self._idle.append(connection)
@@ -48,7 +48,7 @@ class Pool:
             self._reaper = loop.call_later(_KEEP_ALIVE_S, self._reap)
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close the idle connections."""
         if self._reaper is not None:
             self._reaper.cancel()
             self._reaper = None
@@ -56,7 +56,7 @@ class Pool:
             self._idle.pop().abort()
 
     def _reap(self) -> None:
-        """Close what has been idle for too long, and look again when the next one will have been."""
+        """Close connections that have been idle for too long, and schedule the next check."""
         self._reaper = None
         loop = asyncio.get_running_loop()
         now = loop.time()

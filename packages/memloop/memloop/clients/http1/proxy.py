@@ -1,4 +1,4 @@
-"""The outgoing proxy that the environment names: ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``, in either case."""
+"""Finds the outgoing proxy of the environment: ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``, in either case."""
 
 import base64
 import ipaddress
@@ -11,7 +11,7 @@ from yarl import URL
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy that is spoken to in plain HTTP. ``authorization`` is the header's value for its user."""
+    """A proxy reached in plain HTTP. ``authorization`` is the header's value for its user."""
 
     host: str
     port: int
@@ -19,7 +19,7 @@ class Proxy:
 
     @classmethod
     def at(cls, address: str) -> "Proxy":
-        """The proxy of a URL or of ``host:port``. Raises ValueError for any other kind of proxy."""
+        """Parse a URL or ``host:port``. Raises ValueError for any other kind of proxy."""
         url = URL(address if "://" in address else f"http://{address}")
         if url.scheme != "http" or url.host is None or url.port is None:
             raise ValueError("HTTPS_PROXY and HTTP_PROXY take an http:// URL: the proxy is spoken to in plain HTTP.")
@@ -29,12 +29,13 @@ class Proxy:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The proxy's own headers."""
+        """Return the proxy's own headers."""
         return {} if self.authorization is None else {"Proxy-Authorization": self.authorization}
 
 
 def proxy_for(url: URL) -> Proxy | None:
-    """The proxy to the URL by the standard library's rules; None for a direct connection. Loopback is always direct.
+    """Return the proxy to the URL by the standard library's rules; None for a direct connection. Loopback is always
+    direct.
 
     Raises ValueError for a proxy of another kind.
     """

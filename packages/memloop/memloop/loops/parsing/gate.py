@@ -20,9 +20,9 @@ class Gate:
 
 
 def parse_gate(completion: Completion) -> Gate:
-    """A reply with text beside its marks is a new memory, whatever it says of keeping: no fact is lost to a mark.
+    """Parse a gated reply. Text beside its marks is always a new memory, so that no mark loses a fact.
 
-    ``<enough/>`` alone keeps the memory too. A reply that was cut says nothing about sufficiency.
+    ``<enough/>`` alone keeps the memory too. A reply that was cut gives no verdict on sufficiency.
     """
     text = parse_memory(completion)
     enough = completion.finish_reason != "length" and bool(_ENOUGH.search(text))

@@ -9,10 +9,10 @@ _END = re.compile(r"""[.!?](?:["')\]]|</\w+>)*(?=\s|$)|[。！？]|\n""")
 
 
 def parse_memory(completion: Completion, *, whole: bool = False) -> str:
-    """The new memory; empty when the model said nothing, or a filter took part of what it said.
+    """Return the new memory; empty for an empty reply, or when a filter removed part of it.
 
-    A reply that hit its token limit is cut back to its last complete line or sentence, if it has one: half a fact
-    is worse than none. ``whole`` takes it as it is, white space included, as published.
+    A reply that hit its token limit is cut back to its last complete line or sentence, if it has one: half a fact is
+    worse than none. ``whole`` takes it verbatim, white space included, as published.
     """
     if completion.finish_reason == "content_filter":
         return ""

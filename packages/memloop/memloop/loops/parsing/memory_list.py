@@ -36,7 +36,7 @@ class NoList:
 
 
 def find_memory_list(completion: Completion) -> FoundList | NoList:
-    """The first object of the reply that holds a memory list; prose, thinking and code fences around it are passed."""
+    """Return the reply's first object with a memory list, without the prose, thinking and fences around it."""
     text = listen(completion).text
     whole = _decoded(text, 0)
     if whole is not None and _entries(whole) is not None:

@@ -26,7 +26,7 @@ def parse_query(completion: Completion) -> tuple[Verdict, str | None]:
 
 
 def _first_query(text: str) -> str:
-    """The text of the first query, its line breaks as blanks; empty without one that is closed."""
+    """Return the text of the first query, its line breaks as blanks; empty without one that is closed."""
     start = _OPEN.search(text)
     end = _CLOSE.search(text, start.end()) if start else None
     return " ".join(text[start.end() : end.start()].split()) if start and end else ""

@@ -27,7 +27,7 @@ class Relation:
 
 
 def parse_relations(completion: Completion) -> tuple[Relation, ...]:
-    """The first line of each new memory, in the order of the reply. Lines of another form are passed over."""
+    """Return the first line of each new memory, in the order of the reply. Lines of another form are passed over."""
     found: dict[int, Relation] = {}
     for line in islice(_LINE.finditer(listen(completion).text), _MOST_LINES):
         number, verb, stored, _ = line.groups()

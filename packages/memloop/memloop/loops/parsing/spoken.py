@@ -18,14 +18,14 @@ class Spoken:
 
 
 def listen(completion: Completion) -> Spoken:
-    """The speech and the thinking of a reply. Text is well-formed: no NUL, no lone surrogates."""
+    """Return the speech and the thinking of a reply. Text is well-formed: no NUL, no lone surrogates."""
     text, thought, closed = split_thinking(well_formed(completion.content))
     reasoning = "\n".join(part for part in (well_formed(completion.reasoning).strip(), thought) if part)
     return Spoken(text, reasoning, finished=closed and completion.finish_reason in {"stop", "tool_calls"})
 
 
 def as_written(completion: Completion) -> str:
-    """The reply as the published loops take it: white space at its ends stays, unless thinking came before it."""
+    """Return the reply as the published loops take it: outer white space stays, unless thinking came before it."""
     text = well_formed(completion.content)
     return listen(completion).text if _OPEN in text or _CLOSE in text else text
 

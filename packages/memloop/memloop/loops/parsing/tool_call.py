@@ -40,7 +40,7 @@ _Raw: TypeAlias = tuple[object, int]
 
 
 def find_call(completion: Completion) -> FoundCall | NoCall:
-    """The reply's first tool call, by whichever path it came."""
+    """Return the reply's first tool call, by whichever path it came."""
     if completion.tool_calls:
         return _native(completion.tool_calls)
     spoken = listen(completion)
@@ -78,7 +78,7 @@ def _bare(text: str) -> _Raw | None:
 
 
 def _unfenced(text: str) -> str:
-    """The text inside one code fence around all of it; the text itself without one."""
+    """Return the text inside one code fence around all of it; the text itself without one."""
     if len(text) < 2 * len(_FENCE) or not (text.startswith(_FENCE) and text.endswith(_FENCE)):
         return text
     return text[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
