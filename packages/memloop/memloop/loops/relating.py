@@ -31,7 +31,7 @@ class Neighbourhood(Protocol):
     """Finds the live memories near new ones, in the one namespace that the adapter is bound to."""
 
     async def near(self, drafts: Sequence[MemoryDraft]) -> Sequence[Sequence[MemoryItem]]:
-        """Return the nearest stored memories of each draft, best first, except those with the draft's own key and type."""
+        """Return the nearest stored memories of each draft, best first, without those of its own key and type."""
         ...
 
 

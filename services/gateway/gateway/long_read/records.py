@@ -100,7 +100,7 @@ class ReadRecords:
         self._open = Script(redis, scripts.OPEN_READ)
 
     async def enqueue(self, job: ReadJob, record: LongRead) -> ReadEvent:
-        """Queue a background read; returns its ``queued`` event once it is durable. Raises as ``LaneQueue.admit`` does."""
+        """Queue a background read; return its ``queued`` event once it is durable. Raises as ``LaneQueue.admit``."""
         event = ReadEvent(type="long_read.queued", sequence_number=0, read=record, at=datetime.now(UTC))
         fields = {
             "tenant": job.tenant,
