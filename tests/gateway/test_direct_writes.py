@@ -7,7 +7,8 @@ import pytest
 from gateway.memory.jobs import new_event_id, queued_event
 from gateway.memory.operations import job_of
 from memloop.wire.errors import Conflict
-from memloop.wire.memory import MemoryAdd, Namespace
+from memloop.wire.memory import Namespace
+from memloop.wire.memory_requests import MemoryAdd
 from tests.gateway.api_rig import api
 from tests.gateway.redis_view import connected, keys
 from tests.gateway.rig import ALICE, script, turns

@@ -24,7 +24,8 @@ from memloop.wire.errors import (
     Unreachable,
 )
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
-from memloop.wire.memory import MemoryAdd, Source
+from memloop.wire.memory import Source
+from memloop.wire.memory_requests import MemoryAdd
 from tests.fakes.gateway_server import FakeGateway
 from tests.fakes.gateway_server import ended as ended_read
 from tests.fakes.web_server import serving

@@ -9,7 +9,8 @@ from typing import Self
 from evaluation.memory.records import Ingested, Row, Tokens
 from memloop.clients.gateway import GatewayClient, ended
 from memloop.ports import Recalled
-from memloop.wire.memory import MemoryAdd, MemoryEvent, MemorySearch, Source
+from memloop.wire.memory import MemoryEvent, Source
+from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 from trainer.data.dialogues.dialogue import ASSISTANT, Conversation, Session, Turn
 from trainer.data.retry_policy import RetryPolicy
 

@@ -9,7 +9,8 @@ from memloop.clients.gateway import GatewayClient, ended, root_url
 from memloop.ports import Recalled
 from memloop.wire.errors import DependencyError, MemloopError, NotFound, Unprocessable
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, Strategy
-from memloop.wire.memory import BatchedAdd, BatchResult, MemoryAdd, MemoryBatch, MemoryEvent, Source
+from memloop.wire.memory import BatchResult, MemoryEvent, Source
+from memloop.wire.memory_requests import BatchedAdd, MemoryAdd, MemoryBatch
 from trainer.data.json_rows import DataError
 from trainer.data.retry_policy import RetryPolicy
 from trainer.rollout.tasks import DecideTask, ReadTask

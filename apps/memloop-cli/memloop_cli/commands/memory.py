@@ -4,7 +4,8 @@ from rich.console import Console
 from rich.text import Text
 
 from memloop.clients.gateway import GatewayClient
-from memloop.wire.memory import MemoryAdd, MemorySearch, Source
+from memloop.wire.memory import Source
+from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 from memloop_cli.commands.writing import memory_line, settled, show_event
 from memloop_cli.errors import BadInput, CliError
 

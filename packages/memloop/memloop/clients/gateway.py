@@ -39,17 +39,8 @@ from memloop.wire.errors import (
 from memloop.wire.files import FileObject
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
-from memloop.wire.memory import (
-    BatchResult,
-    EventPage,
-    ItemPage,
-    MemoryAdd,
-    MemoryBatch,
-    MemoryEvent,
-    MemoryItem,
-    MemorySearch,
-    SearchResult,
-)
+from memloop.wire.memory import BatchResult, EventPage, ItemPage, MemoryEvent, MemoryItem, SearchResult
+from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 
 _TIMEOUTS: Final = Timeouts()
 _ENDED: Final = frozenset({"completed", "failed", "cancelled", "incomplete"})

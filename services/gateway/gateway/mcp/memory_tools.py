@@ -10,16 +10,8 @@ from gateway.memory.operations import check_has_text, search, write
 from memloop.wire.base import Wire
 from memloop.wire.keys import Scope
 from memloop.wire.limits import Metadata
-from memloop.wire.memory import (
-    MAX_TEXT_CHARS,
-    EventStatus,
-    ItemPatch,
-    MemoryAdd,
-    MemorySearch,
-    Namespace,
-    Source,
-    UserFields,
-)
+from memloop.wire.memory import MAX_TEXT_CHARS, EventStatus, ItemPatch, Namespace, Source, UserFields
+from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 
 _USER_ID = Field(min_length=1, max_length=256, description="The user whose memory it is.")
 ItemId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id.")]

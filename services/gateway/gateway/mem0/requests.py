@@ -11,7 +11,8 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.limits import Metadata, check_moment
 from memloop.wire.listing import MAX_DEPTH, StoreList
-from memloop.wire.memory import MAX_ROLE_CHARS, MAX_TEXT_CHARS, ItemPatch, MemoryAdd, Scope, Source, StoreSearch
+from memloop.wire.memory import MAX_ROLE_CHARS, MAX_TEXT_CHARS, ItemPatch, Scope, Source, StoreSearch
+from memloop.wire.memory_requests import MemoryAdd
 
 _EntityId: TypeAlias = str | None
 _NO_USER = "Every memory belongs to a user. Give a user_id, and optionally agent_id or run_id."

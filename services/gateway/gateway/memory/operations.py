@@ -18,14 +18,13 @@ from memloop.wire.memory import (
     BatchOutcome,
     BatchResult,
     Erased,
-    MemoryAdd,
-    MemoryBatch,
     MemoryEvent,
     Namespace,
     SearchResult,
     StoreBatch,
     StoreSearch,
 )
+from memloop.wire.memory_requests import MemoryAdd, MemoryBatch
 
 _LEASE_MS = 120_000
 _WAIT_S = 5.0

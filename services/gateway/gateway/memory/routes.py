@@ -19,14 +19,12 @@ from memloop.wire.memory import (
     EventPage,
     ItemPage,
     ItemPatch,
-    MemoryAdd,
-    MemoryBatch,
     MemoryEvent,
     MemoryItem,
-    MemorySearch,
     Namespace,
     SearchResult,
 )
+from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.transfer import Imported, StoreExport
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute, json_response

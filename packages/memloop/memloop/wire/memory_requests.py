@@ -1,0 +1,48 @@
+"""Bodies of the gateway's public memory routes."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, JsonValue
+from pydantic.config import JsonDict
+
+from memloop.wire.base import Wire
+from memloop.wire.limits import Metadata, Moment
+from memloop.wire.memory import MAX_BATCH_STATEMENTS, SearchOptions, Source, StoreSearch, UserFields
+
+_SOME_TEXT: JsonDict = {"contains": {"properties": {"content": {"pattern": r"\S"}}}}
+
+
+class BatchedAdd(UserFields):
+    """One add of a batch: its texts are stored verbatim."""
+
+    messages: tuple[Source, ...] = Field(min_length=1, max_length=200, json_schema_extra=_SOME_TEXT)
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    timestamp: Moment | None = None
+    expires_at: Moment | None = None
+
+
+class MemoryAdd(BatchedAdd):
+    """``POST /v1/memory/add``. ``infer`` runs the MemReader loop; ``sync`` waits for it."""
+
+    infer: bool = True
+    sync: bool = False
+
+
+def _few_messages(adds: tuple[BatchedAdd, ...]) -> tuple[BatchedAdd, ...]:
+    if sum(len(add.messages) for add in adds) > MAX_BATCH_STATEMENTS:
+        raise ValueError(f"a batch has at most {MAX_BATCH_STATEMENTS} messages in all its adds")
+    return adds
+
+
+class MemoryBatch(Wire):
+    """``POST /v1/memory/batch``: many adds, of any users, at once."""
+
+    adds: Annotated[tuple[BatchedAdd, ...], AfterValidator(_few_messages)] = Field(min_length=1, max_length=500)
+
+
+class MemorySearch(SearchOptions, UserFields):
+    """``POST /v1/memory/search``."""
+
+    def in_tenant(self, tenant: str) -> StoreSearch:
+        """Return the store's search for it."""
+        return StoreSearch(namespace=self.namespace(tenant), **self.model_dump(exclude=set(UserFields.model_fields)))
