@@ -188,5 +188,5 @@ def test_a_url_may_name_the_version(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["localhost:7800", "ftp://h", "http://", ""])
 def test_what_is_no_http_url_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="no http URL"):
+    with pytest.raises(ValueError, match="not an http URL"):
         GatewayClient(url)

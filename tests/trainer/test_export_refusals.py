@@ -20,7 +20,7 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="no checkpoint of a run"):
+    with pytest.raises(ExportError, match="not a checkpoint of a run"):
         export_checkpoint(tmp_path, TINY, tmp_path / "out", PROFILE)
 
 
