@@ -1,4 +1,4 @@
-"""The working set of a write: statements are applied to it one after another, then it is stored at once."""
+"""Holds the working set of a write: statements change it one after another, then it is stored in one step."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,7 +16,7 @@ _KEPT_WRITES = 32
 
 
 class Batch:
-    """The records of one namespace that a write may touch, and which of them it has to store.
+    """The records of one namespace that a write may change, and those of them that it must store.
 
     ``written_at`` is the ingest time of the write.
     """
@@ -61,9 +61,9 @@ class Batch:
         return self._record_outcome(decided, statement.write, resolution.outcome)
 
     def restore(self, record: Record, resolution: Resolution) -> Record:
-        """Brings a deleted record back to its place in event time; returns the record that holds its fact then.
+        """Return a deleted record to its place in event time; returns the record that then holds its fact.
 
-        That is the record itself, or the version that says the same and was touched.
+        That is the record itself, or a version with the same value, which is touched.
         """
         now, item_id = self.written_at, record.item.id
         placement = self._make_room(resolution, item_id, self.records.next_number(record.chain))
@@ -172,5 +172,5 @@ def _touched(statement: Statement, record: Record) -> Record:
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """The later end of two lives; None is no end."""
+    """Return the later end of two lives; None is no end."""
     return None if one is None or other is None else max(one, other)

@@ -40,7 +40,7 @@ class Version:
     valid_to: datetime | None = None
 
     def covers(self, moment: datetime) -> bool:
-        """Whether the version held at the moment."""
+        """Return whether the version held at the moment."""
         return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
 
 
@@ -69,7 +69,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What to do: touch ``touched`` or store ``placed``, and apply the changes. ``rule`` says why."""
+    """The effect of a statement: touch ``touched`` or store ``placed``, and apply the changes. ``rule`` names the
+    reason.
+    """
 
     outcome: Outcome
     rule: Rule
@@ -98,7 +100,7 @@ def resolve(value_hash: str, stated_at: datetime, versions: Sequence[Version]) -
 
 
 def mend(versions: Sequence[Version]) -> tuple[Change, ...]:
-    """Ends for versions that a later one should have ended.
+    """Return ends for versions that a later one should have ended.
 
     Two stores that raced past the fence, or a cluster that lost half of a write, can leave two live versions.
     """
@@ -107,7 +109,7 @@ def mend(versions: Sequence[Version]) -> tuple[Change, ...]:
 
 
 def _timeline(versions: Sequence[Version]) -> list[Version]:
-    """In event time, without versions that hold at no time: one that ended where it began has nothing to say."""
+    """Sort by event time, without versions of no duration: they held at no time."""
     holding = [version for version in versions if version.valid_to is None or version.valid_from < version.valid_to]
     return sorted(holding, key=lambda version: (version.valid_from, version.number))
 

@@ -1,4 +1,4 @@
-"""The place of a memory in its conversation, and who speaks in it: what a search needs to find turns beside a turn."""
+"""Derives a memory's place in its conversation and its speaker, by which a search finds neighbouring turns."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A stored memory inside the service, and its form as a payload in the vector store."""
+"""Defines a stored memory inside the service, and its form as a payload in the vector store."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -47,11 +47,11 @@ class ItemChanges(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A memory with what its wire form does not show.
+    """A memory with the fields that its wire form omits.
 
     ``chain`` is shared by all versions of one fact; ``confirmed_at`` is the event time of its last statement;
     ``writes`` names the writes that made or touched it (``event:digest:occurrence:outcome``), newest last;
-    ``decisions`` say why it is as it is; ``ended_before`` is the ``expires_at`` that a deletion replaced.
+    ``decisions`` hold the reasons for its state; ``ended_before`` is the ``expires_at`` that a deletion replaced.
     """
 
     tenant: str
@@ -64,16 +64,16 @@ class Record:
 
     @property
     def namespace(self) -> Namespace:
-        """Whose memory it is."""
+        """The memory's namespace."""
         item = self.item
         return Namespace(tenant=self.tenant, user_id=item.user_id, agent_id=item.agent_id, run_id=item.run_id)
 
     @property
     def embedded_text(self) -> str:
-        """What the vectors are made of: the key's words help short values.
+        """The text to embed, with the key, whose words help short values.
 
-        A raw turn's key says nothing, but who said it does. A text that is kept as it is has itself for a key: once
-        is enough.
+        A raw turn is embedded with its speaker instead of its key. The key of a verbatim text is the text itself, so it
+        is embedded once.
         """
         item = self.item
         if item.memory_type == "RawTurn":
@@ -87,12 +87,12 @@ class Record:
         return replace(self, item=self.item.model_copy(update=changes))
 
     def as_version(self) -> Version:
-        """The record on the timeline of its fact."""
+        """Return the record as a version on its fact's timeline."""
         item = self.item
         return Version(item.id, item.hash, item.version, item.valid_from, self.confirmed_at, item.valid_to)
 
     def as_history(self) -> ItemVersion:
-        """The item with what happened to it."""
+        """Return the item with the decisions on it."""
         key = normalised_key(self.item.key)
         changes = tuple(decision.in_words(key) for decision in self.decisions)
         return ItemVersion(**dict(self.item), changes=changes)
@@ -100,17 +100,17 @@ class Record:
     def decided(
         self, cause: Cause, at: datetime, *, other: str | None = None, similarity: float | None = None
     ) -> "Record":
-        """The record with one more decision in its history."""
+        """Return the record with one more decision in its history."""
         return replace(self, decisions=with_one_more(self.decisions, Decision(cause, at, other, similarity)))
 
     def is_over(self, moment: datetime) -> bool:
-        """Whether nobody can see it any more at this ingest time: deleted or expired."""
+        """Return whether the record is deleted or expired at this ingest time."""
         expires_at = self.item.expires_at
         return self.item.status == "deleted" or (expires_at is not None and expires_at <= moment)
 
 
 def to_payload(record: Record) -> Payload:
-    """All of the record as JSON."""
+    """Encode the whole record as JSON."""
     payload: dict[str, JsonValue] = record.item.model_dump(mode="json", exclude={"id"})
     payload["tenant"] = record.tenant
     payload["chain"] = record.chain
@@ -125,7 +125,7 @@ def to_payload(record: Record) -> Payload:
 
 
 def from_payload(item_id: str, payload: Payload) -> Record:
-    """The record that :func:`to_payload` wrote."""
+    """Decode the record that :func:`to_payload` encoded."""
     fields = {name: value for name, value in payload.items() if name not in _INTERNAL}
     writes, ended_before = payload["writes"], payload.get("ended_before")
     return Record(
@@ -140,7 +140,7 @@ def from_payload(item_id: str, payload: Payload) -> Record:
 
 
 def of_tenant(tenant: str) -> Condition:
-    """The condition that stands in every filter."""
+    """Return the condition that every filter contains."""
     return Equals("tenant", tenant)
 
 
@@ -159,7 +159,7 @@ def exactly_in(namespace: Namespace) -> Condition:
 
 
 def any_write(names: Iterable[str]) -> tuple[str, ...]:
-    """The names under which a write may have been recorded, whatever its outcome was."""
+    """Return the names under which a write may be recorded, for any outcome."""
     outcomes = ("inserted", "touched", "superseded")
     return tuple(f"{name}:{outcome}" for name in names for outcome in outcomes)
 
@@ -169,5 +169,5 @@ Clock: TypeAlias = Callable[[], datetime]
 
 
 def now() -> datetime:
-    """The ``Clock`` of every process but some tests'."""
+    """Return the present time: the ``Clock`` of every process outside tests."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Why the store did what it did to a version, in words that an item's history can show."""
+"""Explains the store's decisions on a version, in words for the item's history."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One thing that was done to a version, at an ingest time; the fields are those of ``VersionChange``."""
+    """One change of a version, at an ingest time; the fields are those of ``VersionChange``."""
 
     cause: str
     at: datetime
@@ -43,17 +43,17 @@ class Decision:
     similarity: float | None = None
 
     def in_words(self, key: str) -> VersionChange:
-        """The decision as history shows it. ``key`` is the normalised one that was compared."""
+        """Return the decision as history shows it. ``key`` is the normalised key that was compared."""
         because = _BECAUSE.get(self.cause, "").format(key=key)
         return VersionChange(rule=self.cause, because=because, at=self.at, other=self.other, similarity=self.similarity)
 
     def to_json(self) -> JsonValue:
-        """As a payload keeps it: without the words."""
+        """Return the form of a payload, without the words."""
         return {"cause": self.cause, "at": self.at.isoformat(), "other": self.other, "similarity": self.similarity}
 
 
 def decisions_from(stored: JsonValue) -> tuple[Decision, ...]:
-    """What :meth:`Decision.to_json` gave, for each; none where nothing was stored."""
+    """Decode the output of :meth:`Decision.to_json`; empty where nothing was stored."""
     return _DECISIONS.validate_python(stored or ())
 
 
@@ -61,6 +61,6 @@ _DECISIONS = TypeAdapter(tuple[Decision, ...])
 
 
 def with_one_more(decisions: tuple[Decision, ...], decision: Decision) -> tuple[Decision, ...]:
-    """The decisions and this one; of a long list the first and the newest are kept."""
+    """Append the decision; a long list keeps its first and its newest entries."""
     more = (*decisions, decision)
     return (*more[:1], *more[1:][-_KEPT:])

@@ -1,4 +1,4 @@
-"""What makes two memories the same: normalised keys and values, and the deterministic ids made from them."""
+"""Defines when two memories are the same: normalised keys and values, and deterministic ids made from them."""
 
 import hashlib
 import re
@@ -20,17 +20,17 @@ def _folded(text: str) -> str:
 
 
 def normalised_key(key: str) -> str:
-    """The key without case, punctuation, possessive s, leading article and extra space.
+    """Return the key without case, punctuation, possessive s, leading article and extra space.
 
-    ``"The user's favourite-colour"`` and ``"User favourite colour"`` are one key. A key of punctuation only stays
-    as it is.
+    ``"The user's favourite-colour"`` and ``"User favourite colour"`` are one key. A key of punctuation only is
+    unchanged.
     """
     words = _NOT_WORD.sub(" ", _POSSESSIVE.sub("", _folded(key))).strip()
     return _LEADING_ARTICLE.sub("", words) or _folded(key).strip()
 
 
 def normalised_value(value: str) -> str:
-    """The value without case, extra space and closing punctuation; what stands inside stays (3.5 is not 35)."""
+    """Return the value without case, extra space and closing punctuation; inner punctuation stays (3.5 is not 35)."""
     return _SPACES.sub(" ", _folded(value)).strip().rstrip(".!;, ")
 
 
@@ -49,22 +49,22 @@ def _namespace_parts(namespace: Namespace) -> tuple[str, ...]:
 
 
 def chain_id(namespace: Namespace, memory_type: MemoryType, key: str) -> str:
-    """The id that all versions of one fact share: namespace, type and normalised key."""
+    """Return the id that all versions of one fact share: of namespace, type and normalised key."""
     return _uuid("chain", *_namespace_parts(namespace), memory_type, normalised_key(key))
 
 
 def version_id(chain: str, value_hash: str, version: int) -> str:
-    """The id of one version of a fact; two writers that race to the same version make one item, not two."""
+    """Return the id of one version of a fact; two writers that race to the same version make one item."""
     return _uuid("version", chain, value_hash, str(version))
 
 
 def snapshot_id(item_id: str, version: int) -> str:
-    """The id under which an edited or split item keeps its former state."""
+    """Return the id under which an edited or split item keeps its former state."""
     return _uuid("snapshot", item_id, str(version))
 
 
 def is_item_id(text: str) -> bool:
-    """Whether an item of ours can have this id: a UUID as we write it."""
+    """Return whether an item can have this id: a UUID in our spelling."""
     try:
         return str(uuid.UUID(text)) == text
     except ValueError:
@@ -72,17 +72,17 @@ def is_item_id(text: str) -> bool:
 
 
 def imported_id(namespace: Namespace, former_id: str) -> str:
-    """The id of a version that came from elsewhere: nobody can aim it at an item of another tenant."""
+    """Return the id of an imported version; no import can choose the id of another tenant's item."""
     return _uuid("imported", *_namespace_parts(namespace), former_id)
 
 
 def raw_turn_id(namespace: Namespace, draft: MemoryDraft, said_at: datetime | None, write: str) -> str:
-    """The id of a raw turn: equal turns at different times, or of different writes, are different turns."""
+    """Return the id of a raw turn: equal turns at different times, or of different writes, differ."""
     time = said_at.isoformat() if said_at else ""
     return _uuid("raw", *_namespace_parts(namespace), normalised_key(draft.key), content_hash(draft.value), time, write)
 
 
 def draft_digest(draft: MemoryDraft) -> str:
-    """What a draft says, in 16 hex digits: it names the draft inside its write event."""
+    """Return 16 hex digits of a draft's content, which name it inside its write event."""
     parts = (draft.memory_type, normalised_key(draft.key), normalised_value(draft.value))
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]

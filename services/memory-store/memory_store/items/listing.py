@@ -1,4 +1,4 @@
-"""A tenant's memories by time, and who has any."""
+"""Lists a tenant's memories by time, and the users, agents and runs that have any."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,9 @@ class Listings:
         self._clock = clock
 
     async def page(self, request: StoreList) -> Listing:
-        """The newest memories after the skipped ones. Raises ``Unprocessable``: a wrong filter, a page too deep."""
+        """Return the newest memories after the skipped ones. Raises ``Unprocessable`` for a wrong filter or a deep
+        page.
+        """
         last = request.skip + request.limit
         if last > MAX_DEPTH:
             raise Unprocessable(f"a listing reaches {MAX_DEPTH} memories; narrow it with a filter", param="page")
@@ -34,7 +36,7 @@ class Listings:
         return Listing(items=tuple(items), total=await self._vectors.count(where=where))
 
     async def _newest(self, where: Condition, limit: int) -> list[MemoryItem]:
-        """By time, and by id where the time is the same: one add may hold many memories, a page may end among them."""
+        """Order by time, then by id: one add may hold many memories of the same time, and a page may end among them."""
         found = _items(await self._vectors.newest(where=where, limit=limit))
         if len(found) < limit:
             return _sorted(found)
@@ -45,7 +47,7 @@ class Listings:
         return newer + _items(page.found)
 
     async def entities(self, scope: Scope) -> Entities:
-        """Everybody of whom anything is stored, deleted memories and raw turns included. Raises ``TooLarge``."""
+        """List all ids with stored data, deleted memories and raw turns included. Raises ``TooLarge``."""
         return Entities(entities=tuple([one for kind in _FIELDS for one in await self._of_type(kind, scope)]))
 
     async def _of_type(self, kind: EntityType, scope: Scope) -> list[Entity]:

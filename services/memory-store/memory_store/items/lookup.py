@@ -39,7 +39,7 @@ async def every_record(vectors: VectorStore, where: Condition) -> list[Record]:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether an item can have this id."""
+    """Return whether an item can have this id."""
     try:
         uuid.UUID(text)
     except ValueError:

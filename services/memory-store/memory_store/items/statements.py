@@ -1,4 +1,4 @@
-"""What an add states: its drafts, each with the fact it speaks of and the time it speaks of."""
+"""Derives an add's statements: its drafts, each with its fact and its time."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class WritePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where and when a draft was stated. ``stated_at`` is event time, ``written_at`` ingest time, both UTC."""
+    """The namespace and times of a draft. ``stated_at`` is event time, ``written_at`` ingest time, both UTC."""
 
     namespace: Namespace
     stated_at: datetime
@@ -42,7 +42,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A draft with the fact that it speaks of. ``write`` names it inside its event; None without an event id."""
+    """A draft and the fact that it states. ``write`` names it inside its event; None without an event id."""
 
     draft: MemoryDraft
     context: Context
@@ -52,7 +52,7 @@ class Statement:
 
     @property
     def is_raw(self) -> bool:
-        """Whether the draft is a turn as it was said."""
+        """Whether the draft is a verbatim turn."""
         return self.draft.memory_type == "RawTurn"
 
 
@@ -71,7 +71,7 @@ def statements_of(
 
 
 def _statement(draft: MemoryDraft, context: Context, write: str | None) -> Statement:
-    """A raw turn is a fact of its own; other drafts with one key speak of one fact."""
+    """Build the statement: a raw turn is a fact of its own, and other drafts share a fact by their key."""
     if draft.memory_type == "RawTurn":
         chain = raw_turn_id(context.namespace, draft, context.said_at, write or "")
     else:

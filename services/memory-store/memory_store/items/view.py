@@ -1,4 +1,4 @@
-"""What of a namespace can be seen."""
+"""Selects the visible memories of a namespace."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,9 +8,9 @@ from memory_store.vectors.filters import AllOf, Condition, Equals, Not, TimeRang
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Which of a namespace's memories can be seen. Deleted and expired ones never can.
+    """The visible memories of a namespace. Deleted and expired ones never are.
 
-    ``as_of``: what held at that event time; without it ``latest_only`` shows only live versions.
+    ``as_of``: memories that held at that event time; without it ``latest_only`` shows only live versions.
     """
 
     latest_only: bool = True
@@ -18,7 +18,7 @@ class View:
     as_of: datetime | None = None
 
     def condition(self, moment: datetime) -> AllOf:
-        """The view at an ingest time."""
+        """Return the view's condition at an ingest time."""
         return all_of(
             [
                 Not(TimeRange("expires_at", lte=moment)),

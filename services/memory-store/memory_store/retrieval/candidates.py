@@ -31,7 +31,7 @@ class Candidate:
 
     @property
     def place(self) -> int | None:
-        """The place in its conversation; None for an item that was stored without one."""
+        """The place in its conversation; None for an item stored without one."""
         place = self.payload.get("place")
         return place if isinstance(place, int) else None
 

@@ -1,4 +1,4 @@
-"""The turns around a turn: an answer often shares no word with its question, but stands beside one that does."""
+"""Scores the turns around a turn: an answer often shares no word with its question, but follows a turn that does."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The shares that a turn gets from the turns around it."""
+    """The shares that a turn gets from its neighbours."""
 
     neighbour: float
     session: float

@@ -1,7 +1,7 @@
-"""The relevance of an item by itself: its cosine and its BM25 score on one scale.
+"""Computes an item's own relevance: its cosine and its BM25 score on one scale.
 
-Scores are added as they are, not their ranks: how much better the first is than the second matters. A fixed scale needs
-no statistics over the namespace, so that a ranking may be cut short.
+Scores are added, not their ranks: the distance between the first and the second matters. A fixed scale needs no
+statistics over the namespace, so a ranking may be cut short.
 """
 
 import heapq

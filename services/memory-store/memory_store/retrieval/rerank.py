@@ -1,4 +1,4 @@
-"""A cross-encoder over the best candidates, where the operator configured a model: none is shipped."""
+"""Reorders the best candidates by a cross-encoder, if the operator configured one: none is shipped."""
 
 import asyncio
 import os
@@ -14,16 +14,16 @@ class PairScorer(Protocol):
     """A model that reads a question beside a text."""
 
     def score(self, question: str, texts: Sequence[str]) -> Sequence[float]:
-        """How well each text answers, 0 to 1; blocks."""
+        """Return for each text, 0 to 1, how well it answers; blocks."""
         ...
 
 
 class RerankerMissing(RuntimeError):
-    """The configured model could not be loaded; the message names the way out."""
+    """The configured model could not be loaded; the message names the setting to change."""
 
 
 class CrossEncoderScorer:
-    """``PairScorer`` of sentence-transformers. Raises ``RerankerMissing`` for a model that is not there."""
+    """``PairScorer`` of sentence-transformers. Raises ``RerankerMissing`` for a missing model."""
 
     def __init__(self, model: str) -> None:
         os.environ.setdefault("TQDM_DISABLE", "1")
@@ -39,7 +39,7 @@ class CrossEncoderScorer:
             ) from error
 
     def score(self, question: str, texts: Sequence[str]) -> Sequence[float]:
-        """The model's probability for each pair."""
+        """Return the model's probability for each pair."""
         pairs = [(question, text) for text in texts]
         scores = self._model.predict(pairs, show_progress_bar=False)  # pyright: ignore[reportUnknownMemberType]
         return [float(score) for score in scores]
@@ -55,7 +55,7 @@ class Reranker:
         self._scorer: PairScorer | None = None
 
     async def start(self) -> None:
-        """Load the model. Raises what loading raises."""
+        """Load the model. Raises the error of loading it."""
         self._scorer = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Reranker:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     async def reordered(self, question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """The judged ones first, by the model's word; the rest keep their order below. Raises ``DependencyError``."""
+        """Return the judged candidates in the model's order, then the rest in theirs. Raises ``DependencyError``."""
         if self._scorer is None:
             raise DependencyError("the reranking model is not loaded")
         head, tail = list(candidates[: self._depth]), list(candidates[self._depth :])

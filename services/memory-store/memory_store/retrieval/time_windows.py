@@ -1,4 +1,4 @@
-"""The times that a question names, read without a model."""
+"""Finds the times that a question names, without a model."""
 
 import calendar
 import re
@@ -32,18 +32,20 @@ _MOST_WINDOWS = 32
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time that a question names, from ``start`` up to, not with, ``end``."""
+    """A time that a question names, from ``start`` up to, but excluding, ``end``."""
 
     start: datetime
     end: datetime
 
     def holds(self, moment: datetime) -> bool:
-        """Whether the moment is inside."""
+        """Return whether the moment is inside."""
         return self.start <= moment < self.end
 
 
 def windows(question: str, *, asked_at: datetime) -> list[Window]:
-    """Returns the times that the question names, as seen at ``asked_at``; a month without a year is the last such."""
+    """Return the times that the question names, relative to ``asked_at``; a month without a year is the latest such
+    month.
+    """
     text = question.casefold()
     found = (window for rule in _RULES for window in rule(text, asked_at) if window.start <= asked_at)
     return list(islice(found, _MOST_WINDOWS))
