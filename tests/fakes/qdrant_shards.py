@@ -18,6 +18,14 @@ class Refused(Exception):
     """What a server answers with status 400."""
 
 
+@dataclass(frozen=True)
+class Records:
+    """A page of points."""
+
+    points: list[models.Record]
+    next_page_offset: models.ExtendedPointId | None = None
+
+
 @dataclass
 class Shards:
     """One collection. ``asked`` holds the shard keys that each request about points named, None for all shards."""
@@ -41,22 +49,22 @@ class Shards:
         body = await request.read()
         match operation:
             case "/scroll":
-                return self._scroll(models.ScrollRequest.model_validate_json(body))
+                return self.scroll(models.ScrollRequest.model_validate_json(body))
             case "/query":
-                return self._query(models.QueryRequest.model_validate_json(body))
+                return {"points": self.query(models.QueryRequest.model_validate_json(body))}
             case "/query/batch":
                 asked = models.QueryRequestBatch.model_validate_json(body).searches
-                return [self._query(one) for one in asked]
+                return [{"points": self.query(one)} for one in asked]
             case "/count":
-                return self._count(models.CountRequest.model_validate_json(body))
+                return self.count(models.CountRequest.model_validate_json(body))
             case "/delete":
-                return self._delete(_SELECTOR.validate_json(body))
+                return self.delete(_SELECTOR.validate_json(body))
             case "/payload/delete":
                 return self._delete_payload(models.DeletePayload.model_validate_json(body))
             case "facet":
-                return self._facet(models.FacetRequest.model_validate_json(body))
+                return self.facet(models.FacetRequest.model_validate_json(body))
             case _:
-                return self._upsert(models.PointsList.model_validate_json(body))
+                return self.upsert(models.PointsList.model_validate_json(body))
 
     def _of(self, selector: object) -> list[QdrantClient]:
         if selector is None:
@@ -69,7 +77,8 @@ class Shards:
             raise Refused(f"Shard key {unknown[0]} not found")
         return [self.shards[key] for key in keys]
 
-    def _scroll(self, asked: models.ScrollRequest) -> object:
+    def scroll(self, asked: models.ScrollRequest) -> Records:
+        """A page of points."""
         limit = asked.limit or 10
         records = [
             record
@@ -86,33 +95,39 @@ class Shards:
         ]
         if asked.order_by is None:
             records.sort(key=lambda record: UUID(str(record.id)))
-            return {"points": records[:limit], "next_page_offset": records[limit].id if len(records) > limit else None}
+            return Records(records[:limit], records[limit].id if len(records) > limit else None)
         newest = isinstance(asked.order_by, models.OrderBy) and asked.order_by.direction == models.Direction.DESC
         records.sort(key=lambda record: record.order_value or 0, reverse=newest)
-        return {"points": records[:limit]}
+        return Records(records[:limit])
 
-    def _query(self, asked: models.QueryRequest) -> object:
+    def query(self, asked: models.QueryRequest) -> list[models.ScoredPoint]:
+        """The best points of all shards together."""
         found = [
             point
             for shard in self._of(asked.shard_key)
             for point in shard.query_batch_points(_POINTS, [asked])[0].points
         ]
         found.sort(key=lambda point: point.score, reverse=True)
-        return {"points": found[: asked.limit or 10]}
+        return found[: asked.limit or 10]
 
-    def _count(self, asked: models.CountRequest) -> object:
+    def count(self, asked: models.CountRequest) -> models.CountResult:
+        """The sum over the shards."""
         shards = self._of(asked.shard_key)
-        return {"count": sum(shard.count(_POINTS, count_filter=asked.filter).count for shard in shards)}
+        return models.CountResult(count=sum(shard.count(_POINTS, asked.filter).count for shard in shards))
 
-    def _facet(self, asked: models.FacetRequest) -> object:
+    def facet(self, asked: models.FacetRequest) -> models.FacetResponse:
+        """The values of a field with the sums of their counts."""
         limit = asked.limit or 10
         counts = Counter[str]()
         for shard in self._of(asked.shard_key):
             for hit in shard.facet(_POINTS, asked.key, facet_filter=asked.filter, limit=2**31, exact=True).hits:
                 counts[str(hit.value)] += hit.count
-        return {"hits": [{"value": value, "count": count} for value, count in counts.most_common(limit)]}
+        return models.FacetResponse(
+            hits=[models.FacetValueHit(value=value, count=count) for value, count in counts.most_common(limit)]
+        )
 
-    def _upsert(self, written: models.PointsList) -> object:
+    def upsert(self, written: models.PointsList) -> object:
+        """Store the points: under the key, or by their ids where there are no keys."""
         if self.custom:
             if written.shard_key is None:
                 raise Refused("Shard key not specified")
@@ -130,7 +145,8 @@ class Shards:
             placed.setdefault(UUID(str(point.id)).int % len(self.shards), []).append(point)
         return placed
 
-    def _delete(self, selector: models.PointsSelector) -> object:
+    def delete(self, selector: models.PointsSelector) -> object:
+        """Remove the points."""
         if self.custom and selector.shard_key is None:
             raise Refused("Shard key not specified")
         for shard in self._of(selector.shard_key):

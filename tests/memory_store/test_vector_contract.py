@@ -42,7 +42,10 @@ _BM25 = Bm25()
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 
 
-@pytest.fixture(params=["edge", "local", pytest.param("cluster", marks=pytest.mark.slow)])
+_CLUSTERS = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("cluster", "cluster over gRPC")]
+
+
+@pytest.fixture(params=["edge", "local", *_CLUSTERS])
 async def vectors(request: pytest.FixtureRequest, quick_disk: Path) -> AsyncIterator[VectorStore]:
     async with _place(request.param, quick_disk / "contract") as store:
         await store.open(_SPEC)
@@ -60,7 +63,7 @@ async def _place(kind: str, folder: Path) -> AsyncGenerator[VectorStore]:
         yield QdrantServer(AsyncQdrantClient(":memory:"))
     else:
         async with empty_cluster() as cluster:
-            yield cluster.vectors()
+            yield cluster.vectors(grpc="gRPC" in kind)
 
 
 def point(number: int, text: str = "", *, dense: tuple[float, ...] = (1, 0, 0, 0), **payload: JsonValue) -> Point:

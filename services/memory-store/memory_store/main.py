@@ -241,12 +241,20 @@ def _reranker(model: str | None) -> Reranker | None:
 def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
     if settings.qdrant_url is None:
         return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s, flushing=metrics.flushing)
-    key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-    client = AsyncQdrantClient(
-        url=settings.qdrant_url, api_key=key, timeout=_QDRANT_TIMEOUT_S, check_compatibility=False
-    )
     spread = Spread(settings.qdrant_shards, settings.qdrant_replicas, settings.qdrant_write_consistency)
-    return QdrantServer(client, spread)
+    points = _qdrant_client(settings, settings.qdrant_grpc_port) if settings.qdrant_grpc_port else None
+    return QdrantServer(_qdrant_client(settings), spread, points=points)
+
+
+def _qdrant_client(settings: Settings, grpc_port: int | None = None) -> AsyncQdrantClient:
+    return AsyncQdrantClient(
+        url=settings.qdrant_url,
+        grpc_port=grpc_port or 0,
+        prefer_grpc=grpc_port is not None,
+        api_key=settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None,
+        timeout=_QDRANT_TIMEOUT_S,
+        check_compatibility=False,
+    )
 
 
 def _embedder(settings: Settings, metrics: Metrics, model: str) -> BatchingEmbedder:

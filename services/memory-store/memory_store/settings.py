@@ -13,7 +13,7 @@ from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, Precision
 
 
 class Settings(ServiceSettings):
-    """``MEMLOOP_`` before each name, but for Qdrant's own ``QDRANT_URL`` and ``QDRANT_API_KEY``.
+    """``MEMLOOP_`` before each name, but for Qdrant's own: ``QDRANT_URL``, ``QDRANT_API_KEY``, ``QDRANT_GRPC_PORT``.
 
     An empty variable counts as not set. Durations are in the unit of their names.
     """
@@ -33,6 +33,10 @@ class Settings(ServiceSettings):
     qdrant_api_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = Field(
         default=None, validation_alias=AliasChoices("QDRANT_API_KEY")
     )
+    qdrant_grpc_port: Annotated[int | None, EMPTY_IS_UNSET] = Field(
+        default=None, ge=1, le=65_535, validation_alias=AliasChoices("QDRANT_GRPC_PORT")
+    )
+    """Of the same host; unset, everything goes over REST."""
     qdrant_shards: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1)
     """Of a collection that is made on a distributed server; unset: two for each of its nodes."""
     qdrant_replicas: int = Field(default=1, ge=1)

@@ -33,17 +33,25 @@ _PAYLOAD = models.PayloadSelectorExclude(exclude=[OWNER])
 
 
 class QdrantServer(LiveCollection):
-    """``VectorStore`` on a Qdrant server. The client is closed with the store."""
+    """``VectorStore`` on a Qdrant server. The clients are closed with the store.
 
-    def __init__(self, client: AsyncQdrantClient, spread: Spread = ONE_NODE) -> None:
-        super().__init__(ServerCollections(client, spread))
+    ``points``: the client of requests about points, where it is another one.
+    """
+
+    def __init__(
+        self, client: AsyncQdrantClient, spread: Spread = ONE_NODE, *, points: AsyncQdrantClient | None = None
+    ) -> None:
+        super().__init__(ServerCollections(client, spread, points=points))
 
 
 class ServerCollections:
     """``Collections`` of a Qdrant server; an alias names the one in service."""
 
-    def __init__(self, client: AsyncQdrantClient, spread: Spread = ONE_NODE) -> None:
+    def __init__(
+        self, client: AsyncQdrantClient, spread: Spread = ONE_NODE, *, points: AsyncQdrantClient | None = None
+    ) -> None:
         self._client = client
+        self._points = points or client
         self._spread = spread
 
     async def names(self) -> Sequence[str]:
@@ -80,7 +88,7 @@ class ServerCollections:
         with translated():
             check_version((await self._client.info()).version)
             layout = await set_up(self._client, spec, name, self._spread)
-        return ServerCollection(self._client, name, layout)
+        return ServerCollection(self._points, name, layout)
 
     async def drop(self, name: str) -> None:
         """Delete the collection."""
@@ -92,8 +100,9 @@ class ServerCollections:
         raise NotSupported("The vectors are on a Qdrant server, which makes snapshots of its own.")
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         await self._client.close()
+        await self._points.close()
 
 
 class ServerCollection:

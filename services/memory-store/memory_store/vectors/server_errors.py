@@ -6,6 +6,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from grpc import StatusCode
+from grpc.aio import AioRpcError
 from httpx import ConnectTimeout, TimeoutException
 from pydantic import ValidationError
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
@@ -70,10 +72,23 @@ _RULES = (
     _Rule(frozenset({507}), (), _FULL),
     _Rule(frozenset({500, 503}), ("active replica", "read operations failed", "Shard temporarily"), _NO_LIVE_COPY),
     _Rule(frozenset({500, 503}), ("onsistency", "Failed to apply operation", "Pre-condition failure"), _INCONSISTENT),
+    _Rule(frozenset({503}), ("onnect",), _UNREACHABLE),
     _Rule(frozenset({502, 503}), (), _BUSY),
     _Rule(frozenset(range(500, 600)), (), _FAILED),
 )
 """The first that fits decides. Source: the status codes and messages of Qdrant's REST API."""
+
+_STATUSES = {
+    StatusCode.INVALID_ARGUMENT: 400,
+    StatusCode.FAILED_PRECONDITION: 400,
+    StatusCode.UNAUTHENTICATED: 401,
+    StatusCode.PERMISSION_DENIED: 403,
+    StatusCode.NOT_FOUND: 404,
+    StatusCode.RESOURCE_EXHAUSTED: 429,
+    StatusCode.UNAVAILABLE: 503,
+    StatusCode.DEADLINE_EXCEEDED: 504,
+}
+"""The status of REST that a status of gRPC stands for; any other is a failure. The messages are the same."""
 
 
 @contextlib.contextmanager
@@ -82,7 +97,9 @@ def translated() -> Generator[None]:
     try:
         yield
     except UnexpectedResponse as error:
-        raise _of_response(error).made() from None
+        raise _of_response(error.status_code or 0, error.content.decode(errors="replace")).made() from None
+    except AioRpcError as error:
+        raise _of_response(_STATUSES.get(error.code(), 500), error.details() or "").made() from None
     except ResourceExhaustedResponse as error:
         _log.warning("Qdrant's rate limit is reached: %s", error.message[:_LOGGED_CHARS])
         raise _RATE_LIMITED.made(error.retry_after_s) from None
@@ -109,8 +126,7 @@ def alias_taken(name: str) -> Unavailable:
     return Unavailable(message, code="qdrant_alias_taken", retry_after_s=_RETRY_AFTER_S)
 
 
-def _of_response(error: UnexpectedResponse) -> _Kind:
-    status, body = error.status_code or 0, error.content.decode(errors="replace")
+def _of_response(status: int, body: str) -> _Kind:
     kind = next((rule.kind for rule in _RULES if rule.fits(status, body)), _REFUSED)
     # A refusal may quote a value of the request, which may be a user's text.
     level = logging.DEBUG if kind is _REFUSED else logging.WARNING
