@@ -1,11 +1,11 @@
-"""Lets requests begin one at a time, callers in turn, so that a burst of one caller does not delay the others.
+"""Lets requests begin a few at a time, callers in turn, so that a burst of one caller does not delay the others.
 
 The event loop runs whatever is ready before it looks at the network again. When a caller sends 500 requests at once,
 all of them begin in one turn of the loop, and again in each turn in which they have something to do. Another caller's
-chat, which takes a dozen turns, then waits a dozen times for all of them. With one beginning per turn, a turn is as
-short as one request. Callers take turns as tenants do in the queues (docs/decisions/0047-tenants-take-turns.md).
+chat, which takes a dozen turns, then waits a dozen times for all of them. With few beginnings per turn, a turn is as
+short as these. Callers take turns as tenants do in the queues (docs/decisions/0047-tenants-take-turns.md).
 
-This costs nothing in number of requests: the loop is busy all the time.
+More turns for the same work cost processor time, so a caller that is alone begins as much as it likes.
 """
 
 import asyncio
@@ -15,39 +15,51 @@ from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+_MOST: Final = 4
+_SHARED_S: Final = 10.0
 _CREDENTIALS: Final = (b"authorization", b"x-api-key")
 
 
 class FairStart:
-    """ASGI middleware. A request waits only if another one has begun in the same turn of the event loop.
+    """ASGI middleware. A request waits only if ``_MOST`` have begun in the same turn of the event loop.
 
-    A caller is whoever sends the same credentials, whether or not they are valid.
+    And only if another caller has sent a request within the last ten seconds. A caller is whoever sends the same
+    credentials, whether or not they are valid.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._is_taken = False
+        self._begun = 0
         self._lines: dict[bytes, deque[asyncio.Future[None]]] = {}
+        self._newest = b""
+        self._shared_until = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle an ASGI call."""
         if scope["type"] == "http":
-            await self._turn(scope["headers"])
+            await self._turn(_caller(scope["headers"]))
         await self._app(scope, receive, send)
 
-    async def _turn(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    async def _turn(self, caller: bytes) -> None:
         loop = asyncio.get_running_loop()
-        if not self._is_taken:
-            self._is_taken = True
+        now = loop.time()
+        if caller != self._newest:
+            self._newest, self._shared_until = caller, now + _SHARED_S
+        if now > self._shared_until and not self._lines:
+            return
+        if not self._begun:
             loop.call_soon(self._next)
+        if self._begun < _MOST and not self._lines:
+            self._begun += 1
             return
         turn = loop.create_future()
-        self._lines.setdefault(_caller(headers), deque()).append(turn)
+        self._lines.setdefault(caller, deque()).append(turn)
         await turn
 
     def _next(self) -> None:
-        """Let the next request begin: of the caller who has waited longest for a turn."""
-        while self._lines:
+        """Let the next requests begin, each of the caller who has waited longest for a turn."""
+        self._begun = 0
+        while self._lines and self._begun < _MOST:
             caller = next(iter(self._lines))
             line = self._lines.pop(caller)
             turn = line.popleft()
@@ -55,9 +67,9 @@ class FairStart:
                 self._lines[caller] = line
             if not turn.done():
                 turn.set_result(None)
-                asyncio.get_running_loop().call_soon(self._next)
-                return
-        self._is_taken = False
+                self._begun += 1
+        if self._begun:
+            asyncio.get_running_loop().call_soon(self._next)
 
 
 def _caller(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
