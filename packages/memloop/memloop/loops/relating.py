@@ -1,12 +1,12 @@
 """Relates new memories to stored ones under other keys, so that a changed fact replaces its old state.
 
-The store replaces a memory when a new one has the same key and type. The memory writer never sees the stored keys and
-writes a new one each time. So the loop shows each new memory once more, beside the live memories that are like it, and
-the writer's model relates them: ``same``, ``updates``, ``contradicts`` or ``new`` (after mem0's update step,
-arXiv 2504.19413, section 2.1). A related memory takes over the key and type of the stored one. The store's rules
-for memories of one key then apply: the old state stays in the history.
+The store replaces a memory when a new one has the same key and type. The memory writer does not see the stored keys and
+invents one each time. So this loop shows the model each new memory again, with the live memories nearest to it, and the
+model relates them: ``same``, ``updates``, ``contradicts`` or ``new`` (after mem0's update step, arXiv 2504.19413,
+section 2.1). A related memory takes over the key and type of the stored one. The store's rules for memories of one key
+then apply: the old state stays in the history.
 
-A memory that the reply leaves out is stored as the writer gave it. At worst both memories stay live.
+A memory that the reply omits is stored unchanged. At worst both memories stay live.
 """
 
 from collections.abc import Iterator, Sequence
@@ -67,7 +67,7 @@ async def relate(
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The prompt's list: ``stored`` by number, and the numbers that stand below each new memory."""
+    """The prompt's list: ``stored`` memories by number, and the numbers listed below each new memory."""
 
     text: str
     stored: dict[int, MemoryItem]
@@ -75,7 +75,7 @@ class Listed:
 
     @classmethod
     def of(cls, drafts: Sequence[MemoryDraft], near: Sequence[Sequence[MemoryItem]], *, most_chars: int) -> "Listed":
-        """Lists the drafts that have neighbours, as many as fit."""
+        """List the drafts that have neighbours, as many as fit."""
         numbers, blocks = count(1), list[str]()
         stored, below = dict[int, MemoryItem](), dict[int, frozenset[int]]()
         for place, (draft, items) in enumerate(zip(drafts, near, strict=True), 1):
@@ -89,7 +89,7 @@ class Listed:
         return cls("\n".join(blocks), stored, below)
 
     def valid(self, relations: Sequence[Relation]) -> list[Relation]:
-        """Those that name a listed memory; of two that name one stored memory, the first."""
+        """Keep the relations that name a listed memory; of two that name one stored memory, the first."""
         taken: set[str] = set()
         kept: list[Relation] = []
         for relation in relations:
@@ -102,12 +102,12 @@ class Listed:
         return kept
 
     def related(self, drafts: Sequence[MemoryDraft], relations: Sequence[Relation]) -> tuple[MemoryDraft, ...]:
-        """The drafts, each related one under the key and type of its stored memory."""
+        """Return the drafts, each related one under the key and type of its stored memory."""
         changed = {relation.memory: self._placed(drafts[relation.memory - 1], relation) for relation in relations}
         return tuple(changed.get(place, draft) for place, draft in enumerate(drafts, 1))
 
     def words(self, relation: Relation) -> str:
-        """The relation as the record shows it, the stored memory by its id."""
+        """Format the relation for the record, with the stored memory's id."""
         stored = f" {self.stored[relation.stored].id}" if relation.stored is not None else ""
         return f"{relation.memory}: {relation.verb}{stored}"
 

@@ -1,4 +1,4 @@
-"""Reads which models there are: from the models file (``MEMLOOP_MODELS``), or one model from the other settings."""
+"""Reads the configured models: from the models file (``MEMLOOP_MODELS``), or one model from the other settings."""
 
 import json
 import os
@@ -27,16 +27,16 @@ _NO_CLEAR_TEXT: Final = "keys do not stand in this file; name a variable (api_ke
 
 
 class ModelsFileError(ValueError):
-    """The models file is wrong; the message names the file, the table, the key and the reason."""
+    """The models file is invalid; the message names the file, the table, the key and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """How one model is reached and asked.
+    """One model's engines and the settings of its calls.
 
-    ``id`` is None for the launcher's model, else the first that the engine lists. ``engine_model`` is the engine's own
-    name for it. A profile or splitter of None comes from the launcher, else it is the default one. ``place`` says in
-    messages where the specification stands.
+    ``id`` is None for the launcher's model, or without a launcher the first that the engine lists. ``engine_model`` is
+    the engine's own name for it. Without a profile or splitter, the launcher's or the default one is used. ``place``
+    names the table in error messages.
     """
 
     id: str | None
@@ -164,7 +164,7 @@ def _from_file(path: Path) -> ModelsConfig:
 
 
 def _roles(path: Path, file: _File) -> dict[Role, str]:
-    """Every role's model. The judge may stay open; a lone model has the roles that the file leaves open."""
+    """Return every role's model. The judge is optional; a lone model has the roles that the file omits."""
     roles, known = file.roles.given, sorted(file.models)
     for role, model in roles.items():
         if model not in file.models:
@@ -226,7 +226,7 @@ def _text(folder: Path, name: str) -> str:
 
 
 def _profile(folder: Path, name: str) -> Profile:
-    """Load the profile beside the models file; a name without a path that is not there is a built-in one's."""
+    """Load the profile beside the models file, or a built-in one if no such path exists."""
     beside = folder / name
     return load_profile(beside if beside.exists() or "/" in name else name)
 
@@ -236,7 +236,7 @@ def _splitter(folder: Path, name: str) -> TokenizerSplitter:
 
 
 def _loaded(place: str, name: str | None, load: Callable[[str], _Found]) -> _Found | None:
-    """Load a file that the table names; whatever is wrong with it, the message begins with the place."""
+    """Load a file that the table names; any error message begins with the place."""
     if name is None:
         return None
     try:
@@ -264,6 +264,6 @@ def _fault(fault: ErrorDetails) -> str:
 
 
 def _table(*names: str) -> str:
-    """Write a table's name as TOML does: a part that is no bare word is quoted."""
+    """Format a table's name as TOML does: parts other than bare words are quoted."""
     parts = [name if _BARE.fullmatch(name) else json.dumps(name) for name in names]
     return f"[{'.'.join(parts)}]"

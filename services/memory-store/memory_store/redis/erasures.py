@@ -1,7 +1,7 @@
-"""Orders erasures and writes of all store processes, in Redis, so that an erasure wins.
+"""Orders the erasures and writes of all store processes, in Redis, so that an erasure wins.
 
-Vectors lie in another system than Redis, so a check there and an upsert are two steps. Three steps of a write and two
-of an erasure make up for it (docs/decisions/0048-erase-wins.md has the argument):
+The vectors are in another system, so a check in Redis and an upsert are two steps. Three steps of a write and two of an
+erasure close the gap (docs/decisions/0048-erase-wins.md argues why):
 
     write                                           erasure of a scope
     begin   refused while the scope is erased;      start   changes the scope's mark; from here on no write of the scope
@@ -12,9 +12,9 @@ of an erasure make up for it (docs/decisions/0048-erase-wins.md has the argument
     …       upserts
     close   takes the write off the list
 
-So nothing is upserted into a scope while it is deleted, and nothing is upserted that was read before the end of a
-deletion. A write that dies while it is open counts for ``OPEN_MS``; one that takes longer than that finds at its end
-that it is not listed any more, and takes its points back if the mark has changed.
+So nothing is upserted into a scope during its deletion, nor anything that was read before the deletion's end. A write
+that dies while open counts as open for ``OPEN_MS``. A write that takes longer is no longer listed at its end, and
+deletes its points again if the mark has changed.
 """
 
 import asyncio
