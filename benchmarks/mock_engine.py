@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 import orjson
 import uvloop
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 REPLY = "The harbour master keeps the key of the north gate. " * 8
 STREAM_EVENTS = 20
@@ -75,6 +76,12 @@ def _serve(port: int, latency_s: float) -> None:
             if paced:
                 await asyncio.sleep(PACE_S)
         return response
+
+    serve_chat(port, answer)
+
+
+def serve_chat(port: int, answer: Handler) -> None:
+    """Serve chat completions by ``answer`` under the model id ``mock``, until the process ends."""
 
     async def models(request: web.Request) -> web.Response:
         del request

@@ -4,10 +4,9 @@ import asyncio
 from contextlib import AbstractContextManager
 
 import orjson
-import uvloop
 from aiohttp import web
 
-from benchmarks.mock_engine import served
+from benchmarks.mock_engine import serve_chat, served
 
 _FACT: dict[str, object] = {"key": "tea", "memory_type": "UserMemory", "value": "The user likes tea.", "tags": []}
 _KEEP = {"name": "add_memory", "arguments": orjson.dumps({"memory_list": [_FACT], "summary": "tea"}).decode()}
@@ -27,14 +26,7 @@ def _serve(port: int, latency_s: float) -> None:
         await asyncio.sleep(latency_s)
         return web.Response(body=_reply(asked), content_type="application/json")
 
-    async def models(request: web.Request) -> web.Response:
-        del request
-        return web.json_response({"object": "list", "data": [{"id": "mock", "object": "model"}]})
-
-    app = web.Application(client_max_size=1 << 26)
-    app.router.add_post("/v1/chat/completions", answer)
-    app.router.add_get("/v1/models", models)
-    web.run_app(app, host="127.0.0.1", port=port, print=None, access_log=None, loop=uvloop.new_event_loop())
+    serve_chat(port, answer)
 
 
 def _reply(asked: bytes) -> bytes:
