@@ -67,18 +67,18 @@ $(SGLANG): requirements/sglang.lock | $(READY) $(UV_READY)
 # Most tests wait for a process: three side by side keep two cores busy. One thread each, or torch's would fight over them.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(or $(TEST_PROCESSES),3) --no-loadscope-reorder
 
-TWO_AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync=target
+AT_ONCE := $(MAKE) --no-print-directory --output-sync=target
 
 # What watches no clock runs beside each other; the other tests have the machine for themselves.
 CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability docs architecture)
 
 test: ## all checks and all tests, the real engine and real verl included
-	$(TWO_AT_ONCE) setup setup-trainer
-	$(TWO_AT_ONCE) test-trainer test-calm
+	$(AT_ONCE) --jobs=2 setup setup-trainer
+	$(AT_ONCE) --jobs=3 test-trainer lint test-calm
 	$(MAKE) --no-print-directory test-workspace
 
 .PHONY: test-calm test-workspace
-test-calm: $(READY) lint
+test-calm: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not slow" $(CALM)
 
 test-workspace: $(READY) $(SGLANG)

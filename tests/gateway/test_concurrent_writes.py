@@ -151,7 +151,7 @@ async def test_fifty_parallel_adds_of_one_fact_leave_one_live_memory(redis_url: 
 
 async def test_parallel_adds_lose_and_double_nothing_while_workers_are_killed(redis_url: str, tmp_path: Path) -> None:
     async with stack_of(redis_url, tmp_path, seed=2) as stack:
-        await run_trials(stack, 20)
+        await run_trials(stack, 8)
 
 
 @pytest.mark.slow
