@@ -75,16 +75,18 @@ async def test_a_command_that_is_wrong_leaves_no_reply_behind(redis: Redis) -> N
         assert await redis.get("text") == "1"
 
 
-async def test_a_replica_takes_over_and_refuses_what_nothing_else_would_hold(watched: WatchedRedis) -> None:
-    async with client_of(watched.url) as redis, client_of(watched.url, ack_copies=1, read_timeout_s=1.0) as careful:
-        await acknowledged(careful, "SET", "key", "before")
+async def test_a_replica_takes_over_and_refuses_what_nothing_else_would_hold(
+    watched: WatchedRedis, redis: Redis
+) -> None:
+    async with client_of(watched.url) as easy, client_of(watched.url, ack_copies=1, read_timeout_s=1.0) as careful:
+        await acknowledged(redis, "SET", "key", "before")
         dead = watched.kill_primary()
         watched.set_down_ms(100)
         watched.wait_until_taken_over(dead)
         assert await redis.get("key") == "before"
         with pytest.raises(Unavailable), redis_errors():
             await acknowledged(careful, "SET", "key", "on one")
-        assert await acknowledged(redis, "SET", "key", "on one, as agreed")
+        assert await acknowledged(easy, "SET", "key", "on one, as agreed")
 
 
 @pytest.mark.parametrize(
