@@ -10,17 +10,17 @@ _STOP_S = 0.05
 
 @asynccontextmanager
 async def serving(
-    routes: Sequence[web.RouteDef], *, max_body_bytes: int = 64 * 1024 * 1024, port: int = 0
+    routes: Sequence[web.RouteDef], *, max_body_bytes: int = 64 * 1024 * 1024, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncGenerator[str]:
     """Serves the routes; gives the base URL. A handler whose client leaves is cancelled, as in the real engine."""
     app = web.Application(client_max_size=max_body_bytes)
     app.add_routes(routes)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=_STOP_S, access_log=None)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port)
+    site = web.TCPSite(runner, host, port)
     await site.start()
     _, bound, *_ = runner.addresses[0]
     try:
-        yield f"http://127.0.0.1:{bound}"
+        yield f"http://{host}:{bound}"
     finally:
         await runner.cleanup()

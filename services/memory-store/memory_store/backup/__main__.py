@@ -8,7 +8,8 @@ from pathlib import Path
 from memloop.wire.errors import MemloopError
 from memory_store.backup.creating import Stack, create
 from memory_store.backup.manifest import Manifest, checked
-from memory_store.backup.restoring import restore
+from memory_store.backup.qdrant_nodes import Qdrant
+from memory_store.backup.restoring import restore, restore_shards
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -22,6 +23,7 @@ def _parser() -> argparse.ArgumentParser:
     back.add_argument("--redis-dir", type=Path, action="append", default=[], help="Redis's folder; one per primary")
     back.add_argument("--data-dir", type=Path, help="MEMLOOP_DATA_DIR, the folder of the embedded vectors")
     back.add_argument("--storage-dir", type=Path, help="the folder of MEMLOOP_STORAGE_URL")
+    back.add_argument("--qdrant", action="store_true", help="make the collections on the Qdrant cluster of QDRANT_URL")
     return parser
 
 
@@ -30,6 +32,8 @@ def _run(arguments: argparse.Namespace) -> Manifest:
         return asyncio.run(create(arguments.folder, Stack()))
     if arguments.command == "check":
         return checked(arguments.folder)
+    if arguments.qdrant:
+        asyncio.run(restore_shards(arguments.folder, Qdrant()))
     return restore(
         arguments.folder,
         redis_dirs=arguments.redis_dir,

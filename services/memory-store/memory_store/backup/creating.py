@@ -9,39 +9,32 @@ import asyncio
 import json
 import tarfile
 import time
-import urllib.request
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
-from qdrant_client import AsyncQdrantClient
+from pydantic import SecretStr
 
 from memloop.wire.errors import InvalidRequest, Unavailable
 from memloop_service.redis_link import primaries
-from memory_store.backup.manifest import FILE, Manifest, Part, part_of
+from memory_store.backup.download import download
+from memory_store.backup.manifest import FILE, Collection, Manifest, Part, part_of
+from memory_store.backup.qdrant_nodes import Qdrant, cluster_of
+from memory_store.backup.qdrant_shards import back_up_shards
 from memory_store.backup.redis_dump import dump
 from memory_store.vectors.schema import is_ours
 
 DOCUMENTS: Final = "documents.tar"
 EDGE: Final = "vectors.tar"
-_TIMEOUT_S: Final = 3600.0
 
 
-class Stack(BaseSettings):
+class Stack(Qdrant):
     """Where everything is, as the processes are told. Without ``qdrant_url`` the store hands its vectors out."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="MEMLOOP_", frozen=True, extra="ignore", env_ignore_empty=True, populate_by_name=True
-    )
 
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
     store_url: str = "http://127.0.0.1:7801"
     store_key: SecretStr | None = None
-    qdrant_url: str | None = Field(default=None, validation_alias=AliasChoices("QDRANT_URL"))
-    qdrant_api_key: SecretStr | None = Field(default=None, validation_alias=AliasChoices("QDRANT_API_KEY"))
     storage_url: str | None = None
 
 
@@ -53,12 +46,11 @@ async def create(folder: Path, stack: Stack) -> Manifest:
     await asyncio.to_thread(_make, folder)
     began_at = time.time()
     parts = await _redis(folder, stack)
-    parts += (
-        await qdrant_snapshots(folder, stack) if stack.qdrant_url else [await asyncio.to_thread(_edge, folder, stack)]
-    )
+    vectors, collections = await _vectors(folder, stack)
+    parts += vectors
     if stack.storage_url is not None and stack.storage_url.startswith("file:"):
         parts.append(await asyncio.to_thread(_documents, folder, stack.storage_url))
-    manifest = Manifest(began_at=began_at, ended_at=time.time(), parts=tuple(parts))
+    manifest = Manifest(began_at=began_at, ended_at=time.time(), parts=tuple(parts), collections=tuple(collections))
     (folder / FILE).write_text(json.dumps(asdict(manifest), indent=2))
     return manifest
 
@@ -77,10 +69,19 @@ async def _redis(folder: Path, stack: Stack) -> list[Part]:
     return [part_of(target, "redis") for target in targets]
 
 
+async def _vectors(folder: Path, stack: Stack) -> tuple[list[Part], list[Collection]]:
+    """Back up the vectors. Collections are described for a cluster, whose parts are shards."""
+    if stack.qdrant_url is None:
+        return [await asyncio.to_thread(_edge, folder, stack)], []
+    async with cluster_of(stack) as nodes:
+        if nodes:
+            return await back_up_shards(folder, nodes, stack.headers)
+    return await qdrant_snapshots(folder, stack), []
+
+
 async def qdrant_snapshots(folder: Path, stack: Stack) -> list[Part]:
-    """Qdrant's own snapshot of each collection of ours, fetched and then deleted there."""
-    key = stack.qdrant_api_key.get_secret_value() if stack.qdrant_api_key else None
-    client = AsyncQdrantClient(url=stack.qdrant_url, api_key=key, timeout=int(_TIMEOUT_S), check_compatibility=False)
+    """One server's own snapshot of each collection of ours, fetched and then deleted there."""
+    client = stack.client(cast(str, stack.qdrant_url))
     parts: list[Part] = []
     try:
         for collection in (await client.get_collections()).collections:
@@ -91,7 +92,7 @@ async def qdrant_snapshots(folder: Path, stack: Stack) -> list[Part]:
                 raise Unavailable(f"Qdrant made no snapshot of {collection.name}.")
             target = folder / f"{collection.name}.snapshot"
             place = f"{stack.qdrant_url}/collections/{collection.name}/snapshots/{made.name}"
-            await asyncio.to_thread(_fetch, place, target, {"api-key": key} if key else {})
+            await asyncio.to_thread(download, place, target, stack.headers)
             await client.delete_snapshot(collection.name, made.name, wait=True)
             parts.append(part_of(target, "qdrant"))
     finally:
@@ -101,7 +102,7 @@ async def qdrant_snapshots(folder: Path, stack: Stack) -> list[Part]:
 
 def _edge(folder: Path, stack: Stack) -> Part:
     headers = {"Authorization": f"Bearer {stack.store_key.get_secret_value()}"} if stack.store_key else {}
-    _fetch(f"{stack.store_url}/v1/admin/snapshot", folder / EDGE, headers)
+    download(f"{stack.store_url}/v1/admin/snapshot", folder / EDGE, headers)
     return part_of(folder / EDGE, "edge")
 
 
@@ -109,16 +110,3 @@ def _documents(folder: Path, storage_url: str) -> Part:
     with tarfile.open(folder / DOCUMENTS, "w") as archive:
         archive.add(Path(unquote(urlsplit(storage_url).path)), arcname=".")
     return part_of(folder / DOCUMENTS, "documents")
-
-
-def _fetch(url: str, target: Path, headers: dict[str, str]) -> None:
-    """What the URL gives, into a file. Raises Unavailable."""
-    if urlsplit(url).scheme not in {"http", "https"}:
-        raise InvalidRequest(f"{url!r} is not an http URL.")
-    asked = urllib.request.Request(url, headers=headers)  # noqa: S310 - the scheme was looked at
-    try:
-        with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer, target.open("wb") as file:  # noqa: S310
-            while block := answer.read(1 << 20):
-                file.write(block)
-    except OSError as error:
-        raise Unavailable(f"{url} returned no snapshot: {error}") from error

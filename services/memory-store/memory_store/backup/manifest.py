@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memloop.wire.errors import InvalidRequest
 
@@ -15,13 +15,34 @@ Kind: TypeAlias = Literal["redis", "edge", "qdrant", "documents"]
 
 
 @dataclass(frozen=True, slots=True)
+class Shard:
+    """A shard of a Qdrant cluster's collection, its key if it has one, and how many active copies there were."""
+
+    collection: str
+    number: int
+    key: str | int | None
+    copies: int
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a backup: its SHA-256 in hex, its size in bytes."""
+    """One file of a backup: its SHA-256 in hex, its size in bytes. ``shard`` is what a snapshot of a shard is of."""
 
     name: str
     kind: Kind
     sha256: str
     size: int
+    shard: Shard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A collection of a Qdrant cluster: with which settings it is made again, and the numbers of all its shards."""
+
+    name: str
+    settings: dict[str, JsonValue]
+    aliases: tuple[str, ...]
+    shards: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +52,19 @@ class Manifest:
     began_at: float
     ended_at: float
     parts: tuple[Part, ...]
+    collections: tuple[Collection, ...] = ()
+
+    def shards_of(self, collection: str) -> dict[int, Part]:
+        """Return the snapshots of a collection by the numbers of their shards."""
+        parts = [(part.shard, part) for part in self.parts]
+        return {shard.number: part for shard, part in parts if shard is not None and shard.collection == collection}
 
 
-def part_of(file: Path, kind: Kind) -> Part:
+def part_of(file: Path, kind: Kind, shard: Shard | None = None) -> Part:
     """Describe the file as a part."""
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    return Part(file.name, kind, digest, file.stat().st_size)
+    return Part(file.name, kind, digest, file.stat().st_size, shard)
 
 
 def checked(folder: Path) -> Manifest:
@@ -48,6 +75,9 @@ def checked(folder: Path) -> Manifest:
         raise InvalidRequest(f"{folder} is not a complete backup: {FILE} cannot be read.") from error
     for part in manifest.parts:
         file = folder / part.name
-        if not file.is_file() or part_of(file, part.kind) != part:
+        if not file.is_file() or part_of(file, part.kind, part.shard) != part:
             raise InvalidRequest(f"{file} has changed since the backup.")
+    for collection in manifest.collections:
+        if missing := sorted(set(collection.shards) - set(manifest.shards_of(collection.name))):
+            raise InvalidRequest(f"{folder} has no snapshot of shard {missing[0]} of {collection.name}.")
     return manifest

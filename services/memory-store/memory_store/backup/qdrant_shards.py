@@ -1,0 +1,130 @@
+"""Backs up a Qdrant cluster shard by shard, and puts it back into a cluster of any number of nodes.
+
+Qdrant's snapshot of a collection holds the shards of the node that made it. A snapshot of a shard can be uploaded to
+each node on which a new cluster has placed that shard.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from qdrant_client.http.models import (
+    CollectionConfig,
+    CreateAlias,
+    CreateAliasOperation,
+    CreateCollection,
+    CreateShardingKey,
+    HnswConfigDiff,
+    OptimizersConfigDiff,
+    SnapshotPriority,
+)
+
+from memloop.wire.errors import DependencyError, InvalidRequest, Unavailable
+from memory_store.backup.download import download
+from memory_store.backup.manifest import Collection, Manifest, Part, Shard, part_of
+from memory_store.backup.qdrant_nodes import Copy, Node, active_copies
+from memory_store.vectors.schema import is_ours
+
+
+async def back_up_shards(
+    folder: Path, nodes: Sequence[Node], headers: dict[str, str]
+) -> tuple[list[Part], list[Collection]]:
+    """Fetch a snapshot of each shard of our collections, from an active copy. Raises Unavailable."""
+    client = nodes[0].client
+    aliases = (await client.get_aliases()).aliases
+    parts: list[Part] = []
+    collections: list[Collection] = []
+    for name in sorted(found.name for found in (await client.get_collections()).collections if is_ours(found.name)):
+        copies = await active_copies(nodes, name)
+        settings = _settings((await client.get_collection(name)).config)
+        named = tuple(alias.alias_name for alias in aliases if alias.collection_name == name)
+        collections.append(Collection(name, settings, named, tuple(copies)))
+        parts += [await _snapshot(folder, name, of_shard, headers) for of_shard in copies.values()]
+    return parts, collections
+
+
+def _settings(config: CollectionConfig) -> dict[str, Any]:
+    """The settings with which the collection can be made again."""
+    shown = config.model_dump(mode="json", exclude_none=True)
+    hnsw = {name: value for name, value in shown["hnsw_config"].items() if name in HnswConfigDiff.model_fields}
+    optimizers = shown["optimizer_config"].items()
+    shown |= shown["params"] | {
+        "hnsw_config": hnsw,
+        "optimizers_config": {name: value for name, value in optimizers if name in OptimizersConfigDiff.model_fields},
+    }
+    return {name: value for name, value in shown.items() if name in CreateCollection.model_fields}
+
+
+async def _snapshot(folder: Path, collection: str, copies: Sequence[Copy], headers: dict[str, str]) -> Part:
+    """Have the copy with the most points written to a file, and delete the snapshot on the node."""
+    copy = max(copies, key=lambda copy: copy.shard.points_count)
+    number, client = copy.shard.shard_id, copy.node.client
+    made = await client.create_shard_snapshot(collection, number, wait=True)
+    if made is None:
+        raise Unavailable(f"Qdrant made no snapshot of shard {number} of {collection}.")
+    target = folder / f"{collection}.shard-{number}.snapshot"
+    place = f"{copy.node.url}/collections/{collection}/shards/{number}/snapshots/{made.name}"
+    await asyncio.to_thread(download, place, target, headers)
+    await client.delete_shard_snapshot(collection, number, made.name, wait=True)
+    return part_of(target, "qdrant", Shard(collection, number, copy.shard.shard_key, len(copies)))
+
+
+async def put_back_shards(folder: Path, manifest: Manifest, nodes: Sequence[Node]) -> None:
+    """Make the backup's collections on the cluster. Raises InvalidRequest before any when one of them is there."""
+    client = nodes[0].client
+    there = {found.name for found in (await client.get_collections()).collections}
+    if taken := sorted(there & {collection.name for collection in manifest.collections}):
+        raise InvalidRequest(f"Qdrant has a collection {taken[0]} already: delete it first.")
+    for collection in manifest.collections:
+        await _make(nodes[0], collection, manifest.shards_of(collection.name))
+        await _fill(folder, nodes, collection.name, manifest.shards_of(collection.name))
+    named = [(alias, collection.name) for collection in manifest.collections for alias in collection.aliases]
+    actions = [
+        CreateAliasOperation(create_alias=CreateAlias(collection_name=name, alias_name=alias)) for alias, name in named
+    ]
+    await client.update_collection_aliases(actions)
+
+
+async def _make(node: Node, collection: Collection, parts: Mapping[int, Part]) -> None:
+    settings = CreateCollection.model_validate(collection.settings)
+    await node.client.http.collections_api.create_collection(collection.name, create_collection=settings)
+    keys = dict.fromkeys(part.shard.key for part in parts.values() if part.shard and part.shard.key is not None)
+    for key in keys:
+        await node.client.http.distributed_api.create_shard_key(
+            collection.name, create_sharding_key=CreateShardingKey(shard_key=key)
+        )
+
+
+async def _fill(folder: Path, nodes: Sequence[Node], collection: str, parts: Mapping[int, Part]) -> None:
+    """Upload each shard to all nodes that hold a copy of it now. Raises DependencyError."""
+    copies = await active_copies(nodes, collection)
+    before = _by_key({number: cast(Shard, part.shard).key for number, part in parts.items()})
+    now = _by_key({number: of_shard[0].shard.shard_key for number, of_shard in copies.items()})
+    if {key: len(numbers) for key, numbers in before.items()} != {key: len(numbers) for key, numbers in now.items()}:
+        raise DependencyError(f"Qdrant made other shards of {collection} than it had.")
+    for key, numbers in before.items():
+        for old, new in zip(numbers, now[key], strict=True):
+            for copy in copies[new]:
+                await _upload(folder / parts[old].name, copy, collection, parts[old].sha256)
+
+
+def _by_key(keys: Mapping[int, str | int | None]) -> Mapping[str | int | None, Sequence[int]]:
+    """The shards' numbers by their key, in order."""
+    found: defaultdict[str | int | None, list[int]] = defaultdict(list)
+    for number in sorted(keys):
+        found[keys[number]].append(number)
+    return found
+
+
+async def _upload(file: Path, copy: Copy, collection: str, sha256: str) -> None:
+    with file.open("rb") as snapshot:
+        await copy.node.client.http.snapshots_api.recover_shard_from_uploaded_snapshot(
+            collection,
+            copy.shard.shard_id,
+            wait=True,
+            priority=SnapshotPriority.SNAPSHOT,
+            checksum=sha256,
+            snapshot=snapshot,
+        )
