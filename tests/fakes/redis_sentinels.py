@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from redis import Redis
-from redis.exceptions import ConnectionError as NoConnection
 
 from tests.fakes.processes import wait_for
 from tests.fakes.redis_server import RedisServer
@@ -93,8 +92,8 @@ class WatchedRedis:
         self.wait_until_whole()
 
     def wait_until_taken_over(self, dead: int) -> None:
-        """Wait until a replica is the primary instead of the dead one."""
-        wait_for(lambda: self.primary() != dead and self._role(self.primary()) == "master", "another primary")
+        """Wait until a replica is the primary instead of the dead one, and all Sentinels see it alive."""
+        wait_for(lambda: self.primary() != dead and self._serves(self.primary()), "another primary")
 
     def wait_until_whole(self) -> None:
         """Wait until all replicas have the primary's data, and each Sentinel sees all servers alive."""
@@ -118,11 +117,9 @@ class WatchedRedis:
             len(self.servers) - 1,
         )
 
-    def _role(self, number: int) -> str:
-        try:
-            return str(self.ask(number, "ROLE")[0])
-        except NoConnection:
-            return ""
+    def _serves(self, primary: int) -> bool:
+        seen = [(state["port"], state["flags"]) for state in map(self._seen, self.sentinels)]
+        return set(seen) == {(self.servers[primary].port, "master")} and self.ask(primary, "ROLE")[0] == "master"
 
     def _seen(self, sentinel: RedisServer) -> dict[str, Any]:
         return cast("dict[str, Any]", _ask(sentinel, SENTINEL_KEY, "SENTINEL MASTER", NAME))
