@@ -20,6 +20,8 @@ from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.metrics import Metrics
 from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import connect
+from memory_store.redis.service import ServiceRecord
+from memory_store.upkeep.membership import Membership
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.gate import Gate
 from memory_store.vectors.port import NO_WORDS, Point
@@ -54,10 +56,11 @@ async def test_expired_memories_are_removed_only_after_the_files_are_packed(edge
     await vectors.open(_SPEC)
     await vectors.upsert([point(1)])
     link = connect(redis_url)
-    erasures = Erasures(link)
+    encoding = TextEncoding(BatchingEmbedder(HashingEncoder, metrics=metrics), Bm25())
+    erasures = Erasures(link, Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate))
     items = Items(
         vectors,
-        TextEncoding(BatchingEmbedder(HashingEncoder, metrics=metrics), Bm25()),
+        encoding,
         locks=NamespaceLocks(gate),
         guarded=GuardedStore(vectors, erasures),
         erasures=erasures,

@@ -13,51 +13,57 @@ from memloop_service import new_registry
 from memory_store.embedding.embedder import BatchingEmbedder, Encoder, Vector
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
-from memory_store.items.documents import within
+from memory_store.items.documents import from_payload
 from memory_store.items.guarded import GuardedStore
-from memory_store.items.lookup import every_record
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.statements import WritePolicy
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import connect
+from memory_store.redis.service import ServiceRecord
 from memory_store.settings import Settings
-from memory_store.vectors.port import VectorStore
-from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.upkeep.membership import Membership
+from memory_store.vectors.gate import Gate
+from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
+from tests.fakes.plain_vectors import PlainCollections
 from tests.fakes.processes import PATIENCE_S
 from tests.memory_store.api import ALICE, day
 
-
-@pytest.fixture
-async def vectors(settings: Settings) -> AsyncIterator[VectorStore]:
-    shared = QdrantEdge(settings.data_dir, flush_s=60)
-    await shared.open(CollectionSpec("hashing", 64))
-    yield shared
-    await shared.close()
+_SPEC = CollectionSpec("hashing", 64)
 
 
 @pytest.fixture
-async def two_writers(settings: Settings, vectors: VectorStore) -> AsyncIterator[list[Writer]]:
+def collections() -> PlainCollections:
+    return PlainCollections()
+
+
+@pytest.fixture
+async def two_writers(settings: Settings, collections: PlainCollections) -> AsyncIterator[list[Writer]]:
     async with (
-        writing(settings, vectors, HashingEncoder()) as first,
-        writing(settings, vectors, HashingEncoder()) as two,
+        writing(settings, collections, HashingEncoder()) as first,
+        writing(settings, collections, HashingEncoder()) as two,
     ):
         yield [first, two]
 
 
 @asynccontextmanager
-async def writing(settings: Settings, vectors: VectorStore, encoder: Encoder) -> AsyncGenerator[Writer]:
+async def writing(settings: Settings, collections: PlainCollections, encoder: Encoder) -> AsyncGenerator[Writer]:
     """The writing half of a store process."""
-    metrics = Metrics(new_registry())
+    metrics, gate = Metrics(new_registry()), Gate()
     embedder = BatchingEmbedder(lambda: encoder, metrics=metrics)
     await embedder.start()
     link = connect(settings.redis_url)
-    encoding = TextEncoding(embedder, Bm25())
-    guarded = GuardedStore(vectors, Erasures(link))
-    yield Writer(vectors, encoding, locks=NamespaceLocks(), guarded=guarded, policy=WritePolicy(), metrics=metrics)
+    vectors, encoding = LiveCollection(collections), TextEncoding(embedder, Bm25())
+    await vectors.open(_SPEC)
+    membership = Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate)
+    guarded = GuardedStore(vectors, Erasures(link, membership))
+    async with membership.watching():
+        yield Writer(
+            vectors, encoding, locks=NamespaceLocks(gate), guarded=guarded, policy=WritePolicy(), metrics=metrics
+        )
     await link.aclose()
     await embedder.close()
 
@@ -67,17 +73,17 @@ def add(value: str, at: int, *, token: int | None = None) -> StoreAdd:
     return StoreAdd(namespace=ALICE, drafts=(draft,), timestamp=day(at), fencing_token=token)
 
 
-async def live(vectors: VectorStore) -> list[str]:
-    records = await every_record(vectors, within(ALICE))
+def live(collections: PlainCollections) -> list[str]:
+    records = [from_payload(point.id, point.payload) for point in collections.stored[_SPEC.name].values()]
     return [record.item.memory for record in records if record.item.status == "activated"]
 
 
 async def test_two_stores_that_race_to_one_new_fact_make_one_item(
-    vectors: VectorStore, two_writers: list[Writer]
+    collections: PlainCollections, two_writers: list[Writer]
 ) -> None:
     await asyncio.gather(*(writer.add(add("Rome", 1)) for writer in two_writers))
 
-    assert await live(vectors) == ["Rome"]
+    assert live(collections) == ["Rome"]
 
 
 class HeldEncoder(HashingEncoder):
@@ -96,28 +102,28 @@ class HeldEncoder(HashingEncoder):
 
 
 async def test_two_live_versions_of_a_race_are_mended_by_the_next_write(
-    settings: Settings, vectors: VectorStore
+    settings: Settings, collections: PlainCollections
 ) -> None:
     held = HeldEncoder()
-    async with writing(settings, vectors, held) as slow, writing(settings, vectors, HashingEncoder()) as quick:
+    async with writing(settings, collections, held) as slow, writing(settings, collections, HashingEncoder()) as quick:
         await quick.add(add("Rome", 1))
         late = asyncio.create_task(slow.add(add("Oslo", 2)))
         await asyncio.to_thread(held.reached.wait, PATIENCE_S)
         await quick.add(add("Paris", 3))
         held.let_go.set()
         await late
-        assert sorted(await live(vectors)) == ["Oslo", "Paris"]
+        assert sorted(live(collections)) == ["Oslo", "Paris"]
 
         await quick.add(add("Paris", 4))
 
-    assert await live(vectors) == ["Paris"]
+    assert live(collections) == ["Paris"]
 
 
 async def test_a_writer_that_loses_its_lane_while_it_embeds_writes_nothing(
-    settings: Settings, vectors: VectorStore
+    settings: Settings, collections: PlainCollections
 ) -> None:
     held = HeldEncoder()
-    async with writing(settings, vectors, held) as slow, writing(settings, vectors, HashingEncoder()) as quick:
+    async with writing(settings, collections, held) as slow, writing(settings, collections, HashingEncoder()) as quick:
         late = asyncio.create_task(slow.add(add("Oslo", 1, token=5)))
         await asyncio.to_thread(held.reached.wait, PATIENCE_S)
         await quick.add(add("Paris", 2, token=6))
@@ -125,4 +131,4 @@ async def test_a_writer_that_loses_its_lane_while_it_embeds_writes_nothing(
         with pytest.raises(Conflict, match="fencing token 5 is older than 6"):
             await late
 
-    assert await live(vectors) == ["Paris"]
+    assert live(collections) == ["Paris"]

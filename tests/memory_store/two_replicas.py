@@ -21,6 +21,9 @@ from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.redis.erasures import OPEN_MS, Erasures
 from memory_store.redis.link import RedisLink
+from memory_store.redis.service import ServiceRecord
+from memory_store.upkeep.membership import Membership
+from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
@@ -76,8 +79,12 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
     link = cast(RedisLink, SteppedRedis(client, turn))
     vectors = LiveCollection(collections)
     await vectors.open(SPEC)
-    locks, encoding = NamespaceLocks(), TextEncoding(SteppedEmbedder(turn), _BM25)
-    erasures = Erasures(link, open_ms=open_ms, pause=turn)
+    gate, encoding = Gate(), TextEncoding(SteppedEmbedder(turn), _BM25)
+    locks = NamespaceLocks(gate)
+    record = ServiceRecord(link, vectors.site)
+    membership = Membership(vectors, encoding, record, gate=gate, pause=turn)
+    await membership.catch_up()
+    erasures = Erasures(link, membership, open_ms=open_ms, pause=turn)
     guarded, buffers = GuardedStore(vectors, erasures), Buffers(link, max_turns=10)
     return Replica(
         vectors=vectors,

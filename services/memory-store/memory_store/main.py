@@ -44,11 +44,14 @@ from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import RedisLink, connect
+from memory_store.redis.service import ServiceRecord
 from memory_store.retrieval import Retrieval
 from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker
 from memory_store.retrieval.routes import search_routes
 from memory_store.settings import Settings
+from memory_store.upkeep.copying import Stores
 from memory_store.upkeep.jobs import Upkeep
+from memory_store.upkeep.membership import Membership
 from memory_store.upkeep.redis_files import rewrite_files
 from memory_store.upkeep.routes import admin_routes
 from memory_store.vectors.gate import Gate
@@ -80,6 +83,7 @@ class _Parts:
     """The store's slices, built over the adapters."""
 
     gate: Gate
+    membership: Membership
     buffers: Buffers
     items: ItemServices
     retrieval: Retrieval
@@ -108,7 +112,7 @@ def build(
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         del app
-        async with opened(settings, adapters):
+        async with opened(settings, adapters), parts.membership.watching():
             sweep = _sweep(parts.items.items, adapters.vectors.opened, settings.sweep_s)
             sweeper = asyncio.create_task(sweep, name="sweeper")
             try:
@@ -136,9 +140,11 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
     encoding = TextEncoding(adapters.embedder, Bm25(language=settings.bm25_language))
     gate = Gate()
     buffers = Buffers(adapters.redis, max_turns=settings.buffer_max_turns)
+    record = ServiceRecord(adapters.redis, vectors.site)
+    membership = Membership(vectors, encoding, record, gate=gate, embedder_for=adapters.embedder_for)
     upkeep = Upkeep(
         vectors,
-        encoding,
+        Stores(record, membership),
         gate=gate,
         embedder_for=adapters.embedder_for,
         rewrite_redis=lambda: rewrite_files(adapters.redis),
@@ -147,9 +153,17 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
     )
     return _Parts(
         gate=gate,
+        membership=membership,
         buffers=buffers,
         items=_item_services(
-            settings, adapters, encoding, locks=NamespaceLocks(gate), buffers=buffers, metrics=metrics, clock=clock
+            settings,
+            adapters,
+            encoding,
+            locks=NamespaceLocks(gate),
+            erasures=Erasures(adapters.redis, membership),
+            buffers=buffers,
+            metrics=metrics,
+            clock=clock,
         ),
         retrieval=Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker),
         upkeep=upkeep,
@@ -160,8 +174,9 @@ def _item_services(
     settings: Settings,
     adapters: Adapters,
     encoding: TextEncoding,
-    locks: NamespaceLocks,
     *,
+    locks: NamespaceLocks,
+    erasures: Erasures,
     buffers: Buffers,
     metrics: Metrics,
     clock: Clock,
@@ -171,7 +186,6 @@ def _item_services(
         raw_turn_life=timedelta(days=settings.raw_turn_days),
         near_duplicate_similarity=settings.near_duplicate_similarity,
     )
-    erasures = Erasures(adapters.redis)
     guarded = GuardedStore(vectors, erasures)
     deleted_life = timedelta(days=settings.deleted_days)
     return ItemServices(

@@ -1,13 +1,41 @@
 """Stores points so that an erasure that is under way, here or at another store process, wins."""
 
-from collections.abc import Sequence
+import functools
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import Namespace
 from memory_store.items.documents import within
-from memory_store.redis.erasures import Begun, Claim, Erasures, write_name
+from memory_store.redis.erasures import Begun, Claim, Erasures, Moved, Refusal, write_name
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.port import Point, VectorStore
+
+_PATIENCE_S = 10.0
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def repeated_when_moved(write: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Repeats a write that met a change of the collection in service, on the collection that is in service then.
+
+    It decorates what takes the namespace's lock, not what holds it: the change waits until the lock is free.
+    """
+
+    @functools.wraps(write)
+    async def repeated(*args: P.args, **kwargs: P.kwargs) -> R:
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                return await write(*args, **kwargs)
+            except Moved as moved:
+                if time.monotonic() > deadline:
+                    raise
+                await moved.catch_up()
+
+    return repeated
 
 
 class GuardedStore:
@@ -20,11 +48,11 @@ class GuardedStore:
     async def begin(self, namespace: Namespace, *, began: int | None = None) -> Begun:
         """Begin a write without a lane. Raises ``Conflict`` while the namespace is erased, and if it was since then."""
         [begun] = await self.begin_all([Claim(namespace, began=began)])
-        if isinstance(begun, Conflict):
+        if not isinstance(begun, Begun):
             raise begun
         return begun
 
-    async def begin_all(self, claims: Sequence[Claim]) -> Sequence[Begun | Conflict]:
+    async def begin_all(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
         """Begin one write to several namespaces; some may be refused."""
         return await self._erasures.begin(claims) if claims else []
 
@@ -33,19 +61,24 @@ class GuardedStore:
         for refusal in (await self.store_all([begun], points)).values():
             raise refusal
 
-    async def store_all(self, begun: Sequence[Begun], points: Sequence[Point]) -> dict[Namespace, Conflict]:
-        """Store the points in one operation, without those of namespaces that are refused by now; the refusals."""
+    async def store_all(self, begun: Sequence[Begun], points: Sequence[Point]) -> dict[Namespace, Refusal]:
+        """Store the points in one operation, without those of namespaces that are refused by now; the refusals.
+
+        Raises ``Moved`` before anything is stored.
+        """
         if not points:
             return {}
-        name = write_name()
-        refused = _refused(begun, await self._erasures.open(begun, name))
-        opened = [one for one in begun if one.claim.namespace not in refused]
+        opened = await self._erasures.open(begun, write_name(), [point.id for point in points])
+        refused = _refused(begun, opened.refusals)
+        if all(opened.refusals):
+            return refused
         kept = _outside(points, refused)
         if kept:
             await self._vectors.upsert(kept)
-        late = _refused(opened, await self._erasures.close(opened, name)) if opened else {}
-        await self._take_back(_inside(kept, late))
-        return refused | late
+        late = _refused(begun, await self._erasures.close(opened))
+        erased = {space: one for space, one in late.items() if isinstance(one, Conflict)}
+        await self._take_back(_inside(kept, erased))
+        return late | refused
 
     async def _take_back(self, points: Sequence[Point]) -> None:
         """Delete points that were stored later than an erasure waits."""
@@ -54,16 +87,16 @@ class GuardedStore:
             await self._vectors.delete(where=where)
 
 
-def _refused(begun: Sequence[Begun], answers: Sequence[Conflict | None]) -> dict[Namespace, Conflict]:
+def _refused(begun: Sequence[Begun], answers: Sequence[Refusal | None]) -> dict[Namespace, Refusal]:
     pairs = zip(begun, answers, strict=True)
     return {one.claim.namespace: answer for one, answer in pairs if answer is not None}
 
 
-def _outside(points: Sequence[Point], namespaces: dict[Namespace, Conflict]) -> Sequence[Point]:
+def _outside(points: Sequence[Point], namespaces: Mapping[Namespace, Refusal]) -> Sequence[Point]:
     return [point for point in points if _owner(point) not in namespaces] if namespaces else points
 
 
-def _inside(points: Sequence[Point], namespaces: dict[Namespace, Conflict]) -> Sequence[Point]:
+def _inside(points: Sequence[Point], namespaces: Mapping[Namespace, Refusal]) -> Sequence[Point]:
     return [point for point in points if _owner(point) in namespaces] if namespaces else ()
 
 

@@ -15,7 +15,7 @@ from memloop.wire.memory import (
 from memory_store.buffers.buffers import Buffers
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, to_payload, within
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, repeated_when_moved
 from memory_store.items.identity import content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
 from memory_store.items.namespace_locks import NamespaceLocks
@@ -61,6 +61,7 @@ class Items:
         """One version, live or archived. Raises ``NotFound``: unknown, of another tenant, deleted or expired."""
         return (await self._visible(owned)).item
 
+    @repeated_when_moved
     async def edit(self, owned: Owned, patch: ItemPatch, *, if_version: int | None) -> MemoryItem:
         """Change a live item; it keeps its id, its former state goes into history.
 
@@ -84,6 +85,7 @@ class Items:
             await self._guarded.store(begun, await points_of([before, after], self._encoding))
             return after.item
 
+    @repeated_when_moved
     async def delete(self, owned: Owned, *, if_version: int | None) -> None:
         """Take one version out of every view but history. Raises ``NotFound`` and ``PreconditionFailed``."""
         namespace = (await self._visible(owned)).namespace
@@ -116,6 +118,7 @@ class Items:
         items = tuple(from_payload(found.id, found.payload).item for found in page.found)
         return ItemPage(items=items, next_cursor=page.next_id)
 
+    @repeated_when_moved
     async def erase(self, namespace: Namespace, *, token: int | None = None) -> Erased:
         """Remove everything of the namespace, then look whether anything is left.
 

@@ -6,7 +6,7 @@ from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.conflicts import Placement, Resolution, resolve
 from memory_store.items.documents import Clock, Record, now
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, repeated_when_moved
 from memory_store.items.lookup import Owned, fact_of, stored
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import embedded
@@ -31,6 +31,7 @@ class Recovery:
         self._guarded = guarded
         self._clock = clock
 
+    @repeated_when_moved
     async def recover(self, owned: Owned) -> MemoryItem:
         """The memory that holds the deleted item's fact again; an item that is not deleted is left as it is.
 

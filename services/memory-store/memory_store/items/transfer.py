@@ -13,7 +13,7 @@ from memloop.wire.transfer import ExportPage, Imported, LineError, MemoryLine, S
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.documents import Clock, Record, exactly_in, from_payload, now, of_tenant, within
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, repeated_when_moved
 from memory_store.items.identity import chain_id, content_hash, imported_id, is_item_id
 from memory_store.items.lookup import every_record
 from memory_store.items.namespace_locks import NamespaceLocks
@@ -86,6 +86,7 @@ class Transfer:
                 imported, unchanged = imported + fresh, unchanged + len(lines) - fresh
         return Imported(imported=imported, unchanged=unchanged, failed=len(errors), errors=tuple(errors))
 
+    @repeated_when_moved
     async def _into(self, namespace: Namespace, lines: Sequence[_Read], *, began: int | None) -> int:
         """Store a namespace's lines; how many are new. Raises ``Conflict`` if it is erased meanwhile."""
         async with self._locks.hold(namespace.lane()):

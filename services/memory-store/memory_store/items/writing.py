@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
-from memloop.wire.errors import Conflict, Unprocessable
+from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
 from memory_store.items.documents import Clock, Record, any_write, now, of_tenant
-from memory_store.items.guarded import GuardedStore
+from memory_store.items.guarded import GuardedStore, repeated_when_moved
 from memory_store.items.lookup import every_record
 from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.points import embedded
 from memory_store.items.resolving import Resolver
 from memory_store.items.statements import Statement, WritePolicy, statements_of
 from memory_store.metrics import Metrics
-from memory_store.redis.erasures import Begun, Claim
+from memory_store.redis.erasures import Begun, Claim, Refusal
 from memory_store.vectors.filters import AnyOf, Condition, OneOf, all_of
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.port import VectorStore
@@ -28,7 +28,7 @@ _STATEMENTS_PER_TURN = 64
 """Statements that are resolved before other requests get a turn on the event loop."""
 
 
-_Result: TypeAlias = tuple[Written, ...] | Conflict
+_Result: TypeAlias = tuple[Written, ...] | Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class Writer:
         self._metrics = metrics
         self._clock = clock
 
+    @repeated_when_moved
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """Resolves and stores the drafts.
 
@@ -71,10 +72,11 @@ class Writer:
         check_metadata(request.metadata)
         async with self._locks.hold(request.namespace.lane()):
             [written] = await self._write([request])
-        if isinstance(written, Conflict):
+        if not isinstance(written, tuple):
             raise written
         return StoreAddResult(results=written)
 
+    @repeated_when_moved
     async def add_batch(self, adds: Sequence[StoreAdd], *, began: int | None = None) -> BatchResult:
         """Resolves the adds in their order, embeds new memories together, and stores all of it in one operation.
 

@@ -2,7 +2,9 @@
 
 Each of a write's three steps takes any number of *claims* of one partition: KEYS are fence, erasures and writing of
 each claim in turn, ARGV[1] is a JSON list of them, ``{"token": "7" or "", "began": "7" or "", "mark": "…", "scopes":
-["…", …]}``. The reply is one text for each claim, whose first word is ``ok``, ``stale`` or ``erased``.
+["…", …]}``. The reply is one text for each claim, whose first word is ``ok``, ``stale``, ``erased``, ``moved`` or
+``late``. The steps around a change of the collection take the gate's KEYS besides
+(``memory_store.redis.gate_scripts``).
 
 The hash ``erasures`` has up to three fields for every erased scope: its *mark*, a text that every erasure changes when
 it begins, its last token (``token …``), and, while one is under way, the time (ms) at which it counts as dead
@@ -13,10 +15,10 @@ from typing import Final
 
 from memloop_service.redis_link import LUA_CLOCK
 from memory_store.redis.fencing import STALE
+from memory_store.redis.gate_scripts import GATE
 
-_HEAD: Final = (
+_ERASURES: Final = (
     STALE
-    + LUA_CLOCK
     + """
 local function underway(erasures, scope)
   local till = redis.call('HGET', erasures, 'until ' .. scope)
@@ -49,6 +51,8 @@ local function each_claim(step)
 end
 """
 )
+_HEAD: Final = LUA_CLOCK + _ERASURES
+_GATED: Final = GATE + _ERASURES
 
 BEGIN: Final = (
     _HEAD
@@ -64,13 +68,17 @@ end)
 )
 
 OPEN: Final = (
-    _HEAD
+    _GATED
     + """
--- ARGV: claims, keep ms, the write's name, ms that its points may take
+-- ARGV: claims, keep ms, the write's name, ms that its points may take, generation, note
+local there, entered = is_open(ARGV[5]), false
 return each_claim(function(claim, fence, erasures, writing)
+  if not there then return 'moved' end
   local newest = stale(fence, claim.token, ARGV[2])
   if newest ~= '' then return 'stale ' .. newest end
   if mark_of(erasures, claim.scopes) ~= claim.mark then return 'erased' end
+  if not entered then enter(ARGV[3], ARGV[6], ARGV[4]) end
+  entered = true
   redis.call('ZADD', writing, now_ms() + ARGV[4], ARGV[3])
   redis.call('PEXPIRE', writing, 2 * ARGV[4])
   return 'ok'
@@ -79,12 +87,15 @@ end)
 )
 
 CLOSE: Final = (
-    _HEAD
+    _GATED
     + """
--- ARGV: claims, the write's name. A write that is listed no more took too long: an erasure may not have waited for it
+-- ARGV: claims, the write's name, generation. A write that is listed no more took too long: an erasure or a copy may
+-- not have waited for it
+local counts = leave(ARGV[2], ARGV[3])
 return each_claim(function(claim, fence, erasures, writing)
   local listed = redis.call('ZREM', writing, ARGV[2]) == 1
-  return (listed or mark_of(erasures, claim.scopes) == claim.mark) and 'ok' or 'erased'
+  if not listed and mark_of(erasures, claim.scopes) ~= claim.mark then return 'erased' end
+  return counts and 'ok' or 'late'
 end)
 """
 )
@@ -103,23 +114,29 @@ return {'', mark}
 """
 )
 
-UNDER_WAY: Final = (
-    _HEAD
+ENTER: Final = (
+    _GATED
     + """
--- KEYS: writing. Returns how many writes are on their way; those whose time is over count no more
+-- KEYS: writing; ARGV: generation, the erasure's name, note, lease ms. Returns 'moved', or 'wait' while writes of the
+-- lane are on their way (those whose time is over count no more) or stores may still answer from another collection
+if not is_open(ARGV[1]) then return 'moved' end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now_ms())
-return redis.call('ZCARD', KEYS[1])
+if redis.call('ZCARD', KEYS[1]) > 0 then return 'wait' end
+if tonumber(redis.call('HGET', gate, 'settles') or 0) > now_ms() then return 'wait' end
+enter(ARGV[2], ARGV[3], ARGV[4])
+return 'ok'
 """
 )
 
 END: Final = (
-    _HEAD
+    _GATED
     + """
--- KEYS: erasures; ARGV: scope, mark. Returns 1, or 0 if writes may have begun meanwhile: the lease ran out, or another
--- erasure of the same scope began
+-- KEYS: erasures; ARGV: scope, mark, generation, the erasure's name. Returns 1, or 0 if the deletion may not be whole:
+-- the lease ran out, another erasure of the same scope began, or a copy did not wait for it
+local counts = leave(ARGV[4], ARGV[3])
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 local held = underway(KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[1], 'until ' .. ARGV[1])
-return held and 1 or 0
+return held and counts and 1 or 0
 """
 )

@@ -6,11 +6,14 @@ erasure close the gap (docs/decisions/0048-erase-wins.md argues why):
     write                                           erasure of a scope
     begin   refused while the scope is erased;      start   changes the scope's mark; from here on no write of the scope
             notes the scope's mark                          begins or opens
-    …       reads, resolves, embeds                 …       waits until no write of the lane is open
+    …       reads, resolves, embeds                 enter   waits until no write of the lane is open
     open    refused if the mark has changed;        …       deletes
             lists the write as open                 end     writes may begin again
     …       upserts
     close   takes the write off the list
+
+``open`` and ``enter`` also pass the gate that a swap of the collection closes; ``close`` and ``end`` leave it
+(docs/decisions/0053-stores-agree-in-redis.md).
 
 So nothing is upserted into a scope during its deletion, nor anything that was read before the deletion's end. A write
 that dies while open counts as open for ``OPEN_MS``. A write that takes longer is no longer listed at its end, and
@@ -25,13 +28,14 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from memloop.wire.errors import Conflict, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis import erasure_scripts
 from memory_store.redis.fencing import KEEP_MS, refuse_stale, stale_token
+from memory_store.redis.gate_scripts import KINDS
 from memory_store.redis.key_names import KeyNames, Partition
 from memory_store.redis.link import RedisLink
 
@@ -39,6 +43,30 @@ OPEN_MS: Final = 20_000
 """Longer than any upsert takes that has not failed (Qdrant's client gives up after 10 s)."""
 _LEASE_MS: Final = 60_000
 _POLL_S: Final = 0.02
+
+Refusal: TypeAlias = Conflict | Unavailable
+
+
+class Standing(Protocol):
+    """The collection that this process works on. ``gen`` is its generation, ``site`` names the place of all."""
+
+    @property
+    def site(self) -> str: ...
+    @property
+    def gen(self) -> str: ...
+    async def catch_up(self) -> None:
+        """Turn to the collection in service, if it is another one by now."""
+        ...
+
+
+class Moved(Unavailable):
+    """Another collection is in service, or takes over now. Nothing was written: repeat the write after ``catch_up``."""
+
+    default_code = "collection_moved"
+
+    def __init__(self, standing: Standing) -> None:
+        super().__init__("Another collection is put in service.", retry_after_s=1.0)
+        self.catch_up = standing.catch_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +89,24 @@ class Begun:
     mark: str
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A write that is on its way, and what became of each of its claims."""
+
+    name: str
+    gen: str
+    begun: Sequence[Begun]
+    refusals: Sequence[Refusal | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Erasure:
+    namespace: Namespace
+    mark: str
+    name: str
+    gen: str
+
+
 class Erasures:
     """Runs the steps of writes and erasures. Every method raises ``Unavailable`` when Redis is unreachable.
 
@@ -68,75 +114,91 @@ class Erasures:
     """
 
     def __init__(
-        self, link: RedisLink, *, open_ms: int = OPEN_MS, pause: Callable[[], Awaitable[None]] | None = None
+        self,
+        link: RedisLink,
+        standing: Standing,
+        *,
+        open_ms: int = OPEN_MS,
+        pause: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._keys = KeyNames(link)
+        self._standing = standing
         self._open_ms = open_ms
         self._pause = pause or _pause
         self._begin = LuaScript(link, erasure_scripts.BEGIN)
         self._open = LuaScript(link, erasure_scripts.OPEN)
         self._close = LuaScript(link, erasure_scripts.CLOSE)
         self._start = LuaScript(link, erasure_scripts.START)
-        self._under_way = LuaScript(link, erasure_scripts.UNDER_WAY)
+        self._enter = LuaScript(link, erasure_scripts.ENTER)
         self._end = LuaScript(link, erasure_scripts.END)
 
-    async def begin(self, claims: Sequence[Claim]) -> Sequence[Begun | Conflict]:
-        """Accept each claim, or refuse it: its token is stale, or its scope is being erased."""
+    async def begin(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
+        """Let each claim in, or say why not: its token is stale, or its scope is being erased."""
         replies = await self._each(self._begin, [Begun(claim, "") for claim in claims], KEEP_MS)
         return [_begun(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
 
-    async def open(self, begun: Sequence[Begun], name: str) -> Sequence[Conflict | None]:
-        """List the named write as open: it may upsert now. Returns each claim's refusal, or None."""
-        replies = await self._each(self._open, begun, KEEP_MS, name, self._open_ms)
-        return [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)]
+    async def open(self, begun: Sequence[Begun], name: str, ids: Sequence[str]) -> Opened:
+        """List the write of these points as on its way into the vector store. Raises ``Moved``."""
+        gen = self._standing.gen
+        replies = await self._each(self._open, begun, KEEP_MS, name, self._open_ms, gen, json.dumps(list(ids)))
+        if "moved" in replies:
+            await self._each(self._close, begun, name, gen)
+            raise Moved(self._standing)
+        return Opened(name, gen, begun, [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)])
 
-    async def close(self, begun: Sequence[Begun], name: str) -> Sequence[Conflict | None]:
-        """Remove the write from the list. The points of a refused claim must be deleted again."""
-        replies = await self._each(self._close, begun, name)
-        return [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)]
+    async def close(self, opened: Opened) -> Sequence[Refusal | None]:
+        """Take the write off the list. The points of a claim that is refused as erased must be taken back."""
+        replies = await self._each(self._close, opened.begun, opened.name, opened.gen)
+        return [_refusal(one.claim, reply) for one, reply in zip(opened.begun, replies, strict=True)]
 
     @contextlib.asynccontextmanager
     async def erasing(self, namespace: Namespace, token: int | None) -> AsyncGenerator[None]:
         """Keep writes out of the scope during the block, which begins once no write is open.
 
-        Raises ``Conflict`` on a stale token, and ``Unavailable`` if writes may have begun before the block's end.
+        Raises ``Conflict`` on a stale token, ``Moved``, and ``Unavailable`` if writes may have come in before the
+        block's end.
         """
-        mark = await self._started(namespace, token)
+        erasure = await self._started(namespace, token)
         try:
-            await self._settled(namespace.lane())
+            await self._entered(erasure)
             yield
         except BaseException:
             with contextlib.suppress(Unavailable):
-                await self._ended(namespace, mark)
+                await self._ended(erasure)
             raise
-        if not await self._ended(namespace, mark):
+        if not await self._ended(erasure):
             raise Unavailable("The erasure took too long, or another one began: repeat it.", retry_after_s=1.0)
 
-    async def _started(self, namespace: Namespace, token: int | None) -> str:
+    async def _started(self, namespace: Namespace, token: int | None) -> _Erasure:
         lane = namespace.lane()
         part = self._keys.of_lane(lane)
         args = ["" if token is None else token, KEEP_MS, namespace.scopes()[-1], _LEASE_MS]
         with redis_errors():
             newest, mark = cast("list[str]", await self._start(keys=[part.fence(lane), part.erasures(lane)], args=args))
         refuse_stale(token, newest)
-        return mark
+        return _Erasure(namespace, mark, write_name(), self._standing.gen)
 
-    async def _settled(self, lane: str) -> None:
-        """Wait until no write of the lane is open."""
-        writing = self._keys.of_lane(lane).writing(lane)
+    async def _entered(self, erasure: _Erasure) -> None:
+        """Wait until no write of the lane is open, and no store answers from a collection that was replaced."""
+        lane = erasure.namespace.lane()
+        part = self._keys.of_lane(lane)
+        args = [erasure.gen, erasure.name, erasure.namespace.model_dump_json(), _LEASE_MS]
         while True:
             with redis_errors():
-                count = int(await self._under_way(keys=[writing], args=[]))
-            if count == 0:
+                reply = str(await self._enter(keys=[part.writing(lane), *self._gate(part)], args=args))
+            if reply == "moved":
+                raise Moved(self._standing)
+            if reply == "ok":
                 return
             await self._pause()
 
-    async def _ended(self, namespace: Namespace, mark: str) -> bool:
-        """Admit writes again. Returns whether none can have begun before."""
-        lane = namespace.lane()
-        args = [namespace.scopes()[-1], mark]
+    async def _ended(self, erasure: _Erasure) -> bool:
+        """Let writes in again; whether none can have come in before."""
+        lane = erasure.namespace.lane()
+        part = self._keys.of_lane(lane)
+        args = [erasure.namespace.scopes()[-1], erasure.mark, erasure.gen, erasure.name]
         with redis_errors():
-            return bool(await self._end(keys=[self._keys.of_lane(lane).erasures(lane)], args=args))
+            return bool(await self._end(keys=[part.erasures(lane), *self._gate(part)], args=args))
 
     async def _each(self, script: LuaScript, begun: Sequence[Begun], *args: str | int) -> list[str]:
         """Run a script over all claims, once per partition; the replies are in the order of the claims."""
@@ -144,25 +206,29 @@ class Erasures:
         for at, one in enumerate(begun):
             by_part[self._keys.of_lane(one.claim.namespace.lane())].append(at)
         if len(by_part) == 1:
-            return await _run(script, next(iter(by_part)), begun, args)
+            return await self._run(script, next(iter(by_part)), begun, args)
         found = await asyncio.gather(
-            *(_run(script, part, [begun[at] for at in places], args) for part, places in by_part.items())
+            *(self._run(script, part, [begun[at] for at in places], args) for part, places in by_part.items())
         )
         replies = dict(zip(chain(*by_part.values()), chain(*found), strict=True))
         return [replies[at] for at in range(len(begun))]
+
+    async def _run(
+        self, script: LuaScript, part: Partition, begun: Sequence[Begun], args: Sequence[str | int]
+    ) -> list[str]:
+        lanes = [one.claim.namespace.lane() for one in begun]
+        keys = [key for lane in lanes for key in (part.fence(lane), part.erasures(lane), part.writing(lane))]
+        claims = json.dumps([_as_json(one) for one in begun])
+        with redis_errors():
+            return cast("list[str]", await script(keys=[*keys, *self._gate(part)], args=[claims, *args]))
+
+    def _gate(self, part: Partition) -> list[str]:
+        return [part.of_site(kind, self._standing.site) for kind in KINDS]
 
 
 def write_name() -> str:
     """Return a unique name for one write."""
     return uuid.uuid4().hex
-
-
-async def _run(script: LuaScript, part: Partition, begun: Sequence[Begun], args: Sequence[str | int]) -> list[str]:
-    lanes = [one.claim.namespace.lane() for one in begun]
-    keys = [key for lane in lanes for key in (part.fence(lane), part.erasures(lane), part.writing(lane))]
-    claims = json.dumps([_as_json(one) for one in begun])
-    with redis_errors():
-        return cast("list[str]", await script(keys=keys, args=[claims, *args]))
 
 
 def _as_json(begun: Begun) -> dict[str, str | Sequence[str]]:
@@ -172,14 +238,16 @@ def _as_json(begun: Begun) -> dict[str, str | Sequence[str]]:
     return {**texts, "mark": begun.mark, "scopes": claim.namespace.scopes()}
 
 
-def _begun(claim: Claim, reply: str) -> Begun | Conflict:
+def _begun(claim: Claim, reply: str) -> Begun | Refusal:
     return _refusal(claim, reply) or Begun(claim, reply.partition(" ")[2])
 
 
-def _refusal(claim: Claim, reply: str) -> Conflict | None:
+def _refusal(claim: Claim, reply: str) -> Refusal | None:
     state, _, detail = reply.partition(" ")
     if state == "ok":
         return None
+    if state == "late":
+        return Unavailable("The write took too long: repeat it.", code="write_too_late", retry_after_s=1.0)
     if state == "stale":
         return stale_token(claim.token, detail)
     return Conflict("These memories were erased while the write was under way.", code="erased")

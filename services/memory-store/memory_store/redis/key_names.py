@@ -44,6 +44,10 @@ class Partition:
         """The sorted set of the lane's writes whose points are on their way into the vector store."""
         return f"memloop:{{{self.tag}}}:writing:{digest(lane)}"
 
+    def of_site(self, kind: str, site: str) -> str:
+        """The key of this kind for the stores that share the collections of a site."""
+        return f"memloop:{{{self.tag}}}:{kind}:{site}"
+
 
 class KeyNames:
     """The partitions of one Redis: one of a single server, twelve of a cluster."""

@@ -6,81 +6,160 @@ killed goes on where it was when it is started again, and one that is older than
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Final, TypeAlias
 
-from memory_store.items.documents import from_payload, to_payload
+from memloop.wire.errors import Unavailable
+from memloop.wire.memory import Namespace
+from memloop_service.chores import alongside
+from memory_store.items.documents import from_payload, to_payload, within
+from memory_store.redis.service import COPY_LEASE_S, ServiceRecord
+from memory_store.upkeep.membership import Membership, pause
+from memory_store.upkeep.progress import Progress
 from memory_store.vectors.filters import AllOf, Ids
-from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.paging import every_id, pages
 from memory_store.vectors.port import Collection, Point
-from memory_store.vectors.schema import CollectionSpec
 
 Transform: TypeAlias = Callable[[Sequence[Point]], Awaitable[Sequence[Point]]]
 """The points as the target keeps them: with the same ids and payloads."""
 
 _EVERYTHING = AllOf(())
-_BATCH = 64
+_BATCH: Final = 64
+_RENEW_S: Final = 1.0
+_SHUT_S: Final = 1.0
+"""The most that writes wait for those before them; a copy tries again after as long."""
+_PREPARED_S: Final = 300.0
+"""Stores may have to load a model."""
 
 
-@dataclass
-class Progress:
-    """Where a copy stands. ``done`` counts points that the target has, of ``total`` when it began."""
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What a copy agrees on with all stores; ``pause`` is awaited between two looks at them."""
 
-    kind: Literal["reembed", "flush"]
-    target: str
-    started_at: datetime
-    total: int = 0
-    done: int = 0
-    status: Literal["running", "completed", "failed"] = "running"
-    ended_at: datetime | None = None
-    error: str | None = None
+    record: ServiceRecord
+    membership: Membership
+    pause: Callable[[], Awaitable[None]] = pause
+
+
+class Lease:
+    """The right to copy, for a few seconds at a time."""
+
+    def __init__(self, record: ServiceRecord, copy: str, progress: Progress) -> None:
+        self.copy = copy
+        self._record = record
+        self._progress = progress
+        self._until = time.monotonic() + COPY_LEASE_S
+
+    @asynccontextmanager
+    async def renewed(self) -> AsyncGenerator[None]:
+        """Renews it during the block."""
+        async with alongside(self._renew()):
+            yield
+
+    def check(self) -> None:
+        """Raise ``Unavailable`` when another store may have ended the copy. Nothing is written then."""
+        if time.monotonic() >= self._until:
+            raise lost()
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(_RENEW_S)
+            sent = time.monotonic()
+            try:
+                if not await self._record.renew(self.copy, self._progress.as_json()):
+                    self._until = 0.0
+                    return
+            except Unavailable:
+                continue
+            self._until = sent + COPY_LEASE_S
 
 
 class Copy:
-    """One copy. ``gate`` lets nobody write or search while the last changes are caught up and the two are swapped."""
+    """One copy, whose lease is taken. No write is let in while the last changes are caught up and the two swapped."""
 
-    def __init__(self, live: LiveCollection, gate: Gate, *, transform: Transform, progress: Progress) -> None:
+    def __init__(self, live: LiveCollection, stores: Stores, lease: Lease, *, transform: Transform) -> None:
         self._live = live
-        self._gate = gate
+        self._record = stores.record
+        self._stores = stores
+        self._lease = lease
         self._transform = transform
-        self._progress = progress
 
-    async def run(
-        self, target: Collection, spec: CollectionSpec, *, swapped: Callable[[], None] = lambda: None
-    ) -> Collection:
-        """Copy, swap, call ``swapped`` before anybody works again; the collection that was in service, still open."""
-        self._progress.total = await self._live.count(where=_EVERYTHING)
-        with self._live.changes() as changed:
-            left_over = await every_id(target, _EVERYTHING)
-            await self._copy_all(target, changed)
-            for at in range(0, len(left_over), _BATCH):
-                await self._bring(target, left_over[at : at + _BATCH])
-            while len(changed) > _BATCH:
-                await self._catch_up(target, changed)
-            async with self._gate.exclusive():
-                while changed:
-                    await self._catch_up(target, changed)
-                before = await self._live.replace(target, spec)
-                swapped()
-                return before
-
-    async def _copy_all(self, target: Collection, changed: dict[str, None]) -> None:
+    async def run(self, target: Collection, progress: Progress) -> None:
+        """Copy and decide on the swap; the gates are shut then. Raises ``Unavailable`` when the lease is lost."""
+        progress.total = await self._live.count(where=_EVERYTHING)
+        await self._note()
+        left_over = await every_id(target, _EVERYTHING)
         async for page in pages(self._live, _EVERYTHING, size=_BATCH):
             await self._bring(target, [found.id for found in page.found])
-            self._progress.done += len(page.found)
-            await self._catch_up(target, changed)
+            progress.done += len(page.found)
+            await self._catch_up(target)
             await asyncio.sleep(0)
+        for at in range(0, len(left_over), _BATCH):
+            await self._bring(target, left_over[at : at + _BATCH])
+        await self._prepared(target)
+        await self._shut(target)
+        if not await self._record.decide(self._lease.copy):
+            raise lost()
 
-    async def _catch_up(self, target: Collection, changed: dict[str, None]) -> None:
-        """Bring a batch of what was written since; what is written to these points meanwhile is noted again."""
-        ids = list(changed)[:_BATCH]
-        for point_id in ids:
-            del changed[point_id]
-        await self._bring(target, ids)
+    async def _note(self) -> None:
+        """Have every change noted that may come after the first read, and wait for those that are not."""
+        gen = self._stores.membership.gen
+        await self._record.align(gen)
+        names = await self._record.note(self._lease.copy, gen)
+        if names is None:
+            raise lost()
+        while await self._record.remaining(names):
+            await self._stores.pause()
+
+    async def _prepared(self, target: Collection) -> None:
+        """Wait until every store that is alive can turn to the target at once."""
+        deadline = time.monotonic() + _PREPARED_S
+        while not await self._stores.membership.everybody(prepared=self._lease.copy):
+            if time.monotonic() > deadline:
+                raise Unavailable(f"A store did not open {target.name} within {_PREPARED_S:g} s.")
+            await self._catch_up(target)
+            await self._stores.pause()
+
+    async def _shut(self, target: Collection) -> None:
+        """Bring the last changes while nothing is written."""
+        while True:
+            while await self._catch_up(target) >= _BATCH:
+                pass
+            self._hold(await self._record.shut(self._lease.copy, shut=True))
+            if await self._emptied():
+                break
+            self._hold(await self._record.shut(self._lease.copy, shut=False))
+            await asyncio.sleep(_SHUT_S)
+        while await self._catch_up(target):
+            pass
+
+    async def _emptied(self) -> bool:
+        """Whether the changes that are under way end soon."""
+        deadline = time.monotonic() + _SHUT_S
+        while not await self._record.empty():
+            if time.monotonic() > deadline:
+                return False
+            await self._stores.pause()
+        return True
+
+    def _hold(self, has: bool) -> None:
+        self._lease.check()
+        if not has:
+            raise lost()
+
+    async def _catch_up(self, target: Collection) -> int:
+        """Bring some of what has changed since; the number of changes."""
+        notes = await self._record.take(_BATCH)
+        ids = dict.fromkeys([point_id for note in notes for point_id in await _ids(note, target)])
+        each = list(ids)
+        for at in range(0, len(each), _BATCH):
+            await self._bring(target, each[at : at + _BATCH])
+        return len(notes)
 
     async def _bring(self, target: Collection, ids: Sequence[str]) -> None:
         """Make the target agree about these points, as they are in service now."""
@@ -90,10 +169,24 @@ class Copy:
         known: Mapping[str, object] = {one.id: one.payload for one in await target.get(ids, where=_EVERYTHING)}
         fresh = [point for point in points if known.get(point.id) != point.payload]
         gone = tuple(known.keys() - {point.id for point in points})
-        if fresh:
-            await target.upsert(await self._transform(fresh))
+        made = await self._transform(fresh) if fresh else ()
+        self._lease.check()
+        if made:
+            await target.upsert(made)
         if gone:
             await target.delete(where=Ids(gone))
+
+
+async def _ids(note: str, target: Collection) -> Sequence[str]:
+    """The points that a note is about: those of a write, or those that the target has of an erased scope."""
+    if note.startswith("["):
+        return json.loads(note)
+    return await every_id(target, within(Namespace.model_validate_json(note)))
+
+
+def lost() -> Unavailable:
+    """The error of a copy that another store may have ended."""
+    return Unavailable("The copy stood still for too long; begin it again.", code="copy_lost", retry_after_s=1.0)
 
 
 def _of_today(point: Point) -> Point:

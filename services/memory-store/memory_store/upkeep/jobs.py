@@ -2,23 +2,27 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
-from memloop.wire.errors import Conflict, NotFound, NotSupported, Unprocessable
+from memloop.wire.errors import Conflict, MemloopError, NotFound, NotSupported, Unprocessable
 from memory_store.embedding.embedder import BatchingEmbedder
-from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
-from memory_store.upkeep.copying import Copy, Progress
+from memory_store.redis.service import Service, Serving
+from memory_store.upkeep.copying import Copy, Lease, Stores, Transform, lost
+from memory_store.upkeep.membership import Prepared
+from memory_store.upkeep.progress import Kind, Progress, Status
 from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
-from memory_store.vectors.port import Collection, Point
+from memory_store.vectors.port import Point
 from memory_store.vectors.schema import CollectionSpec, family, generation, successor
 
+_POLL_S = 0.2
 _log = logging.getLogger(__name__)
 
 
@@ -33,12 +37,15 @@ class Flushed:
 
 
 class Upkeep:
-    """One job at a time; reads and writes go on meanwhile. ``embedder_for`` makes the embedder of a model."""
+    """One job at a time among all stores; reads and writes go on.
+
+    ``embedder_for`` makes the embedder of a model.
+    """
 
     def __init__(
         self,
         live: LiveCollection,
-        encoding: TextEncoding,
+        stores: Stores,
         *,
         gate: Gate,
         embedder_for: Callable[[str], BatchingEmbedder] | None,
@@ -47,7 +54,7 @@ class Upkeep:
         clock: Clock = now,
     ) -> None:
         self._live = live
-        self._encoding = encoding
+        self._stores = stores
         self._gate = gate
         self._embedder_for = embedder_for
         self._rewrite_redis = rewrite_redis
@@ -55,28 +62,35 @@ class Upkeep:
         self._clock = clock
         self._busy = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._embedder: BatchingEmbedder | None = None
-        self.progress: Progress | None = None
+        self._progress: Progress | None = None
 
     async def close(self) -> None:
         """Stop what runs; a copy goes on where it was when it is started again."""
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        if self._embedder:
-            await self._embedder.close()
 
     async def collections(self) -> tuple[str, tuple[str, ...]]:
         """The collection in service, and those that are kept beside it."""
         names = await self._live.collections.names()
         return self._live.name, tuple(sorted(name for name in names if name != self._live.name))
 
+    async def job(self) -> Progress | None:
+        """The newest job of any store."""
+        service = await self._service()
+        told = Progress.model_validate_json(service.job) if service.job else None
+        if told and told.status == "running" and service.copy is None:
+            told = told.model_copy(update={"status": "failed", "error": "the store that copied is gone"})
+        known = [one for one in (self._progress, told) if one]
+        return max(known, key=lambda one: one.started_at, default=None)
+
     async def drop(self, name: str) -> None:
         """Remove a collection that is not in service. Raises ``Conflict`` and ``NotFound``."""
-        if self._busy.locked():
+        service = await self._service()
+        if self._busy.locked() or service.copy:
             raise Conflict("a collection is being copied; wait for its end", code="busy")
         async with self._busy:
-            if name == self._live.name:
+            if name == service.serving.name:
                 raise Conflict("this collection is in service", code="in_service")
             if name not in await self._live.collections.names():
                 raise NotFound(f"there is no collection {name[:80]!r}", param="name")
@@ -89,16 +103,27 @@ class Upkeep:
         for the one before: that one may have copied what was erased while it ran.
         """
         async with self._busy:
-            spec, old = self._live.spec, self._live.name
-            await self._drop_all(name for name in await self._others() if family(name) == family(old))
-            target = await self._live.collections.open(spec, successor(old))
-            progress = self._start("flush", target.name)
+            progress = self._start("flush", "")
             with self._told(progress):
-                await self._copied(target, spec, progress, _as_they_are)
-                dropped = await self._others()
-                await self._drop_all(dropped)
-                redis = await self._rewrite_redis()
+                target, lease = await self._flushing(progress)
+                async with self._held(lease, progress):
+                    await self._drop_all([name for name in await self._others() if family(name) == family(target.name)])
+                    await self._prepare(lease, target)
+                    await self._copied(lease, progress, _as_they_are)
+                    dropped = await self._others()
+                    await self._drop_all(dropped)
+                    redis = await self._rewrite_redis()
             return Flushed(target.name, progress.done, tuple(dropped), redis)
+
+    async def _flushing(self, progress: Progress) -> tuple[Serving, Lease]:
+        """The target of a flush and its lease, once no other store copies."""
+        while True:
+            target = await self._rewritten()
+            progress.target = target.name
+            lease = await self._claimed(target, progress)
+            if lease is not None:
+                return target, lease
+            await asyncio.sleep(_POLL_S)
 
     async def archive(self) -> Path:
         """All memories as a new tar file, the caller's to delete; writes and searches wait while it is made.
@@ -116,8 +141,9 @@ class Upkeep:
         """
         if self._embedder_for is None:
             raise NotSupported("this store cannot load another embedding model")
-        if self._busy.locked() or (self.progress and self.progress.status == "running"):
-            raise Conflict("another job runs; wait for its end", code="busy")
+        service = await self._service()
+        if service.copy or self._busy.locked() or (self._progress and self._progress.status == "running"):
+            raise _busy()
         if model == self._live.spec.model:
             raise Unprocessable(f"{model} is in service", param="model", code="model_in_service")
         embedder = self._embedder_for(model)
@@ -134,44 +160,74 @@ class Upkeep:
             _log.exception("the memories could not be embedded anew")
 
     async def _embed_anew(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
-        """Copy and swap; then let go of the embedder that is not in service, be it the new one, which failed."""
-        before = self._embedder
-
         async def embedded(points: Sequence[Point]) -> Sequence[Point]:
             texts = [from_payload(point.id, point.payload).embedded_text for point in points]
             vectors = await embedder.embed(texts)
             return [replace(point, dense=dense) for point, dense in zip(points, vectors, strict=True)]
 
-        def swapped() -> None:
-            self._encoding.use(embedder)
-            self._embedder = embedder
-
-        try:
+        async with AsyncExitStack() as unused:
+            unused.push_async_callback(embedder.close)
             spec = CollectionSpec(model, await embedder.start())
-            target = await self._live.collections.open(spec, await self._newest_of(spec))
+            target = Serving(await self._newest_of(spec), model, spec.dimension)
             progress.target = target.name
-            await self._copied(target, spec, progress, embedded, swapped=swapped)
-        finally:
-            unused = before if self._embedder is embedder else embedder
-            if unused:
-                await asyncio.shield(unused.close())
+            lease = await self._claimed(target, progress)
+            if lease is None:
+                raise _busy()
+            async with self._held(lease, progress):
+                await self._prepare(lease, target, embedder)
+                unused.pop_all()
+                await self._copied(lease, progress, embedded)
 
-    async def _copied(
-        self,
-        target: Collection,
-        spec: CollectionSpec,
-        progress: Progress,
-        transform: Callable[[Sequence[Point]], Awaitable[Sequence[Point]]],
-        *,
-        swapped: Callable[[], None] = lambda: None,
-    ) -> None:
-        copy = Copy(self._live, self._gate, transform=transform, progress=progress)
+    async def _claimed(self, target: Serving, progress: Progress) -> Lease | None:
+        """The lease of a copy; None while another store has one."""
+        membership = self._stores.membership
+        await membership.catch_up()
+        membership.own_copy = copy = uuid.uuid4().hex
         try:
-            before = await copy.run(target, spec, swapped=swapped)
+            if await self._stores.record.claim(membership.gen, copy, target, progress.as_json()):
+                return Lease(self._stores.record, copy, progress)
         except BaseException:
-            await target.close()
+            membership.own_copy = ""
             raise
-        await before.close()
+        membership.own_copy = ""
+        return None
+
+    @asynccontextmanager
+    async def _held(self, lease: Lease, progress: Progress) -> AsyncGenerator[None]:
+        """Keeps the lease during the block; its end is the copy's, in the record of all stores."""
+        try:
+            async with lease.renewed():
+                yield
+        except BaseException as error:
+            with suppress(MemloopError):
+                await self._end_copy(lease, _ended(progress, "failed", self._clock(), error))
+            raise
+        else:
+            await self._end_copy(lease, _ended(progress, "completed", self._clock()))
+        finally:
+            self._stores.membership.own_copy = ""
+            await self._stores.membership.forget()
+
+    async def _end_copy(self, lease: Lease, progress: Progress) -> None:
+        """Whatever was decided comes into force; nothing is locked any more."""
+        await self._stores.record.abandon(lease.copy, own=True)
+        await self._stores.membership.put_in_force(lease.copy)
+        await self._stores.record.clear(lease.copy, progress.as_json())
+
+    async def _prepare(self, lease: Lease, target: Serving, embedder: BatchingEmbedder | None = None) -> None:
+        spec = CollectionSpec(target.model, target.dimension)
+        collection = await self._live.collections.open(spec, target.name)
+        self._stores.membership.prepare(Prepared(target, collection, embedder, lease.copy))
+
+    async def _copied(self, lease: Lease, progress: Progress, transform: Transform) -> None:
+        """Copy, swap, and wait until every store works on the copy."""
+        membership = self._stores.membership
+        await Copy(self._live, self._stores, lease, transform=transform).run(membership.next_collection, progress)
+        await membership.put_in_force(lease.copy)
+        await membership.catch_up()
+        while not await membership.everybody():
+            lease.check()
+            await self._stores.pause()
 
     @contextmanager
     def _told(self, progress: Progress) -> Generator[None]:
@@ -179,23 +235,36 @@ class Upkeep:
         try:
             yield
         except BaseException as error:
-            progress.error = f"{type(error).__name__}: {error}"
-            self._end(progress, "failed")
+            self._end(_ended(progress, "failed", self._clock(), error))
             raise
-        self._end(progress, "completed")
+        self._end(_ended(progress, "completed", self._clock()))
 
-    def _start(self, kind: Literal["reembed", "flush"], target: str) -> Progress:
-        self.progress = progress = Progress(kind, target, self._clock())
+    def _start(self, kind: Kind, target: str) -> Progress:
+        self._progress = progress = Progress(kind=kind, target=target, started_at=self._clock())
         self._metrics.watch_copy(done=lambda: progress.done, total=lambda: progress.total)
         return progress
 
-    def _end(self, progress: Progress, status: Literal["completed", "failed"]) -> None:
-        progress.status, progress.ended_at = status, self._clock()
-        self._metrics.copies.labels(kind=progress.kind, status=status).inc()
+    def _end(self, progress: Progress) -> None:
+        self._progress = progress
+        self._metrics.copies.labels(kind=progress.kind, status=progress.status).inc()
+
+    async def _service(self) -> Service:
+        membership = self._stores.membership
+        await membership.catch_up()
+        service = (await membership.seen()).service
+        if service is None:
+            raise lost()
+        return service
 
     async def _newest_of(self, spec: CollectionSpec) -> str:
         mine = [name for name in await self._live.collections.names() if family(name) == spec.name]
         return max(mine, key=generation, default=spec.name)
+
+    async def _rewritten(self) -> Serving:
+        """The collection in service written anew, under a name that no copy before had."""
+        spec = self._live.spec
+        mine = [name for name in await self._live.collections.names() if family(name) == family(self._live.name)]
+        return Serving(successor(max([self._live.name, *mine], key=generation)), spec.model, spec.dimension)
 
     async def _others(self) -> list[str]:
         return [name for name in await self._live.collections.names() if name != self._live.name]
@@ -203,6 +272,15 @@ class Upkeep:
     async def _drop_all(self, names: Iterable[str]) -> None:
         for name in names:
             await self._live.collections.drop(name)
+
+
+def _busy() -> Conflict:
+    return Conflict("another job runs; wait for its end", code="busy")
+
+
+def _ended(progress: Progress, status: Status, moment: datetime, error: BaseException | None = None) -> Progress:
+    told = f"{type(error).__name__}: {error}" if error else None
+    return progress.model_copy(update={"status": status, "ended_at": moment, "error": told})
 
 
 async def _as_they_are(points: Sequence[Point]) -> Sequence[Point]:

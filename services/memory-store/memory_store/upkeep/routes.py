@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from pydantic import AwareDatetime, Field
 
 from memloop.wire.base import Wire
-from memory_store.upkeep.copying import Progress
 from memory_store.upkeep.jobs import Upkeep
+from memory_store.upkeep.progress import Kind, Progress, Status
 
 _BLOCK_BYTES: Final = 1 << 20
 
@@ -19,9 +19,9 @@ _BLOCK_BYTES: Final = 1 << 20
 class Job(Wire):
     """A copy of the whole collection."""
 
-    kind: Literal["reembed", "flush"]
+    kind: Kind
     target: str
-    status: Literal["running", "completed", "failed"]
+    status: Status
     done: int
     total: int
     started_at: AwareDatetime
@@ -59,7 +59,7 @@ def admin_routes(upkeep: Upkeep) -> APIRouter:
     @router.get("/collections")
     async def collections() -> CollectionList:
         in_service, kept = await upkeep.collections()
-        return CollectionList(in_service=in_service, kept=kept, job=_job(upkeep.progress))
+        return CollectionList(in_service=in_service, kept=kept, job=_job(await upkeep.job()))
 
     @router.delete("/collections/{name}", status_code=204)
     async def drop(name: str) -> None:

@@ -11,6 +11,7 @@ run where they are awaited.
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import os
 import secrets
@@ -52,7 +53,8 @@ class QdrantEdge(LiveCollection):
     """
 
     def __init__(self, folder: Path, *, flush_s: float, flushing: Around = contextlib.nullcontext) -> None:
-        super().__init__(EdgeCollections(folder, flush_s=flush_s, flushing=flushing))
+        collections = EdgeCollections(folder, flush_s=flush_s, flushing=flushing)
+        super().__init__(collections, site=f"edge-{hashlib.sha256(bytes(folder.resolve())).hexdigest()[:16]}")
 
 
 class EdgeCollections:

@@ -7,7 +7,7 @@ from typing import cast
 from pydantic import JsonValue
 from qdrant_client import AsyncQdrantClient, models
 
-from memloop.wire.errors import NotSupported
+from memloop.wire.errors import NotSupported, Unavailable
 from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import (
@@ -117,9 +117,11 @@ class ServerCollection:
         """Nothing is held: the server keeps what it has acknowledged."""
 
     async def ping(self) -> None:
-        """One round trip."""
+        """One round trip. Raises ``Unavailable`` where the collection is not there."""
         with translated():
-            await self._client.collection_exists(self.name)
+            exists = await self._client.collection_exists(self.name)
+        if not exists:
+            raise Unavailable(f"The collection {self.name} is not there.", code="qdrant_no_collection")
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Waits until the server has applied the points; those of users on several shards go in several requests."""

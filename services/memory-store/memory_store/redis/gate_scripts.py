@@ -1,0 +1,112 @@
+"""The gate between writes and a change of the collection in service, as Lua that scripts of both sides share.
+
+Every partition of Redis has a gate: the hash ``gate`` with the generation in service (``gen``), the copy that is under
+way (``copy``), whether that copy keeps writes out (``closed``) and the time (ms) from which erasures may begin again
+after a swap (``settles``). ``passages`` is the sorted set of writes and erasures that change the collection now, by the
+time at which each counts as dead. During a copy, ``pending`` holds the note of each of them, and ``changed`` the notes
+of those that are over. ``docs/decisions/0053-stores-agree-in-redis.md`` documents the protocol.
+"""
+
+from typing import Final
+
+from memloop_service.redis_link import LUA_CLOCK
+
+KINDS: Final = ("gate", "passages", "pending", "changed")
+"""The last four KEYS of every script that uses ``GATE``."""
+
+GATE: Final = (
+    LUA_CLOCK
+    + """
+local gate, passages, pending, changed = unpack(KEYS, #KEYS - 3)
+local function is_open(gen)
+  local here = redis.call('HMGET', gate, 'gen', 'closed')
+  return here[1] == gen and not here[2]
+end
+local function enter(name, note, ms)
+  redis.call('ZADD', passages, now_ms() + ms, name)
+  if redis.call('HEXISTS', gate, 'copy') == 1 then redis.call('HSET', pending, name, note) end
+end
+-- Whether the change counts: a copy may not have waited for one that took too long
+local function leave(name, gen)
+  local note = redis.call('HGET', pending, name)
+  if note then
+    redis.call('HDEL', pending, name)
+    redis.call('RPUSH', changed, note)
+  end
+  if redis.call('ZREM', passages, name) == 1 then return true end
+  return is_open(gen) and redis.call('HEXISTS', gate, 'copy') == 0
+end
+local function inside()
+  redis.call('ZREMRANGEBYSCORE', passages, '-inf', now_ms())
+  return redis.call('ZCARD', passages)
+end
+"""
+)
+
+ALIGN: Final = (
+    GATE
+    + """
+-- ARGV: generation, the copy that has ended or '', ms until erasures may begin. A later generation stays
+local here = redis.call('HMGET', gate, 'gen', 'copy')
+local earlier = not here[1] or tonumber(here[1]) < tonumber(ARGV[1])
+if earlier or (ARGV[2] ~= '' and here[2] == ARGV[2]) then
+  redis.call('DEL', gate, pending, changed)
+  redis.call('HSET', gate, 'gen', ARGV[1], 'settles', now_ms() + ARGV[3])
+end
+"""
+)
+
+NOTE: Final = (
+    GATE
+    + """
+-- ARGV: copy, generation. Begins to note changes; returns the names of those that are under way, false for another gate
+local here = redis.call('HMGET', gate, 'gen', 'copy')
+if here[1] ~= ARGV[2] or here[2] then return false end
+redis.call('HSET', gate, 'copy', ARGV[1])
+redis.call('DEL', pending, changed)
+inside()
+return redis.call('ZRANGE', passages, 0, -1)
+"""
+)
+
+REMAINING: Final = (
+    GATE
+    + """
+-- ARGV: names. How many of them are still under way
+inside()
+local count = 0
+for _, name in ipairs(ARGV) do
+  if redis.call('ZSCORE', passages, name) then count = count + 1 end
+end
+return count
+"""
+)
+
+TAKE: Final = (
+    GATE
+    + """
+-- ARGV: how many. Notes of changes that are over, the oldest first; they are taken out
+return redis.call('LPOP', changed, ARGV[1]) or {}
+"""
+)
+
+SHUT: Final = (
+    GATE
+    + """
+-- ARGV: copy, 1 to close or '' to open. Returns 0 if the copy is not the one under way
+if redis.call('HGET', gate, 'copy') ~= ARGV[1] then return 0 end
+if ARGV[2] == '1' then redis.call('HSET', gate, 'closed', 1) else redis.call('HDEL', gate, 'closed') end
+return 1
+"""
+)
+
+EMPTY: Final = (
+    GATE
+    + """
+-- Whether no change is under way. Then the notes of those that died are over too
+if inside() > 0 then return 0 end
+for _, note in ipairs(redis.call('HVALS', pending)) do redis.call('RPUSH', changed, note) end
+redis.call('DEL', pending)
+return 1
+"""
+)

@@ -1,0 +1,115 @@
+"""Several stores over one Qdrant server and one Redis, while another collection takes over."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from qdrant_client import AsyncQdrantClient
+
+from memloop_service import new_registry
+from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.main import Adapters, build
+from memory_store.metrics import Metrics
+from memory_store.redis.link import connect
+from memory_store.settings import Settings
+from memory_store.vectors.qdrant_server import QdrantServer, ServerCollection
+from tests.fakes.embedder import HashingEncoder
+from tests.fakes.processes import PATIENCE_S
+from tests.fakes.qdrant_points import QdrantWithPoints
+from tests.memory_store.conftest import serving
+from tests.memory_store.many_stores import Writers, stored
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
+
+_STORES = 3
+
+
+def qdrant(url: str) -> AsyncQdrantClient:
+    return AsyncQdrantClient(url=url, timeout=60, check_compatibility=False)
+
+
+def store_app(qdrant_url: str, redis_url: str) -> FastAPI:
+    """One store, which can load any model called ``…-dimension``."""
+    registry = new_registry()
+    metrics = Metrics(registry)
+
+    def embedder_for(model: str) -> BatchingEmbedder:
+        return BatchingEmbedder(lambda: HashingEncoder(dimension=int(model.rpartition("-")[2])), metrics=metrics)
+
+    settings = Settings(redis_url=redis_url, embedding_model="hashing-64")
+    adapters = Adapters(QdrantServer(qdrant(qdrant_url)), embedder_for("hashing-64"), connect(redis_url), embedder_for)
+    return build(settings, adapters, registry, metrics)
+
+
+@dataclass
+class Fleet:
+    """Stores over one Qdrant server."""
+
+    server: QdrantWithPoints
+    url: str
+    stores: list[httpx.AsyncClient]
+
+    async def in_service(self) -> ServerCollection:
+        """The collection that the alias names."""
+        return ServerCollection(qdrant(self.url), self.server.aliases["memloop"])
+
+
+@pytest.fixture
+async def fleet(redis_url: str) -> AsyncIterator[Fleet]:
+    server = QdrantWithPoints()
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(server.running())
+        stores = [await stack.enter_async_context(serving(store_app(url, redis_url))) for _ in range(_STORES)]
+        yield Fleet(server, url, stores)
+
+
+async def flushed(store: httpx.AsyncClient) -> None:
+    answer = await store.post("/v1/admin/flush", timeout=PATIENCE_S)
+    assert answer.status_code == 200, answer.text
+
+
+async def reembedded(store: httpx.AsyncClient, *, asked: httpx.AsyncClient, model: str) -> None:
+    """Begun at one store, and followed at another one."""
+    began = await store.post("/v1/admin/reembed", json={"model": model})
+    assert began.status_code == 202, began.text
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            job = (await asked.get("/v1/admin/collections")).json()["job"]
+            if job and job["kind"] == "reembed" and job["status"] != "running":
+                break
+            await asyncio.sleep(0.02)
+    assert job["status"] == "completed", job["error"]
+
+
+async def test_what_any_store_acknowledges_during_a_flush_and_a_reembedding_is_in_service_afterwards(
+    fleet: Fleet,
+) -> None:
+    writers = Writers(lambda: fleet.stores)
+    async with writers.writing(4) as books:
+        await writers.wait_for(20)
+        await flushed(fleet.stores[0])
+        await writers.wait_for(10)
+        await reembedded(fleet.stores[1], asked=fleet.stores[2], model="hashing-96")
+        await writers.wait_for(10)
+
+    kept = await stored(await fleet.in_service())
+    assert set(books.acknowledged) - kept.keys() == set()
+    assert kept.most_common(1)[0][1] == 1
+    assert fleet.server.aliases["memloop"] == "memloop_hashing-96_96"
+    for store in fleet.stores:
+        assert (await store.get("/readyz")).status_code == 200
+
+
+async def test_a_store_is_not_ready_while_its_collection_is_not_there(fleet: Fleet) -> None:
+    name = fleet.server.aliases["memloop"]
+    made = fleet.server.collections.pop(name)
+    missing = await fleet.stores[0].get("/readyz")
+    fleet.server.collections[name] = made
+
+    assert missing.status_code == 503
+    assert missing.json()["dependencies"]["vectors"] == f"The collection {name} is not there."
+    assert (await fleet.stores[0].get("/readyz")).status_code == 200
