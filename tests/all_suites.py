@@ -22,6 +22,7 @@ SUITES: Final = (
     "test-state-machine",
     "test-kills",
     "test-qdrant",
+    "test-stores",
     "test-cluster",
     "test-failover",
     "test-rolling",

@@ -21,7 +21,8 @@ class Interleaving:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._waiting: dict[tuple[str, int], asyncio.Future[None]] = {}
+        self._turns = 0
         self.steps: list[str] = []
 
     async def turn(self) -> None:
@@ -29,8 +30,13 @@ class Interleaving:
         name = _name.get()
         if name is None:
             return
-        self._waiting[name] = turn = asyncio.get_running_loop().create_future()
-        await turn
+        self._turns += 1
+        key = name, self._turns  # a task may have others of its own, under the same name
+        self._waiting[key] = turn = asyncio.get_running_loop().create_future()
+        try:
+            await turn
+        finally:
+            self._waiting.pop(key, None)
         self.steps.append(name)
 
     async def run(self, work: Mapping[str, Coroutine[object, object, object]]) -> dict[str, object]:

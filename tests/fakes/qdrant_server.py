@@ -156,9 +156,6 @@ class QdrantStandIn:
             return failed(400, f"Bad request: {refused}")
         return succeeded(True)
 
-    async def _drop(self, request: web.Request) -> web.Response:
-        return succeeded(self.collections.pop(request.match_info["name"], None) is not None)
-
     async def _index(self, request: web.Request) -> web.Response:
         index = cast(Json, await request.json())
         name, made = str(index["field_name"]), self.indexes[request.match_info["name"]]

@@ -1,6 +1,7 @@
 """Writers on several stores at once, and their books: every acknowledged value, the longest wait of a write."""
 
 import asyncio
+import itertools
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -16,8 +17,10 @@ from memory_store.vectors.paging import pages
 from memory_store.vectors.port import Collection
 from tests.fakes.processes import PATIENCE_S
 
-_OWNERS = [Namespace(tenant="t", user_id=f"user{number}") for number in range(4)]
+OWNERS = [Namespace(tenant="t", user_id=f"user{number}") for number in range(4)]
 _AGAIN_S = 0.02
+_ASK_S = 0.1
+_COPIED_S = 300.0
 
 
 @dataclass
@@ -31,9 +34,14 @@ class Books:
 
 @dataclass
 class Writers:
-    """Each writes one fact after the other, to a store in turn, until it is taken. ``stores`` may change meanwhile."""
+    """Each writes one fact after the other, to a store in turn, until it is taken. ``stores`` may change meanwhile.
+
+    ``name`` stands in every fact; ``rest_s`` lies between two facts of a writer.
+    """
 
     stores: Callable[[], Sequence[httpx.AsyncClient]]
+    name: str = "run"
+    rest_s: float = 0.0
     books: Books = field(default_factory=Books)
 
     @asynccontextmanager
@@ -58,14 +66,15 @@ class Writers:
     async def _write(self, writer: int, over: asyncio.Event) -> None:
         written = 0
         while not over.is_set():
-            value = f"fact {written} of writer {writer}"
+            value = f"{self.name}: fact {written} of writer {writer}"
             await self._taken(writer + written, value)
             self.books.acknowledged.append(value)
             written += 1
+            await asyncio.sleep(self.rest_s)
 
     async def _taken(self, turn: int, value: str) -> None:
         draft = MemoryDraft(key=f"key of {value}", value=value)
-        add = StoreAdd(namespace=_OWNERS[turn % len(_OWNERS)], drafts=(draft,), event_id=value)
+        add = StoreAdd(namespace=OWNERS[turn % len(OWNERS)], drafts=(draft,), event_id=value)
         began = time.monotonic()
         async with asyncio.timeout(PATIENCE_S):
             while not await self._tried(turn, add):
@@ -81,6 +90,29 @@ class Writers:
                 return True
             self.books.refused[answer.status_code] += 1
         return False
+
+
+async def flush(stores: Callable[[], Sequence[httpx.AsyncClient]]) -> None:
+    """Ask the first store until a flush is done."""
+    async with asyncio.timeout(_COPIED_S):
+        while True:
+            with suppress(httpx.HTTPError):
+                if (await stores()[0].post("/v1/admin/flush", timeout=_COPIED_S)).status_code == 200:
+                    return
+            await asyncio.sleep(_ASK_S)
+
+
+async def reembed(stores: Callable[[], Sequence[httpx.AsyncClient]], model: str) -> None:
+    """Ask one store after the other until the model is in service and no copy is under way."""
+    async with asyncio.timeout(_COPIED_S):
+        for turn in itertools.count():
+            with suppress(httpx.HTTPError):
+                store = stores()[turn % len(stores())]
+                listed = (await store.get("/v1/admin/collections")).json()
+                if model in str(listed.get("in_service")) and listed["job"]["status"] != "running":
+                    return
+                await store.post("/v1/admin/reembed", json={"model": model})
+            await asyncio.sleep(_ASK_S)
 
 
 async def stored(collection: Collection) -> Counter[str]:

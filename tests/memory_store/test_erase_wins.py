@@ -22,6 +22,7 @@ from memloop.wire.memory import (
 from memloop.wire.transfer import MemoryLine, NumberedLine, StoreExport, StoreImport
 from memory_store.items.documents import from_payload
 from memory_store.items.lookup import Owned, every_record
+from memory_store.upkeep.jobs import Flushed
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.port import Point
 from memory_store.vectors.schema import CollectionSpec
@@ -32,6 +33,7 @@ from tests.memory_store.api import day
 from tests.memory_store.two_replicas import Replica, replica
 
 _CHUNKS, _EACH = 4, 250
+_SWAPS = 10
 _WRITERS_TOKEN, _ERASURES_TOKEN = 5, 9
 _OWNER = Namespace(tenant="t", user_id="alice", agent_id="a")
 _OTHER_AGENT = _OWNER.model_copy(update={"agent_id": "b"})
@@ -210,6 +212,51 @@ async def _check(client: Redis, seed: int) -> None:
     left = [*history.texts(_OWNER), *await history.buffered()]
     assert {text for text in left if not _is_later(text, history)} == set(), f"seed {seed}: {history.schedule.steps}"
     _check_what_stays(history, scope, results, seed)
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [pytest.param(range(_SWAPS), id="few"), pytest.param(range(_SWAPS, 1000), id="all", marks=pytest.mark.slow)],
+)
+async def test_an_erasure_wins_while_another_collection_takes_over(redis_client: Redis, seeds: Sequence[int]) -> None:
+    for seed in seeds:
+        await _check_with_a_flush(redis_client, seed)
+
+
+async def _check_with_a_flush(client: Redis, seed: int) -> None:
+    """As above, with a flush at one process; the processes look at the stores' record in between."""
+    chosen = random.Random(seed)
+    history = await History.begin(client, seed)
+    scope = chosen.choice(_SCOPES)
+    over = asyncio.Event()
+    writes = {write.__name__: write(history, chosen.choice(history.replicas)) for write in chosen.sample(_WRITES, 4)}
+    others: dict[str, Coroutine[object, object, object]] = {
+        f"watch {number}": watch(one, over) for number, one in enumerate(history.replicas)
+    }
+    flushing = flush(chosen.choice(history.replicas), over)
+    erasing = erase(history, chosen.choice(history.replicas), scope)
+
+    results = await history.schedule.run({"flush": flushing, "erase": erasing, **writes, **others})
+
+    assert isinstance(results["flush"], Flushed), f"seed {seed}: {results['flush']!r}"
+    assert isinstance(results["erase"], Erased), f"seed {seed}: {results['erase']!r}"
+    assert list(history.collections.stored) == [results["flush"].collection], f"seed {seed}"
+    left = [*history.texts(_OWNER), *await history.buffered()]
+    assert {text for text in left if not _is_later(text, history)} == set(), f"seed {seed}: {history.schedule.steps}"
+    _check_what_stays(history, scope, results, seed)
+
+
+async def flush(at: Replica, over: asyncio.Event) -> Flushed:
+    try:
+        return await at.upkeep.flush()
+    finally:
+        over.set()
+
+
+async def watch(at: Replica, over: asyncio.Event) -> None:
+    """What a process does beside its requests."""
+    while not over.is_set():
+        await at.membership.catch_up()
 
 
 def _is_later(text: str, history: History) -> bool:

@@ -1,6 +1,5 @@
 """Several stores over one Qdrant server and one Redis, while another collection takes over."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -18,10 +17,9 @@ from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_server import QdrantServer, ServerCollection
 from tests.fakes.embedder import HashingEncoder
-from tests.fakes.processes import PATIENCE_S
 from tests.fakes.qdrant_points import QdrantWithPoints
 from tests.memory_store.conftest import serving
-from tests.memory_store.many_stores import Writers, stored
+from tests.memory_store.many_stores import Writers, flush, reembed, stored
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 
@@ -67,33 +65,15 @@ async def fleet(redis_url: str) -> AsyncIterator[Fleet]:
         yield Fleet(server, url, stores)
 
 
-async def flushed(store: httpx.AsyncClient) -> None:
-    answer = await store.post("/v1/admin/flush", timeout=PATIENCE_S)
-    assert answer.status_code == 200, answer.text
-
-
-async def reembedded(store: httpx.AsyncClient, *, asked: httpx.AsyncClient, model: str) -> None:
-    """Begun at one store, and followed at another one."""
-    began = await store.post("/v1/admin/reembed", json={"model": model})
-    assert began.status_code == 202, began.text
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            job = (await asked.get("/v1/admin/collections")).json()["job"]
-            if job and job["kind"] == "reembed" and job["status"] != "running":
-                break
-            await asyncio.sleep(0.02)
-    assert job["status"] == "completed", job["error"]
-
-
 async def test_what_any_store_acknowledges_during_a_flush_and_a_reembedding_is_in_service_afterwards(
     fleet: Fleet,
 ) -> None:
     writers = Writers(lambda: fleet.stores)
     async with writers.writing(4) as books:
         await writers.wait_for(20)
-        await flushed(fleet.stores[0])
+        await flush(lambda: fleet.stores)
         await writers.wait_for(10)
-        await reembedded(fleet.stores[1], asked=fleet.stores[2], model="hashing-96")
+        await reembed(lambda: fleet.stores, "hashing-96")
         await writers.wait_for(10)
 
     kept = await stored(await fleet.in_service())

@@ -22,12 +22,15 @@ from memory_store.metrics import Metrics
 from memory_store.redis.erasures import OPEN_MS, Erasures
 from memory_store.redis.link import RedisLink
 from memory_store.redis.service import ServiceRecord
+from memory_store.upkeep.copying import Stores
+from memory_store.upkeep.jobs import Upkeep
 from memory_store.upkeep.membership import Membership
 from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.plain_vectors import PlainCollections, Turn
+from tests.fakes.processes import PATIENCE_S
 
 SPEC = CollectionSpec("hashing", 4)
 _METRICS = Metrics(new_registry())
@@ -72,6 +75,8 @@ class Replica:
     recovery: Recovery
     transfer: Transfer
     buffers: Buffers
+    membership: Membership
+    upkeep: Upkeep
 
 
 async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, open_ms: int = OPEN_MS) -> Replica:
@@ -81,7 +86,7 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
     await vectors.open(SPEC)
     gate, encoding = Gate(), TextEncoding(SteppedEmbedder(turn), _BM25)
     locks = NamespaceLocks(gate)
-    record = ServiceRecord(link, vectors.site)
+    record = ServiceRecord(link, vectors.site, settles_ms=0)
     membership = Membership(vectors, encoding, record, gate=gate, pause=turn)
     await membership.catch_up()
     erasures = Erasures(link, membership, open_ms=open_ms, pause=turn)
@@ -102,7 +107,20 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
         recovery=Recovery(vectors, encoding, locks=locks, guarded=guarded),
         transfer=Transfer(vectors, encoding, locks=locks, guarded=guarded),
         buffers=buffers,
+        membership=membership,
+        upkeep=Upkeep(
+            vectors,
+            Stores(record, membership, pause=turn, shut_s=PATIENCE_S),
+            gate=gate,
+            embedder_for=None,
+            rewrite_redis=_nothing_to_rewrite,
+            metrics=_METRICS,
+        ),
     )
+
+
+async def _nothing_to_rewrite() -> tuple[str, ...]:
+    return ()
 
 
 def day(number: int) -> datetime:

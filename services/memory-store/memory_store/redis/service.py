@@ -21,8 +21,8 @@ STORE_LEASE_S: Final = 3.0
 FRESH_S: Final = 2.0
 """A store that has not looked for so long answers no more. Shorter than the lease by what a clock may be off."""
 COPY_LEASE_S: Final = 5.0
-_SETTLES_MS: Final = 2500
-"""After a swap every store has turned to the new collection by then, or answers no more."""
+SETTLES_MS: Final = 2500
+"""Longer than ``FRESH_S``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +74,19 @@ class Seen:
 class ServiceRecord:
     """Reads and changes the agreement. ``site`` names the place of the collections.
 
+    ``settles_ms``: how long erasures wait after a swap, until every store works on the new collection or answers no
+    more.
+
     Every method raises ``Unavailable`` when Redis cannot be reached.
     """
 
-    def __init__(self, link: RedisLink, site: str) -> None:
+    def __init__(self, link: RedisLink, site: str, *, settles_ms: int = SETTLES_MS) -> None:
         parts = KeyNames(link).partitions
         self._gates = [[part.of_site(kind, site) for kind in KINDS] for part in parts]
         self._home = _home(parts[0], site)
         self._link = link
         self.site = site
+        self._settles_ms = settles_ms
 
     async def look(self, store: str, *, gen: str, prepared: str) -> Seen:
         """The state of all stores; renews the lease of this one, if it has a name."""
@@ -104,7 +108,7 @@ class ServiceRecord:
 
         ``settles``: erasures wait until no store can answer from the collection before.
         """
-        await self._at_gates(gate_scripts.ALIGN, gen, ended, _SETTLES_MS if settles else 0)
+        await self._at_gates(gate_scripts.ALIGN, gen, ended, self._settles_ms if settles else 0)
 
     async def claim(self, gen: str, copy: str, target: Serving, job: str) -> bool:
         """Take the lease of a copy. False while another one is under way."""

@@ -9,7 +9,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -31,19 +31,22 @@ Transform: TypeAlias = Callable[[Sequence[Point]], Awaitable[Sequence[Point]]]
 _EVERYTHING = AllOf(())
 _BATCH: Final = 64
 _RENEW_S: Final = 1.0
-_SHUT_S: Final = 1.0
-"""The most that writes wait for those before them; a copy tries again after as long."""
 _PREPARED_S: Final = 300.0
 """Stores may have to load a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What a copy agrees on with all stores; ``pause`` is awaited between two looks at them."""
+    """What a copy agrees on with all stores.
+
+    ``pause`` is awaited between two looks at them. ``shut_s`` is the most that writes wait for those before them; then
+    the copy tries again.
+    """
 
     record: ServiceRecord
     membership: Membership
     pause: Callable[[], Awaitable[None]] = pause
+    shut_s: float = 1.0
 
 
 class Lease:
@@ -58,25 +61,26 @@ class Lease:
     @asynccontextmanager
     async def renewed(self) -> AsyncGenerator[None]:
         """Renews it during the block."""
-        async with alongside(self._renew()):
+        async with alongside(self._keep_renewing()):
             yield
 
-    def check(self) -> None:
-        """Raise ``Unavailable`` when another store may have ended the copy. Nothing is written then."""
-        if time.monotonic() >= self._until:
-            raise lost()
+    async def hold(self) -> None:
+        """Raise ``Unavailable`` when another store has ended the copy. Nothing is written then."""
+        if time.monotonic() < self._until:
+            return
+        await self._renew()
 
     async def _renew(self) -> None:
+        sent = time.monotonic()
+        if not await self._record.renew(self.copy, self._progress.as_json()):
+            raise lost()
+        self._until = sent + COPY_LEASE_S
+
+    async def _keep_renewing(self) -> None:
         while True:
             await asyncio.sleep(_RENEW_S)
-            sent = time.monotonic()
-            try:
-                if not await self._record.renew(self.copy, self._progress.as_json()):
-                    self._until = 0.0
-                    return
-            except Unavailable:
-                continue
-            self._until = sent + COPY_LEASE_S
+            with suppress(Unavailable):
+                await self._renew()
 
 
 class Copy:
@@ -130,25 +134,25 @@ class Copy:
         while True:
             while await self._catch_up(target) >= _BATCH:
                 pass
-            self._hold(await self._record.shut(self._lease.copy, shut=True))
+            await self._hold(await self._record.shut(self._lease.copy, shut=True))
             if await self._emptied():
                 break
-            self._hold(await self._record.shut(self._lease.copy, shut=False))
-            await asyncio.sleep(_SHUT_S)
+            await self._hold(await self._record.shut(self._lease.copy, shut=False))
+            await asyncio.sleep(self._stores.shut_s)
         while await self._catch_up(target):
             pass
 
     async def _emptied(self) -> bool:
         """Whether the changes that are under way end soon."""
-        deadline = time.monotonic() + _SHUT_S
+        deadline = time.monotonic() + self._stores.shut_s
         while not await self._record.empty():
             if time.monotonic() > deadline:
                 return False
             await self._stores.pause()
         return True
 
-    def _hold(self, has: bool) -> None:
-        self._lease.check()
+    async def _hold(self, has: bool) -> None:
+        await self._lease.hold()
         if not has:
             raise lost()
 
@@ -170,7 +174,7 @@ class Copy:
         fresh = [point for point in points if known.get(point.id) != point.payload]
         gone = tuple(known.keys() - {point.id for point in points})
         made = await self._transform(fresh) if fresh else ()
-        self._lease.check()
+        await self._lease.hold()
         if made:
             await target.upsert(made)
         if gone:

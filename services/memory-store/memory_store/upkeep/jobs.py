@@ -226,7 +226,7 @@ class Upkeep:
         await membership.put_in_force(lease.copy)
         await membership.catch_up()
         while not await membership.everybody():
-            lease.check()
+            await lease.hold()
             await self._stores.pause()
 
     @contextmanager
