@@ -107,13 +107,19 @@ class Upkeep:
             with self._told(progress):
                 target, lease = await self._flushing(progress)
                 async with self._held(lease, progress):
-                    await self._drop_all([name for name in await self._others() if family(name) == family(target.name)])
+                    await self._drop_all(await self._older(target))
                     await self._prepare(lease, target)
                     await self._copied(lease, progress, _as_they_are)
                     dropped = await self._others()
                     await self._drop_all(dropped)
                     redis = await self._rewrite_redis()
             return Flushed(target.name, progress.done, tuple(dropped), redis)
+
+    async def _older(self, target: Serving) -> list[str]:
+        """What earlier flushes left. The target itself may be there: other stores prepare it."""
+        kept = {target.name, self._live.name}
+        names = await self._live.collections.names()
+        return [name for name in names if family(name) == family(target.name) and name not in kept]
 
     async def _flushing(self, progress: Progress) -> tuple[Serving, Lease]:
         """The target of a flush and its lease, once no other store copies."""
