@@ -16,6 +16,7 @@ from memory_store.metrics import Metrics
 from memory_store.redis.link import connect
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_server import QdrantServer, ServerCollection
+from memory_store.vectors.server_layout import Layout
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.qdrant_points import QdrantWithPoints
 from tests.memory_store.conftest import serving
@@ -53,7 +54,7 @@ class Fleet:
 
     async def in_service(self) -> ServerCollection:
         """The collection that the alias names."""
-        return ServerCollection(qdrant(self.url), self.server.aliases["memloop"])
+        return ServerCollection(qdrant(self.url), self.server.aliases["memloop"], Layout())
 
 
 @pytest.fixture

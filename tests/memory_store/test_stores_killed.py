@@ -17,6 +17,7 @@ from qdrant_client import AsyncQdrantClient
 from memloop.wire.memory import Namespace
 from memloop_service.chores import alongside
 from memory_store.vectors.qdrant_server import ServerCollection
+from memory_store.vectors.server_layout import Layout
 from tests.fakes.ports import free_port
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.qdrant_points import QdrantWithPoints
@@ -108,7 +109,7 @@ class Fleet:
         """How often each text is in service."""
         client = AsyncQdrantClient(url=self.url, timeout=60, check_compatibility=False)
         try:
-            return await stored(ServerCollection(client, self.in_service))
+            return await stored(ServerCollection(client, self.in_service, Layout()))
         finally:
             await client.close()
 
