@@ -96,7 +96,8 @@ async def test_chat_answers_and_reports_a_lost_redis(settings: GatewaySettings) 
     assert {name: told[name] for name in ("retrieved", "write_event_id", "error")} == {
         "retrieved": [],
         "write_event_id": None,
-        "error": "Queuing the memory write failed; this turn will not be remembered.",
+        "error": "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
+        " Queuing the memory write failed; this turn will not be remembered.",
     }
 
 
