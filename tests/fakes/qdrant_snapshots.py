@@ -140,8 +140,8 @@ class _Node:
         settings = self.cluster.settings[request.match_info["name"]]
         params = {name: value for name, value in settings.items() if name not in {"hnsw_config", "optimizers_config"}}
         config = {"params": params, "hnsw_config": _HNSW, "optimizer_config": _OPTIMIZERS}
-        shown = {"status": "green", "optimizer_status": "ok", "segments_count": 1, "payload_schema": {}}
-        return succeeded(shown | {"config": config})
+        shown: dict[str, Any] = {"status": "green", "optimizer_status": "ok", "segments_count": 1}
+        return succeeded(shown | {"payload_schema": {}, "config": config})
 
     async def _create(self, request: web.Request) -> web.Response:
         self.cluster.make(request.match_info["name"], **(await request.json()))
