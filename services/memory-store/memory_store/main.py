@@ -60,6 +60,7 @@ from memory_store.vectors.opening import kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec
+from memory_store.vectors.server_nodes import AnyNode
 from memory_store.vectors.server_setup import Spread
 
 _QDRANT_TIMEOUT_S = 10
@@ -261,8 +262,10 @@ def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
 
 
 def _qdrant_client(settings: Settings, grpc_port: int | None = None) -> AsyncQdrantClient:
+    urls = settings.qdrant_urls
     return AsyncQdrantClient(
-        url=settings.qdrant_url,
+        url=urls[0],
+        transport=AnyNode(urls) if len(urls) > 1 else None,
         grpc_port=grpc_port or 0,
         prefer_grpc=grpc_port is not None,
         api_key=settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None,

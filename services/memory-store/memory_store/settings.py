@@ -1,9 +1,9 @@
 """What the process reads from its environment, once, in ``main``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from memloop.wire.limits import STORE_BODY_BYTES
@@ -29,14 +29,14 @@ class Settings(ServiceSettings):
     redis_ack_copies: int = Field(default=0, ge=0)
     """The replicas that must have a buffer before it is acknowledged."""
     qdrant_url: Annotated[str | None, EMPTY_IS_UNSET] = Field(default=None, validation_alias=AliasChoices("QDRANT_URL"))
-    """A Qdrant server (1.20 or newer); without one, Qdrant Edge keeps the vectors in ``data_dir``."""
+    """A Qdrant server (1.20 or newer), or several nodes of one cluster; else Edge keeps the vectors in ``data_dir``."""
     qdrant_api_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = Field(
         default=None, validation_alias=AliasChoices("QDRANT_API_KEY")
     )
     qdrant_grpc_port: Annotated[int | None, EMPTY_IS_UNSET] = Field(
         default=None, ge=1, le=65_535, validation_alias=AliasChoices("QDRANT_GRPC_PORT")
     )
-    """Of the same host; unset, everything goes over REST."""
+    """Of the same host, which is then one; unset, everything goes over REST."""
     qdrant_shards: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1)
     """Of a collection that is made on a distributed server; unset: two for each of its nodes."""
     qdrant_replicas: int = Field(default=1, ge=1)
@@ -63,3 +63,14 @@ class Settings(ServiceSettings):
     deleted_days: float = Field(default=30.0, gt=0)
     sweep_s: float = Field(default=300.0, gt=0)
     buffer_max_turns: int = Field(default=200, ge=1)
+
+    @property
+    def qdrant_urls(self) -> list[str]:
+        """The addresses in ``qdrant_url``, which commas separate."""
+        return [url.strip() for url in (self.qdrant_url or "").split(",") if url.strip()]
+
+    @model_validator(mode="after")
+    def _grpc_of_one_node(self) -> Self:
+        if self.qdrant_grpc_port is not None and len(self.qdrant_urls) > 1:
+            raise ValueError("QDRANT_GRPC_PORT needs a QDRANT_URL with one address")
+        return self
