@@ -57,7 +57,7 @@ HARDEST_OF = 4
 """The hardest of this many reading turns is trained, in the phase of hard ones."""
 HARD: Phases = ((1.0, replace(_mix(0.0, 0.83, 240, 0.35, 0.4), crowded=0.5)),)
 """Reading turns are drawn `HARDEST_OF` times as often, and trained as often as before."""
-WRITING = Mix({"relate": 0.55, "memory": 0.3, "chat": 0.15}, 8, 240)
+WRITING = Mix({"relate": 0.7, "memory": 0.2, "chat": 0.1}, 8, 240)
 SHORT = PHASES[1][1]
 
 

@@ -43,13 +43,13 @@ BUDGETS: dict[BudgetName, Budget] = {
     ),
     # Starts from `robust` and learns to relate memories, in prompts of its own; what it does not train, it forgets.
     "writer": Budget(
-        steps=2_000,
+        steps=5_000,
         batch_tokens=4096,
         shape=Shape(VOCABULARY),
         matrix_rate=0.002,
         other_rate=0.001,
-        decay_from=0.3,
-        eval_every=250,
+        decay_from=0.4,
+        eval_every=500,
         eval_rows=600,
         phases=((1.0, WRITING),),
         profile="tiny-writer",

@@ -30,10 +30,10 @@ from trainer.tiny.paraphrases import (
     noun_of,
 )
 from trainer.tiny.prose import Prose
-from trainer.tiny.world import PEOPLE, USER, VALUES, Fact
+from trainer.tiny.world import PEOPLE, UNKNOWN, USER, VALUES, Fact
 
-ABSENT, NONE = "nothing", "none"
-"""No stored memory is about the new one's thing; a memory states that somebody has no such thing."""
+NONE = "none"
+"""The value of a memory that states that somebody has no such thing."""
 _OFTEN = 8
 _WORD = re.compile(r"(?<= )[a-z]{4,10}(?= )")
 Verb: TypeAlias = Literal["same", "updates", "contradicts", "new"]
@@ -76,10 +76,10 @@ def relate_example(rng: random.Random, profile: Profile, prose: Prose) -> Exampl
 
 
 def _thought(place: int, case: Case, first: int) -> str:
-    new = case.new
-    thing = f"{new.noun} of {new.who} is"
-    held = ABSENT if case.target is None else f"{case.stored[case.target].value}, in {first + case.target}"
-    return f"{place}: the new {thing} {new.value}. The stored {thing} {held}."
+    """Restate the new fact and the stored one as the world does, so that comparing needs no look at the prompt."""
+    thing = f"The {case.new.noun} code of {case.new.who} is"
+    held = UNKNOWN if case.target is None else f"{case.stored[case.target].value}, in {first + case.target}"
+    return f"{place}: {thing} {case.new.value}. Stored: {thing} {held}."
 
 
 def _line(place: int, case: Case, first: int) -> str:
