@@ -263,7 +263,7 @@ class Membership:
             _log.exception("collection %s could not be prepared", copy.target.name)
 
     async def _confirm(self) -> None:
-        """Raise ``Unavailable`` where another collection may be in service: by Redis, or by the alias without it."""
+        """Raise ``Unavailable`` where another collection may be in service: by Redis, else by the alias."""
         if time.monotonic() < self._fresh_until:
             return
         async with self._confirming:
@@ -276,11 +276,11 @@ class Membership:
             self._fresh_until = sent + FRESH_S
 
     async def _is_in_service(self) -> bool:
-        try:
+        with contextlib.suppress(Unavailable):
             service = (await self.seen()).service
-        except Unavailable:
-            return await self._live.collections.serving() == self._live.name
-        return service is not None and service.gen == self.gen
+            if service is not None and self.gen:
+                return service.gen == self.gen
+        return await self._live.collections.serving() == self._live.name
 
     async def _close(self) -> None:
         if self._preparing:
