@@ -124,6 +124,8 @@ class LiveCollection:
         return await (await self._confirmed()).count(where=where)
 
     async def _confirmed(self) -> Collection:
+        if self._current is None:
+            raise _not_open()
         await self.confirm()
         return self._now
 
