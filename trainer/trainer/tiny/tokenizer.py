@@ -68,7 +68,7 @@ def build_tokenizer(profile: Profile, extra: Iterator[str], *, seed: int = 0) ->
 
 def extended(tokenizer: Tokenizer, profile: Profile) -> Tokenizer:
     """Add what the profile's prompts hold and the tokenizer lacks, at the end of its vocabulary."""
-    lines = (*prompt_lines(profile), *RELATE_LINES)
+    lines = (*prompt_lines(profile), *(RELATE_LINES if "relate" in profile.prompts else ()))
     tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in lines])
     return tokenizer
 
