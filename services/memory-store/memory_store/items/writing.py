@@ -11,6 +11,7 @@ from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import BatchOutcome, BatchResult, Namespace, StoreAdd, StoreAddResult, Written
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
+from memory_store.items.conflicts import Resolution
 from memory_store.items.documents import Clock, Record, any_write, now, of_tenant
 from memory_store.items.guarded import GuardedStore, repeated_when_moved
 from memory_store.items.lookup import every_record
@@ -33,10 +34,13 @@ _Result: TypeAlias = tuple[Written, ...] | Refusal
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What an accepted write stores: the batch of each namespace, and the outcomes of each add in its order."""
+    """What an accepted write stores: the batch of each namespace, the outcomes of each add in its order, and what the
+    rules decided.
+    """
 
     batches: Mapping[Namespace, Batch]
     outcomes: Sequence[tuple[Written, ...]]
+    resolutions: Sequence[Resolution]
 
 
 class Writer:
@@ -99,6 +103,8 @@ class Writer:
         points = await embedded(plan.batches.values(), self._vectors, self._encoding)
         begun = [answer for answer in answers.values() if isinstance(answer, Begun)]
         refused = await self._guarded.store_all(begun, points)
+        for resolution in plan.resolutions:
+            self._metrics.writes.labels(outcome=resolution.outcome, rule=resolution.rule).inc()
         stored = iter([refused.get(add.namespace, one) for add, one in zip(let_in, plan.outcomes, strict=True)])
         return [next(stored) if isinstance(answer := answers[claim], Begun) else answer for claim in claims]
 
@@ -108,11 +114,12 @@ class Writer:
         stated = [statements_of(add, written_at=moment, policy=self._policy, arrivals=arrivals) for add in adds]
         known = await self._known([statement for statements in stated for statement in statements])
         batches = {add.namespace: Batch(add.namespace, known.get(add.namespace, ()), written_at=moment) for add in adds}
+        resolutions: list[Resolution] = []
         outcomes = [
-            await self._applied(statements, batches[add.namespace])
+            await self._applied(statements, batches[add.namespace], resolutions)
             for add, statements in zip(adds, stated, strict=True)
         ]
-        return _Plan(batches, outcomes)
+        return _Plan(batches, outcomes, resolutions)
 
     async def _known(self, statements: Iterable[Statement]) -> Mapping[Namespace, Sequence[Record]]:
         """Loads all versions of the stated facts and what the events wrote before: one query per tenant."""
@@ -125,19 +132,20 @@ class Writer:
                 known[record.namespace].append(record)
         return known
 
-    async def _applied(self, statements: Sequence[Statement], batch: Batch) -> tuple[Written, ...]:
+    async def _applied(
+        self, statements: Sequence[Statement], batch: Batch, resolutions: list[Resolution]
+    ) -> tuple[Written, ...]:
         """Applies the statements to the batch, which is not stored yet."""
         written: list[Written] = []
         for number, statement in enumerate(statements):
             if number % _STATEMENTS_PER_TURN == 0:
                 await asyncio.sleep(0)
-            written.append(batch.records.earlier_outcome(statement.write) or await self._apply(statement, batch))
+            if (earlier := batch.records.earlier_outcome(statement.write)) is not None:
+                written.append(earlier)
+                continue
+            resolutions.append(await self._resolver.resolve(statement, batch))
+            written.append(batch.apply(statement, resolutions[-1]))
         return tuple(batch.current(one) for one in written)
-
-    async def _apply(self, statement: Statement, batch: Batch) -> Written:
-        resolution = await self._resolver.resolve(statement, batch)
-        self._metrics.writes.labels(outcome=resolution.outcome, rule=resolution.rule).inc()
-        return batch.apply(statement, resolution)
 
 
 def _wrong_metadata(add: StoreAdd) -> Unprocessable | None:
