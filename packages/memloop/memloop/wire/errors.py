@@ -9,6 +9,7 @@
     ├── Forbidden               403 permission_error
     ├── NotFound                404 not_found_error
     ├── Conflict                409 conflict_error
+    │   └── Erased
     ├── PreconditionFailed      412 conflict_error
     ├── RateLimited             429 rate_limit_error      (Retry-After)
     ├── NotSupported            501 not_implemented
@@ -134,6 +135,15 @@ class Conflict(MemloopError):
     status = 409
     type = "conflict_error"
     default_code = "conflict"
+
+
+class Erased(Conflict):
+    """The memories of a write were erased before it was done."""
+
+    default_code = "erased"
+
+    def __init__(self) -> None:
+        super().__init__("These memories were erased while the write was under way.")
 
 
 class PreconditionFailed(MemloopError):

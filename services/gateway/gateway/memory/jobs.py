@@ -13,10 +13,10 @@ from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
-from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission, erased_meanwhile
+from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
-from memloop.wire.errors import MemloopError, RateLimited, TooLarge, Unavailable
+from memloop.wire.errors import Erased, MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 
@@ -120,7 +120,7 @@ class MemoryQueue:
         submission = self._submission(job, event)
         fields = {name: value for name, value in submission.fields.items() if name != "payload"}
         if not await self.lanes.record(replace(submission, fields=fields), token):
-            raise erased_meanwhile()
+            raise Erased
 
     def _submission(self, job: MemoryJob, event: MemoryEvent) -> Submission:
         namespace = job.namespace

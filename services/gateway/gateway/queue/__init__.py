@@ -3,7 +3,7 @@
 from gateway.queue.entering import BEGAN, LIST_IN
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.holdings import ExpiredLetters, QueuedBytes, queued_bytes
-from gateway.queue.jobs import Depth, Entry, JobCancelled, JobGone, Lease, Submission, erased_meanwhile
+from gateway.queue.jobs import Depth, Entry, JobCancelled, JobGone, Lease, Submission
 from gateway.queue.journal import Journal, JournalCheckpoints
 from gateway.queue.lanes import KEEP_MS, LaneQueue
 from gateway.queue.rules import QueueRules, queue_rules
@@ -31,7 +31,6 @@ __all__ = [
     "Runner",
     "RunnerOptions",
     "Submission",
-    "erased_meanwhile",
     "is_outage",
     "queue_rules",
     "queued_bytes",

@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 from gateway.queue.tickets import Ticket
 from memloop.wire.correlation import Origin
-from memloop.wire.errors import Conflict
 
 Beat: TypeAlias = Literal["held", "lost", "cancel"]
 Counter: TypeAlias = Literal["failures", "outages"]
@@ -20,11 +19,6 @@ class JobGone(Exception):
 
 class JobCancelled(Exception):
     """The client cancelled the job."""
-
-
-def erased_meanwhile() -> Conflict:
-    """Return the refusal of a write whose user was erased after it had begun."""
-    return Conflict("These memories were erased while the write was under way.", code="erased")
 
 
 class LaneLost(Exception):

@@ -26,12 +26,12 @@ from redis.asyncio import Redis
 
 from gateway.queue import scripts as lane_scripts
 from gateway.queue.entering import NEWEST
-from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission, erased_meanwhile
+from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission
 from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, ready
 from gateway.redis import Keys, Partition, Script, text
 from memloop.wire.correlation import Origin
-from memloop.wire.errors import RateLimited
+from memloop.wire.errors import Erased, RateLimited
 from memloop_service.redis_link import redis_errors
 
 KEEP_MS = 7 * 24 * 3600 * 1000
@@ -115,7 +115,7 @@ class LaneQueue:
         """
         listed = await self._submit.number(*self.entry(job, quota_bytes=quota_bytes))
         if listed == _ERASED:
-            raise erased_meanwhile()
+            raise Erased
         if listed == _OVER_QUOTA:
             raise RateLimited(_TOO_MUCH, code="queue_quota_exceeded", retry_after_s=_RETRY_AFTER_S)
         await self.look_through(listed, job.index)

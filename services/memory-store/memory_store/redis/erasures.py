@@ -30,12 +30,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, Protocol, TypeAlias, cast
 
-from memloop.wire.errors import Conflict, Unavailable
+from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis import erasure_scripts
 from memory_store.redis.fencing import KEEP_MS, refuse_stale, stale_token
-from memory_store.redis.gate_scripts import KINDS
 from memory_store.redis.key_names import KeyNames, Partition
 from memory_store.redis.link import RedisLink
 
@@ -223,7 +222,7 @@ class Erasures:
             return cast("list[str]", await script(keys=[*keys, *self._gate(part)], args=[claims, *args]))
 
     def _gate(self, part: Partition) -> list[str]:
-        return [part.of_site(kind, self._standing.site) for kind in KINDS]
+        return part.gate(self._standing.site)
 
 
 def write_name() -> str:
@@ -250,7 +249,7 @@ def _refusal(claim: Claim, reply: str) -> Refusal | None:
         return Unavailable("The write took too long: repeat it.", code="write_too_late", retry_after_s=1.0)
     if state == "stale":
         return stale_token(claim.token, detail)
-    return Conflict("These memories were erased while the write was under way.", code="erased")
+    return Erased()
 
 
 async def _pause() -> None:

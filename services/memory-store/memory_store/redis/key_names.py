@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import place_of, tags_of
+from memory_store.redis.gate_scripts import KINDS
 from memory_store.redis.link import RedisLink
 
 
@@ -43,6 +44,10 @@ class Partition:
     def writing(self, lane: str) -> str:
         """The sorted set of the lane's writes whose points are on their way into the vector store."""
         return f"memloop:{{{self.tag}}}:writing:{digest(lane)}"
+
+    def gate(self, site: str) -> list[str]:
+        """The keys of the site's gate, as its scripts take them (``gate_scripts``)."""
+        return [self.of_site(kind, site) for kind in KINDS]
 
     def of_site(self, kind: str, site: str) -> str:
         """The key of this kind for the stores that share the collections of a site."""

@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 
 from memloop_service.redis_link import LuaScript, redis_errors
 from memory_store.redis import gate_scripts, record_scripts
-from memory_store.redis.gate_scripts import KINDS
 from memory_store.redis.key_names import KeyNames, Partition
 from memory_store.redis.link import RedisLink
 
@@ -82,7 +81,7 @@ class ServiceRecord:
 
     def __init__(self, link: RedisLink, site: str, *, settles_ms: int = SETTLES_MS) -> None:
         parts = KeyNames(link).partitions
-        self._gates = [[part.of_site(kind, site) for kind in KINDS] for part in parts]
+        self._gates = [part.gate(site) for part in parts]
         self._home = _home(parts[0], site)
         self._link = link
         self.site = site
