@@ -13,7 +13,7 @@ from redis import exceptions
 from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection
 
 
-class _Told:
+class _ClosedMeanwhile:
     """A connection that raises ConnectionError when the cluster's client closed it during use.
 
     The client closes all connections to a failed node, including one that a task has just taken from the pool. That one
@@ -53,7 +53,7 @@ class _Cancelled:
             raise asyncio.CancelledError
 
 
-class CutOff(_Cancelled, _Told):
+class CutOff(_Cancelled, _ClosedMeanwhile):
     """Reports its end and a task's cancellation."""
 
 

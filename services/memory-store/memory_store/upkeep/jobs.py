@@ -1,4 +1,4 @@
-"""What an operator has done to all memories at once: embed them anew, or write them anew without what was erased."""
+"""Runs an operator's jobs over all memories: re-embedding, and a flush that leaves erased ones out."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """What a flush wrote anew, and what it removed."""
+    """The result of a flush: the new collection, its memories, the dropped collections, the rewritten Redis files."""
 
     collection: str
     memories: int
@@ -104,7 +104,7 @@ class Upkeep:
         """
         async with self._busy:
             progress = self._start("flush", "")
-            with self._told(progress):
+            with self._recorded(progress):
                 target, lease = await self._flushing(progress)
                 async with self._held(lease, progress):
                     await self._drop_all(await self._older(target))
@@ -159,10 +159,10 @@ class Upkeep:
 
     async def _reembed(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
         try:
-            with self._told(progress):
+            with self._recorded(progress):
                 async with self._busy:
                     await self._embed_anew(model, embedder, progress)
-        except Exception:  # noqa: BLE001 - told as the end of the job, which whoever began it asks for
+        except Exception:  # noqa: BLE001 - recorded as the end of the job, for whoever began it
             _log.exception("the memories could not be embedded anew")
 
     async def _embed_anew(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
@@ -200,7 +200,7 @@ class Upkeep:
 
     @asynccontextmanager
     async def _held(self, lease: Lease, progress: Progress) -> AsyncGenerator[None]:
-        """Keeps the lease during the block; its end is the copy's, in the record of all stores."""
+        """Keep the lease during the block, and end the copy with it in the record of all stores."""
         try:
             async with lease.renewed():
                 yield
@@ -215,7 +215,7 @@ class Upkeep:
             await self._stores.membership.forget()
 
     async def _end_copy(self, lease: Lease, progress: Progress) -> None:
-        """Whatever was decided comes into force; nothing is locked any more."""
+        """Put the decision into force and release the lock."""
         await self._stores.record.abandon(lease.copy, own=True)
         await self._stores.membership.put_in_force(lease.copy)
         await self._stores.record.clear(lease.copy, progress.as_json())
@@ -236,8 +236,8 @@ class Upkeep:
             await self._stores.pause()
 
     @contextmanager
-    def _told(self, progress: Progress) -> Generator[None]:
-        """The block's end as the job's. It is told when the next job may begin: nothing is awaited in between."""
+    def _recorded(self, progress: Progress) -> Generator[None]:
+        """Record the block's end as the job's, without an await: the next job may begin then."""
         try:
             yield
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Has one process work on the collection that all stores of a Redis and a vector store agree on."""
+"""Keeps a store process on the collection that all stores have put in service."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ class Prepared:
     copy: str = ""
 
     async def close(self) -> None:
-        """Let go of both."""
+        """Close both."""
         await self.collection.close()
         if self.embedder:
             await self.embedder.close()
