@@ -270,9 +270,10 @@ evaluate-tiny: $(READY) ## the tiny model's accuracy per role and the loop's at 
 	  $(BIN)/python -m trainer.tiny evaluate --engine-url http://127.0.0.1:7843/v1 --wait-s 300
 
 .PHONY: evaluate-writer
-evaluate-writer: $(READY) ## the tiny writer's accuracy per role, and which changed facts of its world it replaces
+evaluate-writer: $(READY) ## what train-writer made: accuracy per role, and which changed facts of its world it replaces
 	@mkdir -p .memloop
-	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 MEMLOOP_MODEL=memloop-tiny-writer $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \
+	@MEMLOOP_PORT=7842 MEMLOOP_ENGINE_PORT=7843 MEMLOOP_MODEL_PATH=$(TINY)-writer MEMLOOP_PROFILE=tiny-writer MEMLOOP_SERVE_NAME=memloop-tiny-writer \
+	  $(BIN)/python -m inference.main > .memloop/evaluate.log 2>&1 & \
 	  engine=$$!; trap "kill $$engine" EXIT; url=http://127.0.0.1:7843/v1; \
 	  $(BIN)/python -m trainer.tiny evaluate --engine-url $$url --wait-s 300 --model memloop-tiny-writer --profile tiny-writer --documents 0 $(ARGS) \
 	  && $(BIN)/memloop-evaluate updates --engine-url $$url --model memloop-tiny-writer --profile tiny-writer --facts tiny
