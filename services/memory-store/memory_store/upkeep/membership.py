@@ -247,11 +247,14 @@ class Membership:
         return Prepared(serving, collection, embedder, copy)
 
     async def _prepare_next(self, copy: Copying | None) -> None:
-        """Open the target of another store's copy before it takes over; forget one that does not."""
+        """Open the target of another store's copy before it takes over; forget one that does not.
+
+        The target of this store's own copy stays: ``copy`` may have been read before that one began.
+        """
         wanted = copy.id if copy and not copy.decided else ""
         if wanted and wanted == self.own_copy:
             return
-        if self._prepared and self._prepared.copy != wanted:
+        if self._prepared and self._prepared.copy not in {wanted, self.own_copy}:
             await self.forget()
         if copy and wanted and self._prepared is None and (self._preparing is None or self._preparing.done()):
             self._preparing = asyncio.create_task(self._prepare(copy), name="preparing a collection")

@@ -1,0 +1,65 @@
+"""A store's look at the agreement may be late: what it saw then must not undo what its own copy has begun since."""
+
+import asyncio
+from pathlib import Path
+
+from memloop_service import new_registry
+from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.embedding.sparse import Bm25
+from memory_store.metrics import Metrics
+from memory_store.redis.link import RedisLink, connect
+from memory_store.redis.service import Seen, ServiceRecord, Serving
+from memory_store.settings import Settings
+from memory_store.upkeep.membership import Membership, Prepared
+from memory_store.vectors.filters import AllOf
+from memory_store.vectors.gate import Gate
+from memory_store.vectors.qdrant_edge import QdrantEdge
+from memory_store.vectors.schema import CollectionSpec, successor
+from tests.fakes.embedder import HashingEncoder
+
+_SPEC = CollectionSpec("hashing", 64)
+
+
+class LateRecord(ServiceRecord):
+    """Hands out what it has read only while ``released`` is set."""
+
+    def __init__(self, link: RedisLink, site: str) -> None:
+        super().__init__(link, site)
+        self.read, self.released = asyncio.Event(), asyncio.Event()
+        self.released.set()
+
+    async def look(self, store: str, *, gen: str, prepared: str) -> Seen:
+        seen = await super().look(store, gen=gen, prepared=prepared)
+        self.read.set()
+        await self.released.wait()
+        return seen
+
+
+async def test_a_look_from_before_a_copy_leaves_the_target_of_the_copy_open(
+    settings: Settings, edge_folder: Path
+) -> None:
+    link = connect(settings.redis_url)
+    vectors = QdrantEdge(edge_folder, flush_s=60)
+    await vectors.open(_SPEC)
+    embedder = BatchingEmbedder(HashingEncoder, metrics=Metrics(new_registry()))
+    record = LateRecord(link, vectors.site)
+    membership = Membership(vectors, TextEncoding(embedder, Bm25()), record, gate=Gate())
+    await membership.catch_up()
+    record.read.clear()
+    record.released.clear()
+    late = asyncio.create_task(membership.catch_up())
+    await record.read.wait()
+
+    membership.own_copy = "copy"
+    name = successor(vectors.name)
+    target = await vectors.collections.open(_SPEC, name)
+    membership.prepare(Prepared(Serving(name, _SPEC.model, _SPEC.dimension), target, copy="copy"))
+    record.released.set()
+    await late
+
+    assert await target.count(where=AllOf(())) == 0
+    assert membership.next_collection is target
+    await membership.forget()
+    await vectors.close()
+    await link.aclose()
