@@ -61,7 +61,7 @@ class WatchedRedis:
         self.wait_until_whole()
 
     def _replica_of(self, number: int) -> tuple[str, ...]:
-        return (*_OF_DATA, "--replicaof", f"127.0.0.1 {self.servers[number].port}")
+        return (*_OF_DATA, "--replicaof", "127.0.0.1", str(self.servers[number].port))
 
     def ask(self, number: int, *words: str | int) -> Any:
         """A data server's reply to a command."""
