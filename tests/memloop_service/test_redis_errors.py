@@ -1,5 +1,7 @@
 """Which failures of Redis pass, and so answer 503."""
 
+import signal
+
 import pytest
 from redis import exceptions
 
@@ -19,6 +21,20 @@ async def test_a_redis_that_does_not_answer_in_time_is_unavailable() -> None:
         await redis.aclose()
         server.stop()
     assert (raised.value.http_status, raised.value.code, raised.value.retry_after_s) == (503, "unavailable", 2.0)
+
+
+async def test_a_redis_that_does_not_take_a_command_in_time_is_unavailable() -> None:
+    server = RedisServer.start()
+    redis = connect(server.url, connect_timeout_s=30.0, read_timeout_s=0.5)
+    try:
+        await redis.get("key")
+        server.process.send_signal(signal.SIGSTOP)
+        with pytest.raises(Unavailable, match="in time"), redis_errors():
+            await redis.set("key", bytes(64 << 20))
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+        await redis.aclose()
+        server.stop()
 
 
 async def test_a_replica_that_a_script_writes_to_is_unavailable(redis_server: RedisServer) -> None:

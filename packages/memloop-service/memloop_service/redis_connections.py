@@ -1,19 +1,19 @@
 """Connections to Redis with three additions to redis-py's own.
 
-They report their end and a task's cancellation, and they hold an *acknowledged* command's reply back until replicas
-have the write.
+They report their end, they send within the caller's task, and they hold an *acknowledged* command's reply back until
+replicas have the write.
 """
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection
 
 
-class _ClosedMeanwhile:
+class CutOff:
     """A connection that raises ConnectionError when the cluster's client closed it during use.
 
     The client closes all connections to a failed node, including one that a task has just taken from the pool. That one
@@ -36,25 +36,35 @@ class _ClosedMeanwhile:
             raise exceptions.ConnectionError("The connection was closed meanwhile.") from error
 
 
-class _Cancelled:
-    """A connection that raises CancelledError for a task that was cancelled while it sent a command.
+class SentHere:
+    """A connection that sends a command within the caller's task.
 
-    redis-py sends a command inside ``asyncio.wait_for``. Before Python 3.12, ``wait_for`` drops a cancellation that
-    arrives just after the command was sent (bpo-37658), and the task goes on.
+    redis-py sends inside ``asyncio.wait_for``. That takes a task and a turn of the loop for each command, and before
+    Python 3.12 it drops a cancellation that arrives just after the command was sent (bpo-37658).
     """
 
-    async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
-        """Send a command. Raises CancelledError after closing the connection, because its reply is never read."""
-        task = asyncio.current_task()
-        before = task.cancelling() if task else 0
-        await super().send_packed_command(*args, **kwargs)  # pyright: ignore
-        if task is not None and task.cancelling() > before:
-            await self.disconnect(nowait=True)  # pyright: ignore
-            raise asyncio.CancelledError
+    async def send_packed_command(self, command: Iterable[bytes], check_health: bool = True) -> None:
+        """Send the command. Raises TimeoutError or ConnectionError after closing the connection."""
+        connection = cast(Any, self)
+        if not connection.is_connected:
+            await connection.connect_check_health(check_health=False)
+        if check_health:
+            await connection.check_health()
+        try:
+            async with asyncio.timeout(connection.socket_timeout):
+                await super()._send_packed_command(command)  # pyright: ignore
+        except BaseException as error:
+            await connection.disconnect(nowait=True)
+            if isinstance(error, OSError):
+                raise _unsent(error) from error
+            raise
 
 
-class CutOff(_Cancelled, _ClosedMeanwhile):
-    """Reports its end and a task's cancellation."""
+def _unsent(error: OSError) -> exceptions.RedisError:
+    """Return the client's own error for one of the socket."""
+    if isinstance(error, TimeoutError):
+        return exceptions.TimeoutError("The server did not take the command in time.")
+    return exceptions.ConnectionError(f"The command could not be sent: {error}")
 
 
 class Acknowledged(str):
@@ -134,15 +144,15 @@ def _barrier_of(command: tuple[Any, ...]) -> str:
     return f"memloop:{{{found[1] if found else key}}}:copied"
 
 
-class OurConnection(CutOff, WithCopies, Connection):
+class OurConnection(CutOff, WithCopies, SentHere, Connection):
     pass
 
 
-class OurTlsConnection(CutOff, WithCopies, SSLConnection):
+class OurTlsConnection(CutOff, WithCopies, SentHere, SSLConnection):
     pass
 
 
-class _SocketFileConnection(CutOff, WithCopies, UnixDomainSocketConnection):
+class _SocketFileConnection(CutOff, WithCopies, SentHere, UnixDomainSocketConnection):
     pass
 
 

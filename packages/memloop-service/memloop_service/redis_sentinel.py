@@ -19,7 +19,7 @@ from redis.asyncio.sentinel import (
 )
 from redis.backoff import NoBackoff
 
-from memloop_service.redis_connections import CutOff, WithCopies
+from memloop_service.redis_connections import CutOff, SentHere, WithCopies
 from memloop_service.redis_pool import WaitingPool
 
 _REPLACED: Final = re.compile(r"(?:^|\s-)(?:READONLY|NOREPLICAS) ")
@@ -64,11 +64,11 @@ class _Following:
             raise exceptions.ConnectionError("This server may not be the primary any more.") from error
 
 
-class _SentinelConnection(CutOff, WithCopies, _Following, SentinelManagedConnection):
+class _SentinelConnection(CutOff, WithCopies, _Following, SentHere, SentinelManagedConnection):
     pass
 
 
-class _SentinelTlsConnection(CutOff, WithCopies, _Following, SentinelManagedSSLConnection):
+class _SentinelTlsConnection(CutOff, WithCopies, _Following, SentHere, SentinelManagedSSLConnection):
     pass
 
 
