@@ -100,7 +100,7 @@ def _turns(status: str, payload: str, namespace: Namespace) -> Iterator[PendingT
     for turn in reversed(job.turns):
         if turn.content.strip():
             yield PendingTurn(
-                status=cast(Literal["queued", "in_progress"], status),
+                status=cast("Literal['queued', 'in_progress']", status),
                 event_id=job.event_id,
                 role=turn.role,
                 content=turn.content,
