@@ -17,7 +17,7 @@ _MARKS: Final[dict[Project, str]] = {
     "memagent": "taskutils/memory_eval/utils/recurrent_boxed.py",
 }
 _NEEDS: Final[dict[Project, str]] = {
-    "memreread": "openai transformers aiohttp redis tqdm dill pyyaml pandas filelock",
+    "memreread": "openai httpcore transformers aiohttp redis tqdm dill pyyaml pandas filelock",
     "memagent": "aiohttp transformers tqdm",
 }
 _MODULE_MISSING: Final = 3
