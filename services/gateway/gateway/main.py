@@ -14,6 +14,8 @@ from gateway.access import LocalOnly, RateHeaders, audit_denials, load_static_ke
 from gateway.access import routes as admin
 from gateway.chat import routes as chat
 from gateway.chat.chat import open_chat
+from gateway.console import routes as console
+from gateway.console.files import open_console
 from gateway.document import describe
 from gateway.engine import Backend, ModelsConfig, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
@@ -54,6 +56,7 @@ ROUTERS = (
     admin.router,
     webhook_secrets.router,
     traces.router,
+    console.router,
 )
 
 
@@ -111,6 +114,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
     app.add_exception_handler(ClientGone, client_gone)
     audit_denials(app)
     app.openapi = describe(app)
+    app.state.console = open_console(settings.console)
     app.user_middleware.append(Middleware(RateHeaders))
     app.user_middleware.append(Middleware(RequestTimes, seconds=metrics.request_seconds))
     if not load_static_keys(settings):

@@ -119,6 +119,9 @@ class GatewaySettings(ServiceSettings):
     trace_redactor: str = ""
     """``package.module:function`` that returns a function from text to redacted text; empty: the built-in redactor."""
 
+    console: Path | None = None
+    """A folder with a built console, in the place of the packaged one."""
+
     webhook_secret: SecretStr | None = None
     """``whsec_`` and the base64 of 24 to 64 random bytes. To rotate it, set the new one, a comma and the old one."""
     webhook_allow_http: bool = False

@@ -11,8 +11,8 @@ OPEN = {
     "GET /metrics": "no label holds a tenant or a user",
     "GET /openapi.json": "the same for all",
     "GET /docs": "the same for all",
-    "GET /docs/oauth2-redirect": "the same for all",
-    "GET /redoc": "the same for all",
+    "GET /console": "the same for all",
+    "GET /console/{path:path}": "the same for all",
 }
 """Routes that need no key, and why they may."""
 

@@ -16,6 +16,7 @@ from memloop_cli.demo.reading import show_reading
 from memloop_cli.errors import CliError, gateway_errors
 from memloop_cli.home import Home, StackNote
 from memloop_cli.stack.local import free_ports, local_stages
+from memloop_cli.stack.page import console_address
 from memloop_cli.stack.running import running_stack
 from memloop_cli.stack.up import printer, stop_on_sigterm
 
@@ -44,6 +45,9 @@ async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], c
             running_stack(stages, logs=home.logs, report=printer(console)) as stack,
             GatewayClient(url, api_key=environment.get("MEMLOOP_API_KEY")) as client,
         ):
+            page = await console_address(url)
+            if page is not None:
+                console.print(f"[bold]Watch it while it runs:[/] {page}")
             faults = await stack.unless_one_dies(_show(client, reading, text, console))
     console.print(f"The demo took {time.monotonic() - began:.0f} s; its stack is stopped.")
     if faults:

@@ -14,6 +14,7 @@ from rich.console import Console
 from memloop_cli.errors import CliError
 from memloop_cli.home import Holder, Home, StackNote
 from memloop_cli.stack.local import Ports, check_ports, local_stages
+from memloop_cli.stack.page import console_address
 from memloop_cli.stack.running import Ready, running_stack
 
 _STOP_TIMEOUT_S = 90.0
@@ -36,7 +37,7 @@ async def _run_stack(home: Home, ports: Ports, environment: Mapping[str, str], c
         console.print(f"Starting the local stack in {home.folder} (logs in {home.logs})")
         stages = local_stages(home.folder, ports, environment)
         async with running_stack(stages, logs=home.logs, report=printer(console)) as stack:
-            _print_ready(holder, note, console)
+            _print_ready(holder, note, console, page=await console_address(note.url))
             try:
                 await stack.unless_one_dies(asyncio.Event().wait())
             except asyncio.CancelledError:
@@ -110,7 +111,9 @@ def down(home: Home, console: Console) -> None:
     console.print("The stack is stopped.")
 
 
-def _print_ready(holder: Holder, note: StackNote, console: Console) -> None:
-    holder.write(note.model_copy(update={"status": "ready"}))
+def _print_ready(holder: Holder, note: StackNote, console: Console, *, page: str | None) -> None:
     console.print(f"[bold]The stack is ready:[/] {note.url}/v1  (OpenAI-compatible; Ctrl-C or `memloop down` stops it)")
     console.print(f'Try: memloop chat --user me   or   memloop read FILE "question"   or   {note.url}/docs')
+    if page is not None:
+        console.print(f"[bold]Look at memories and reads:[/] {page}")
+    holder.write(note.model_copy(update={"status": "ready"}))  # last: whoever waits for it copies the lines above

@@ -1,0 +1,94 @@
+"""``/console`` and ``/docs``: pages for people. They need no key; their scripts call the API with the user's key."""
+
+from typing import Annotated, Final, TypeAlias
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+
+from gateway.console.files import Console, StaticFile
+from memloop.wire.errors import NotFound
+from memloop_service import TRAILING_SLASH
+
+_SAFE: Final = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
+_ASK_AGAIN: Final = "no-cache"
+_NOT_BUILT: Final = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Not built</title></head>
+<body>
+<h1>This gateway has no console</h1>
+<p>The console's files were not built when the gateway started. Run <code>make console</code> in the repository and
+restart the gateway. The build needs access to PyPI and to npm's registry.</p>
+<p>The API works without the console. Its description is at <code>/openapi.json</code>.</p>
+</body>
+</html>
+"""
+_ASSETS: Final = "assets/"
+
+
+async def console_of(request: Request) -> Console:
+    """Return the process's console."""
+    console: Console = request.app.state.console
+    return console
+
+
+ConsoleDep: TypeAlias = Annotated[Console, Depends(console_of)]
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/console")
+async def open_start(request: Request, console: ConsoleDep) -> Response:
+    """Serve the start page at ``/console/``; the page's relative addresses need the slash."""
+    if request.scope.get(TRAILING_SLASH):
+        return _page(console, "index.html", base="./")
+    return RedirectResponse("console/", headers=_SAFE)
+
+
+@router.get("/console/{path:path}")
+async def open_path(path: str, request: Request, console: ConsoleDep) -> Response:
+    """Serve a file of the console, or the start page, whose script finds the page that the address names."""
+    file = console.files.get(path)
+    if file is not None:
+        return _file(file, packed="gzip" in request.headers.get("accept-encoding", ""))
+    if path.startswith(_ASSETS):
+        raise NotFound(f"The console has no file {path!r}.")
+    return _page(console, "index.html", base=_up(request))
+
+
+@router.get("/docs")
+async def open_docs(request: Request, console: ConsoleDep) -> Response:
+    """Serve the interactive page of the API."""
+    return _page(console, "docs.html", base="../console/" if request.scope.get(TRAILING_SLASH) else "console/")
+
+
+def _up(request: Request) -> str:
+    """Return the way from the request's path to ``/console/``: one step up for each slash after it, as sent."""
+    raw: bytes = request.scope["raw_path"]
+    below = raw.split(b"/console/", 1)[-1].count(b"/") + bool(request.scope.get(TRAILING_SLASH))
+    return "../" * below or "./"
+
+
+def _page(console: Console, name: str, *, base: str) -> Response:
+    html = console.page(name, base=base)
+    headers = {**_SAFE, "Cache-Control": _ASK_AGAIN}
+    if html is None:
+        return HTMLResponse(_NOT_BUILT, status_code=503, headers=headers)
+    return HTMLResponse(html, headers=headers)
+
+
+def _file(file: StaticFile, *, packed: bool) -> Response:
+    headers = {**_SAFE, "Cache-Control": _FOR_EVER if file.is_hashed else _ASK_AGAIN}
+    if file.packed is None:
+        return FileResponse(file.path, headers=headers)
+    headers["Vary"] = "Accept-Encoding"
+    if not packed:
+        return FileResponse(file.path, headers=headers)
+    media_type = FileResponse(file.path).media_type
+    return FileResponse(file.packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=media_type)
