@@ -1,5 +1,5 @@
 # Gateway API and worker: one image, two commands (python -m gateway.main, python -m gateway.worker).
-#   docker build -f deploy/docker/gateway.Dockerfile -t memloop/gateway:0.1.0 .
+#   docker build -f deploy/docker/gateway.Dockerfile -t localhost/memloop/gateway:0.1.0 .
 # Behind a registry or an authority of your own: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt
 # (in pip.conf: cert = /run/secrets/ca).
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm

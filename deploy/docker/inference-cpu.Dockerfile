@@ -1,5 +1,5 @@
 # Inference without a GPU: our launcher and vLLM's build for the processor, with the tiny model inside.
-#   docker build -f deploy/docker/inference-cpu.Dockerfile -t memloop/inference-cpu:0.1.0 .
+#   docker build -f deploy/docker/inference-cpu.Dockerfile -t localhost/memloop/inference-cpu:0.1.0 .
 # torch's CPU build comes first, from where pip is configured to look, else from PyTorch's own index.
 # Behind a registry or an authority of your own: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt
 # (in pip.conf: cert = /run/secrets/ca).

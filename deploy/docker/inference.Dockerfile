@@ -1,7 +1,7 @@
 # Inference: our launcher beside an engine, in the engine's own image, which stays as it is: the launcher has an
 # environment of its own and starts the engine with the image's Python.
-#   docker build -f deploy/docker/inference.Dockerfile -t memloop/inference-vllm:0.1.0 .
-#   docker build -f deploy/docker/inference.Dockerfile -t memloop/inference-sglang:0.1.0 \
+#   docker build -f deploy/docker/inference.Dockerfile -t localhost/memloop/inference-vllm:0.1.0 .
+#   docker build -f deploy/docker/inference.Dockerfile -t localhost/memloop/inference-sglang:0.1.0 \
 #     --build-arg ENGINE=sglang --build-arg ENGINE_IMAGE=lmsysorg/sglang:v0.5.23 .
 # The engines compile kernels when they start: the compilers of their images stay.
 # Behind a registry or an authority of your own: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt

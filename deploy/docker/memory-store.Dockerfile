@@ -1,5 +1,5 @@
 # Memory store: embeddings on the CPU, vectors on a Qdrant server (QDRANT_URL) or embedded under MEMLOOP_DATA_DIR.
-#   docker build -f deploy/docker/memory-store.Dockerfile -t memloop/memory-store:0.1.0 .
+#   docker build -f deploy/docker/memory-store.Dockerfile -t localhost/memloop/memory-store:0.1.0 .
 # torch's CPU build comes first, from where pip is configured to look, else from PyTorch's own index.
 # Programs of torch's own tests and OpenVINO's plug-ins for GPUs and NPUs are deleted: nothing here runs them.
 # Behind a registry or an authority of your own: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt

@@ -1,5 +1,5 @@
 # Trainer: offline. Trains, evaluates and exports, alone or as head and worker of a Ray cluster; serves nothing.
-#   docker build -f deploy/docker/trainer.Dockerfile -t memloop/trainer:0.1.0 .
+#   docker build -f deploy/docker/trainer.Dockerfile -t localhost/memloop/trainer:0.1.0 .
 # torch comes first: its CPU build, or for GPUs --build-arg TORCH=torch==2.13.0
 #   --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cu130 (PyTorch's table names the index that fits your driver).
 # Behind a registry or an authority of your own: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt

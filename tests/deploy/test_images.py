@@ -94,6 +94,12 @@ def test_images_of_others_have_a_version_and_a_health_check(services: dict[str, 
     assert services[name]["healthcheck"]["test"]
 
 
+def test_no_image_of_ours_has_a_public_name_that_somebody_else_could_take(services: dict[str, dict[str, Any]]) -> None:
+    built = [service["image"] for service in services.values() if "build" in service]
+    assert len(built) == 6
+    assert {image.partition("/memloop}/")[0] for image in built} == {"${MEMLOOP_REGISTRY:-localhost"}
+
+
 def test_nothing_starts_before_what_it_needs_is_healthy(services: dict[str, dict[str, Any]]) -> None:
     needs = {name: service.get("depends_on", {}) for name, service in services.items()}
     assert {need["condition"] for one in needs.values() for need in one.values()} == {"service_healthy"}

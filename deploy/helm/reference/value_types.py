@@ -79,7 +79,8 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
     "strings": _STRINGS,
     "resources": _object(("requests", "limits"), requests=_QUANTITIES, limits=_QUANTITIES),
     "image": _object(
-        ("repository", "tag", "digest"),
+        ("registry", "repository", "tag", "digest"),
+        registry={"type": "string", "pattern": "^(.*/)?$"},
         repository=_TEXT,
         tag={"type": "string"},
         digest={"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},

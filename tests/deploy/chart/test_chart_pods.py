@@ -61,7 +61,7 @@ def test_every_pod_fits_the_restricted_standard(chart: Rendered) -> None:
             assert security["capabilities"] == CAPABILITIES, where
             assert "privileged" not in security, where
         kinds = {next(iter(set(volume) - {"name"})) for volume in spec.get("volumes", ())}
-        assert kinds <= {"emptyDir", "persistentVolumeClaim", "configMap"}, where
+        assert kinds <= {"emptyDir", "ephemeral", "persistentVolumeClaim", "configMap"}, where
 
 
 def test_no_pod_has_a_token(chart: Rendered) -> None:
@@ -138,7 +138,7 @@ def test_a_new_version_of_the_chart_alone_rolls_nothing(chart: Rendered, minimal
 
 
 def test_a_rollout_never_takes_a_pod_away_before_its_successor_is_ready(chart: Rendered, minimal: Values) -> None:
-    for one in chart.objects(minimal).of("Deployment"):
+    for one in chart.objects(changed(minimal, "inference.defaults.replicas", 2)).of("Deployment"):
         assert one["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
 
 

@@ -162,7 +162,7 @@ def test_gpus_are_split_over_copies_of_the_model(chart: Rendered) -> None:
 def test_an_entry_of_models_outdoes_the_defaults_with_nothing_too(chart: Rendered, minimal: Values) -> None:
     tolerated = [{"key": "spot", "operator": "Exists"}]
     defaults = {"servedName": "x", "maxUnavailable": 1, "tolerations": tolerated, "env": {"MEMLOOP_SERVE_SEED": 1}}
-    entry: Values = {"name": "a", "model": "M", "servedName": "", "maxSurge": 0, "tolerations": []}
+    entry: Values = {"name": "a", "model": "M", "servedName": "", "maxSurge": 0, "tolerations": [], "replicas": 2}
     objects = chart.objects(changed(minimal, "inference", {"defaults": defaults, "models": [entry]}))
     settings, pod = objects.settings("demo-inference-a"), objects.pod("demo-inference-a")["spec"]
     assert "MEMLOOP_SERVE_NAME" not in settings
@@ -174,7 +174,7 @@ def test_an_entry_of_models_outdoes_the_defaults_with_nothing_too(chart: Rendere
 
 def test_the_engine_chooses_the_image(chart: Rendered) -> None:
     image = chart.objects(values_of("sglang")).pod("demo-inference-reader")["spec"]["containers"][0]["image"]
-    assert image == "memloop/inference-sglang:0.1.0"
+    assert image == "registry.example.com/memloop/inference-sglang:0.1.0"
 
 
 def test_helm_test_runs_the_smoke_test_as_it_stands(chart: Rendered) -> None:
@@ -226,6 +226,12 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     ),
     "odd-gpus": ({"inference.defaults": {"gpus": 3, "dataParallelSize": 2}}, "must be a multiple of dataParallelSize"),
     "stuck-rollout": ({"inference.defaults": {"maxSurge": 0}}, "nothing could be replaced"),
+    "no-registry": ({"image.registry": ""}, "image.registry is needed"),
+    "registry-without-slash": ({"image.registry": "registry.example.com"}, "/image/registry"),
+    "claim-for-one-node": (
+        {"inference.defaults": {"replicas": 2, "cache": {"existingClaim": "weights"}}},
+        "main: several replicas share cache.existingClaim",
+    ),
     "no-prometheus": ({"worker.autoscaling": {"mode": "queue"}}, "keda.prometheusUrl is needed"),
     "unknown-mode": ({"gateway.autoscaling": {"mode": "queue"}}, "/gateway/autoscaling/mode"),
     "no-gateway": ({"httpRoute.enabled": True}, "httpRoute.parentRefs is needed"),

@@ -1,3 +1,12 @@
+{{/* A disk: accessMode, storageClass, size. */}}
+{{- define "memloop.claimSpec" -}}
+accessModes: [{{ .accessMode }}]
+{{- with .storageClass }}
+storageClassName: {{ . }}
+{{- end }}
+resources: { requests: { storage: {{ .size }} } }
+{{- end }}
+
 {{/* One server with a disk: root, component, values (size, storageClass, resources), image, port, command, env, probe, mounts, volumes */}}
 {{- define "memloop.database" -}}
 {{ include "memloop.serviceAccount" (dict "root" .root "component" .component "values" (dict)) }}
@@ -49,10 +58,5 @@ spec:
         - { name: tmp, emptyDir: {} }
   volumeClaimTemplates:
     - metadata: { name: data }
-      spec:
-        accessModes: [ReadWriteOnce]
-        {{- with .values.storageClass }}
-        storageClassName: {{ . }}
-        {{- end }}
-        resources: { requests: { storage: {{ .values.size }} } }
+      spec: {{- include "memloop.claimSpec" (dict "accessMode" "ReadWriteOnce" "storageClass" .values.storageClass "size" .values.size) | nindent 8 }}
 {{- end }}

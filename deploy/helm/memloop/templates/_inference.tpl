@@ -10,18 +10,42 @@ spec:
     - { name: engine, port: 7803, targetPort: engine }
 {{- end }}
 
+{{/* Who uses a volume of weights: "all" replicas one claim, "one" replica alone, or "each" its own. */}}
+{{- define "memloop.cacheOf" -}}
+{{- $single := and (eq (int .replicas) 1) (eq .autoscaling.mode "none") -}}
+{{- if eq .cache.accessMode "ReadWriteMany" }}all{{ else if $single }}one{{ else if .cache.existingClaim -}}
+{{ fail (printf "inference.models: %s: several replicas share cache.existingClaim: set cache.accessMode to ReadWriteMany, if the claim is" .name) }}
+{{- else }}each{{ end -}}
+{{- end }}
+
 {{- define "memloop.inferenceCache" -}}
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata:
   {{- include "memloop.metadata" . | nindent 2 }}
   annotations: { helm.sh/resource-policy: keep }
-spec:
-  accessModes: [{{ .values.cache.accessMode }}]
-  {{- with .values.cache.storageClass }}
-  storageClassName: {{ . }}
+spec: {{- include "memloop.claimSpec" .values.cache | nindent 2 }}
+{{- end }}
+
+{{- define "memloop.cacheVolume" -}}
+- name: cache
+  {{- if eq (include "memloop.cacheOf" .values) "each" }}
+  ephemeral:
+    volumeClaimTemplate:
+      spec: {{- include "memloop.claimSpec" .values.cache | nindent 8 }}
+  {{- else }}
+  persistentVolumeClaim: { claimName: {{ .values.cache.existingClaim | default (include "memloop.name" .) }} }
   {{- end }}
-  resources: { requests: { storage: {{ .values.cache.size }} } }
+{{- end }}
+
+{{/* A disk that one node at a time can attach is free for the next pod only when the old one has ended. */}}
+{{- define "memloop.inferenceStrategy" -}}
+{{- if eq (include "memloop.cacheOf" .values) "one" -}}
+type: Recreate
+{{- else -}}
+type: RollingUpdate
+rollingUpdate: { maxSurge: {{ .values.maxSurge }}, maxUnavailable: {{ .values.maxUnavailable }} }
+{{- end -}}
 {{- end }}
 
 {{- define "memloop.inferenceDeployment" -}}
@@ -35,9 +59,7 @@ spec:
   {{- end }}
   revisionHistoryLimit: 5
   progressDeadlineSeconds: {{ add .values.startTimeoutSeconds 600 }}
-  strategy:
-    type: RollingUpdate
-    rollingUpdate: { maxSurge: {{ .values.maxSurge }}, maxUnavailable: {{ .values.maxUnavailable }} }
+  strategy: {{- include "memloop.inferenceStrategy" . | nindent 4 }}
   selector:
     matchLabels: {{- include "memloop.selector" . | nindent 6 }}
   template:
@@ -93,7 +115,7 @@ spec:
             - { name: tmp, mountPath: /tmp }
             {{- include "memloop.caMount" .root | nindent 12 }}
       volumes:
-        - { name: cache, persistentVolumeClaim: { claimName: {{ .values.cache.existingClaim | default (include "memloop.name" .) }} } }
+        {{- include "memloop.cacheVolume" . | nindent 8 }}
         - { name: shm, emptyDir: { medium: Memory, sizeLimit: {{ .values.sharedMemory }} } }
         - { name: tmp, emptyDir: {} }
         {{- include "memloop.caVolume" .root | nindent 8 }}

@@ -30,7 +30,7 @@ labels: {{- include "memloop.labels" . | nindent 2 }}
 
 {{- define "memloop.image" -}}
 {{- $image := .image -}}
-{{ .root.Values.image.registry }}{{ $image.repository }}
+{{ required "image.registry is needed: the registry to which you pushed the images of deploy/docker" ($image.registry | default .root.Values.image.registry) }}{{ $image.repository }}
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .root.Chart.AppVersion }}{{ end }}
 {{- end }}
 
