@@ -19,6 +19,9 @@ _DIALECTS = (
     "vllm",
     "sglang",
 )
+_PORT = {"type": "integer", "minimum": 1, "maximum": 65535}
+_PORTS = {"type": "array", "minItems": 1, "items": _PORT}
+_PEERS = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/peer"}}
 _SELECTOR = {"type": "object", "additionalProperties": False}
 _OWNED = (
     "API_KEYS",
@@ -101,6 +104,8 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
         effect={"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]},
         tolerationSeconds={"type": "integer"},
     ),
+    "opening": _object((), peers=_PEERS, ports=_PORTS),
+    "namedOpening": _object(("peers", "ports"), peers=_PEERS, ports=_PORTS),
     "peer": _object(
         (),
         ipBlock=_object(("cidr",), cidr=_TEXT, **{"except": {"type": "array", "items": _TEXT}}),
@@ -115,7 +120,7 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
         namespace=_TEXT,
         name=_TEXT,
         sectionName=_TEXT,
-        port={"type": "integer", "minimum": 1, "maximum": 65535},
+        port=_PORT,
     ),
     "registered": _object(
         ("id",),

@@ -81,6 +81,12 @@ def test_the_way_to_every_outside_engine_is_open(chart: Rendered, several: Value
         assert [7802, 7803] in rules
 
 
+@pytest.mark.parametrize("process", ["gateway", "worker"])
+def test_limits_hold_for_several_models_too(chart: Rendered, several: Values, process: str) -> None:
+    objects = chart.objects(changed(several, "limits.requestsPerMinute", 90))
+    assert objects.settings(f"demo-{process}")["MEMLOOP_REQUESTS_PER_MINUTE"] == "90"
+
+
 def test_without_models_nothing_of_them_is_made(chart: Rendered, minimal: Values) -> None:
     objects = chart.objects(minimal)
     assert [one for one in objects.of("ConfigMap") if one["metadata"]["name"] == "demo-models"] == []

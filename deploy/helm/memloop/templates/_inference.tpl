@@ -2,12 +2,24 @@
 {{- define "memloop.inferenceService" -}}
 apiVersion: v1
 kind: Service
-metadata: {{- include "memloop.metadata" . | nindent 2 }}
+metadata: {{- include "memloop.metadata" (merge (ternary (dict "component" (printf "%s-pods" .component) "group" "inference-pods") (dict) (default false .headless)) .) | nindent 2 }}
 spec:
+  {{- if .headless }}
+  clusterIP: None
+  publishNotReadyAddresses: false
+  {{- end }}
   selector: {{- include "memloop.selector" . | nindent 4 }}
   ports:
     - { name: launcher, port: 7802, targetPort: launcher }
     - { name: engine, port: 7803, targetPort: engine }
+    {{- if not .headless }}
+    - { name: metrics, port: 7809, targetPort: metrics }
+    {{- end }}
+{{- end }}
+
+{{/* The host of an engine. root, model (with defaults) */}}
+{{- define "memloop.engineHost" -}}
+{{ include "memloop.name" (dict "root" .root "component" (printf "inference-%s%s" .model.name (ternary "-pods" "" .model.headless))) }}
 {{- end }}
 
 {{/* Who uses a volume of weights: "all" replicas one claim, "one" replica alone, or "each" its own. */}}
@@ -90,6 +102,7 @@ spec:
           ports:
             - { name: launcher, containerPort: 7802 }
             - { name: engine, containerPort: 7803 }
+            - { name: metrics, containerPort: 7809 }
           lifecycle:
             preStop: { sleep: { seconds: {{ .values.preStopSeconds }} } }
           startupProbe:

@@ -3,15 +3,36 @@
 { podSelector: { matchLabels: { app.kubernetes.io/name: memloop, app.kubernetes.io/instance: {{ .root.Release.Name }}, app.kubernetes.io/component: {{ .component }} } } }
 {{- end }}
 
-{{/* A rule: to or from peers (an empty list allows every peer), on ports. direction, peers, ports */}}
+{{/* A rule: to or from peers (an empty list allows every peer), on ports. direction, peers, ports, protocols */}}
 {{- define "memloop.rule" -}}
 - ports:
-    {{- range .ports }}
-    - { protocol: TCP, port: {{ . }} }
+    {{- range $port := .ports }}
+    {{- range $.protocols | default (list "TCP") }}
+    - { protocol: {{ . }}, port: {{ $port }} }
+    {{- end }}
     {{- end }}
   {{- with .peers }}
   {{ $.direction }}: {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- end }}
+
+{{/* Rules in a policy; an empty list if there are none. */}}
+{{- define "memloop.rules" -}}
+{{- with trim . }}{{ nindent 4 . }}{{ else }} []{{ end -}}
+{{- end }}
+
+{{/* Egress by openings of networkPolicy; without one, to every address on the ports. openings, ports, protocols */}}
+{{- define "memloop.toOpenings" -}}
+{{- range .openings | default (list (dict)) }}
+{{ include "memloop.rule" (dict "direction" "to" "peers" .peers "ports" (.ports | default $.ports) "protocols" $.protocols) }}
+{{- end }}
+{{- end }}
+
+{{/* The openings that a user adds to a part. root, part */}}
+{{- define "memloop.toExtra" -}}
+{{- range index .root.Values.networkPolicy.extraEgress .part }}
+{{ include "memloop.toOpenings" (dict "openings" (list .)) | trim }}
+{{- end }}
 {{- end }}
 
 {{/* Egress to the public internet on port 443. */}}
@@ -35,14 +56,14 @@
 {{- range splitList "," $values.redis.url -}}{{/* a cluster's URL names several nodes, and one of Sentinels several of these */}}
 {{- if . }}{{ $ports = append $ports (include "memloop.port" (printf "%s://%s" (ternary "sentinel" "redis" $sentinels) (splitList "://" . | last))) }}{{ end -}}
 {{- end -}}
-{{- if $sentinels }}{{ $ports = append $ports $values.networkPolicy.outside.redisPort }}{{ end -}}
-{{ include "memloop.rule" (dict "direction" "to" "peers" $values.networkPolicy.outside.redis "ports" (uniq $ports | default (list $values.networkPolicy.outside.redisPort 26379))) }}
+{{- if $sentinels }}{{ $ports = append $ports 6379 }}{{ end -}}
+{{ include "memloop.toOpenings" (dict "openings" $values.networkPolicy.outside.redis "ports" (uniq $ports | default (list 6379 26379))) | trim }}
 {{- end -}}
 {{- end }}
 
 {{- define "memloop.toTracing" -}}
 {{- with .Values.tracing.otlpEndpoint -}}
-{{ include "memloop.rule" (dict "direction" "to" "peers" $.Values.networkPolicy.outside.tracing "ports" (list (include "memloop.port" .))) }}
+{{ include "memloop.toOpenings" (dict "openings" $.Values.networkPolicy.outside.tracing "ports" (list (include "memloop.port" .))) | trim }}
 {{- end -}}
 {{- end }}
 
@@ -57,19 +78,21 @@
   ports: [{ protocol: TCP, port: 7802 }, { protocol: TCP, port: 7803 }]
 {{- end }}
 {{- with include "memloop.outsideEngines" . | fromJsonArray }}
-{{- $ports := list }}
-{{- range . }}{{ $ports = append $ports (include "memloop.port" .) }}{{ end }}
-{{ include "memloop.rule" (dict "direction" "to" "peers" $outside.engine "ports" (uniq $ports)) }}
+{{ include "memloop.toOpenings" (dict "openings" $outside.engine "ports" (include "memloop.ports" . | fromJsonArray)) | trim }}
 {{- end }}
 {{- if .Values.storage.url }}
-{{ include "memloop.rule" (dict "direction" "to" "peers" $outside.storage "ports" (list $outside.storagePort)) }}
+{{ include "memloop.toOpenings" (dict "openings" $outside.storage "ports" (list 443)) | trim }}
 {{- end }}
 {{ include "memloop.toTracing" . }}
 {{- end }}
 
 {{/* From Prometheus. root, ports */}}
 {{- define "memloop.fromMetrics" -}}
-{{ include "memloop.rule" (dict "direction" "from" "peers" .root.Values.networkPolicy.metrics "ports" .ports) }}
+{{- with .root.Values.networkPolicy.metrics -}}
+{{ include "memloop.rule" (dict "direction" "from" "peers" . "ports" $.ports) }}
+{{- else }}
+{{- if .root.Values.monitoring.monitors }}{{ fail "networkPolicy.metrics is needed with monitoring.monitors: the peers of your Prometheus" }}{{ end -}}
+{{- end }}
 {{- end }}
 
 {{- define "memloop.policyHead" -}}

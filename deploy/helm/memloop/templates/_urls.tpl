@@ -53,7 +53,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- range .Values.inference.models -}}
 {{- $model := include "memloop.model" (dict "root" $ "entry" .) | fromJson -}}
 {{- $_ := set $served (include "memloop.servedName" $model) $model.name -}}
-{{- $urls = append $urls (printf "http://%s:7803/v1" (include "memloop.name" (dict "root" $ "component" (printf "inference-%s" $model.name)))) -}}
+{{- $urls = append $urls (printf "http://%s:7803/v1" (include "memloop.engineHost" (dict "root" $ "model" $model))) -}}
 {{- end -}}
 {{- if gt (len $served) 1 }}{{ fail (printf "inference.models serve different models (%s): set engine.urls to a router for these models, or list them in models" (keys $served | sortAlpha | join ", ")) }}{{ end -}}
 {{- end -}}
@@ -68,6 +68,13 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- if $given }}{{ $given }}{{ else if hasPrefix "redis" $parts.scheme }}6379{{ else if eq $parts.scheme "sentinel" }}26379{{ else if eq $parts.scheme "https" }}443{{ else }}80{{ end -}}
 {{- end }}
 
+{{/* The ports of several URLs, as a JSON list. */}}
+{{- define "memloop.ports" -}}
+{{- $ports := list -}}
+{{- range . }}{{ $ports = append $ports (include "memloop.port" . | int) }}{{ end -}}
+{{ uniq $ports | toJson }}
+{{- end }}
+
 {{/* Settings shared by gateway and worker, as JSON. */}}
 {{- define "memloop.gatewayConfig" -}}
 {{- $storage := .Values.storage.url | default (ternary "file:///data" "" (ne .Values.storage.existingClaim "")) -}}
@@ -75,6 +82,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
       "MEMLOOP_STORE_URL" (printf "http://%s:7801" (include "memloop.name" (dict "root" . "component" "memory-store")))
       "MEMLOOP_STORAGE_URL" $storage
       "MEMLOOP_STARTUP_WAIT_S" (toString .Values.engine.startupWaitSeconds) -}}
+{{- $config = merge $config (include "memloop.limits" . | fromJson) -}}
 {{- if .Values.models }}{{ $_ := set $config "MEMLOOP_MODELS" "/etc/memloop/models/models.toml" }}
 {{- else }}{{ $config = merge $config (include "memloop.oneModel" . | fromJson) }}
 {{- end -}}
@@ -89,7 +97,8 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
       "MEMLOOP_ENGINE_DIALECT" .Values.engine.dialect
       "MEMLOOP_MODEL" (include "memloop.loopModel" .) -}}
 {{- with .Values.inference.models }}
-{{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "http://%s:7802" (include "memloop.name" (dict "root" $ "component" (printf "inference-%s" (first .).name)))) }}
+{{- $first := include "memloop.model" (dict "root" $ "entry" (first .)) | fromJson }}
+{{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "http://%s:7802" (include "memloop.engineHost" (dict "root" $ "model" $first))) }}
 {{- end -}}
-{{ merge $config (include "memloop.limits" . | fromJson) | toJson }}
+{{ toJson $config }}
 {{- end }}
