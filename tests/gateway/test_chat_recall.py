@@ -105,8 +105,8 @@ async def test_chat_goes_on_when_the_store_is_slow(settings: GatewaySettings, st
         ({"memory": {"user_id": "a"}, "metadata": {"user_id": "b"}, "user": "e"}, {"X-Memory-User-Id": "c"}, "a"),
         ({"metadata": {"user_id": "b"}, "safety_identifier": "d", "user": "e"}, {"X-Memory-User-Id": "c"}, "b"),
         ({"safety_identifier": "d", "user": "e"}, {"X-Memory-User-Id": "c"}, "c"),
-        ({"safety_identifier": "d", "user": "e"}, {}, "d"),
-        ({"safety_identifier": "", "user": "e"}, {}, "e"),
+        ({"memory": {}, "safety_identifier": "d", "user": "e"}, {}, "d"),
+        ({"memory": {}, "safety_identifier": "", "user": "e"}, {}, "e"),
     ],
     ids=["memory", "metadata", "header", "safety_identifier", "user"],
 )
@@ -115,6 +115,29 @@ async def test_namespace_comes_first_from(
 ) -> None:
     await gateway.post(CHAT, question(**fields), headers=headers)
     assert store.searches[0].namespace.user_id == user_id
+
+
+_NAMED = ({"user": "u1"}, {"safety_identifier": "u1"}, {"metadata": {"user_id": "u1"}})
+
+
+@pytest.mark.parametrize("named", _NAMED, ids=["user", "safety_identifier", "metadata"])
+async def test_a_chat_that_only_names_a_user_has_no_memory(
+    gateway: Gateway, store: FakeStore, engine: FakeEngine, named: dict[str, object]
+) -> None:
+    answer = await gateway.chat("Hi.", **named)
+    assert "memory" not in answer.json
+    assert (store.searches, await gateway.queued_turns()) == ([], [])
+    assert engine.last.json == question("Hi.", **named)
+
+
+@pytest.mark.parametrize("named", _NAMED, ids=["user", "safety_identifier", "metadata"])
+async def test_the_operator_may_let_a_named_user_suffice(
+    settings: GatewaySettings, store: FakeStore, named: dict[str, object]
+) -> None:
+    async with running_gateway(settings.model_copy(update={"memory_for_users": True})) as gateway:
+        answer = await gateway.chat("Hi.", **named)
+    assert answer.json["memory"]["write_event_id"].startswith("evt_")
+    assert store.searches[0].namespace.user_id == "u1"
 
 
 async def test_agent_and_run_come_from_metadata_when_memory_names_none(gateway: Gateway, store: FakeStore) -> None:
@@ -148,7 +171,7 @@ async def test_search_is_bounded_by_the_keys_tenant(settings: GatewaySettings, s
     digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"  # sha256 of "test"
     keyed = GatewaySettings.model_validate({**settings.model_dump(), "api_keys": f"acme:{digest}"})
     async with running_gateway(keyed) as gateway:
-        await gateway.post(CHAT, question(user="u1"), headers={"Authorization": "Bearer test"})
+        await gateway.post(CHAT, question(memory={"user_id": "u1"}), headers={"Authorization": "Bearer test"})
     assert store.searches[0].namespace.tenant == "acme"
 
 

@@ -1,6 +1,6 @@
 """Memory in a chat whose key lacks a memory scope: asked for by name it is refused, named in passing it is left out."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 
 import pytest
 
@@ -16,6 +16,8 @@ KEYS = {
     "both": "scopes=chat+memory:read+memory:write",
 }
 
+ALICE = {"X-Memory-User-Id": "alice"}
+
 
 @pytest.fixture
 async def it(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
@@ -25,8 +27,8 @@ async def it(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
         yield gateway
 
 
-async def chat(it: Gateway, key: str, **fields: object) -> Answer:
-    return await it.post(CHAT, question("Hi.", **fields), headers={"X-API-Key": key})
+async def chat(it: Gateway, key: str, named: Mapping[str, str] | None = None, /, **fields: object) -> Answer:
+    return await it.post(CHAT, question("Hi.", **fields), headers={"X-API-Key": key, **(named or {})})
 
 
 @pytest.mark.parametrize(
@@ -65,10 +67,10 @@ async def test_reading_an_oversized_chat_needs_its_own_scope(it: Gateway) -> Non
         ("both", 1, 1, None),
     ],
 )
-async def test_the_user_field_gets_the_memory_that_the_key_allows_and_a_report(
+async def test_a_user_named_by_header_gets_the_memory_that_the_key_allows_and_a_report(
     key: str, searches: int, writes: int, said: str | None, it: Gateway, store: FakeStore
 ) -> None:
-    answer = await chat(it, key, user="alice")
+    answer = await chat(it, key, ALICE)
     memory = answer.json["memory"]
     assert answer.status == 200
     assert (len(store.searches), len(await it.queued_turns())) == (searches, writes)
@@ -76,7 +78,7 @@ async def test_the_user_field_gets_the_memory_that_the_key_allows_and_a_report(
 
 
 async def test_a_stream_reports_omissions_too(it: Gateway, store: FakeStore) -> None:
-    answer = await chat(it, "neither", user="alice", stream=True)
+    answer = await chat(it, "neither", ALICE, stream=True)
     told = [chunk["memory"]["error"] for chunk in answer.chunks if chunk.get("memory")]
     assert told == ["This key may neither read nor write memories; memory is off."]
     assert not store.searches

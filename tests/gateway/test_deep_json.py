@@ -26,7 +26,9 @@ def nested(depth: int) -> bytes:
 @pytest.mark.parametrize("more", [b"", MEMORY, b',"user":"u1","stream":true', b',"cut":"\\ud800"'])
 @pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS)
 async def test_a_deep_chat_is_answered_or_refused(settings: GatewaySettings, field: bytes, more: bytes) -> None:
-    async with running_gateway(settings.model_copy(update={"tokens_per_minute": 10**9})) as gateway:
+    async with running_gateway(
+        settings.model_copy(update={"tokens_per_minute": 10**9, "memory_for_users": True})
+    ) as gateway:
         answers = {
             depth: await gateway.post(CHAT, b'{"model":"m",' + field % nested(depth) + more + b"}") for depth in DEPTHS
         }

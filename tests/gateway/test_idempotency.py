@@ -48,8 +48,8 @@ async def the_record(url: str) -> str:
 
 async def test_a_repeated_chat_replays_its_answer_and_remembers_once(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(Says("First."), Says("Second."))
-    first = await chatted(gateway, user="u1")
-    again = await chatted(gateway, user="u1")
+    first = await chatted(gateway, memory={"user_id": "u1"})
+    again = await chatted(gateway, memory={"user_id": "u1"})
     assert (again.status, again.raw) == (200, first.raw)
     assert again.headers["Content-Type"] == first.headers["Content-Type"]
     assert (is_replay(first), is_replay(again)) == (False, True)
@@ -116,12 +116,13 @@ async def test_a_key_with_fewer_scopes_is_shown_no_answer_of_one_with_more(
     settings: GatewaySettings, store: FakeStore, path: str, field: str
 ) -> None:
     keys_of_a = f"{configured('a', 'all')},{configured('a', 'few', 'scopes=chat+memory:write')}"
-    body = question(user="alice") if path == CHAT else said(infer=False)
+    body = question() if path == CHAT else said(infer=False)
     async with running_gateway(
         settings.model_copy(update={"api_keys": SecretStr(keys_of_a), "sync_wait_s": 0.01})
     ) as it:
         first, other, again = [
-            await it.post(path, body, headers={**KEY, "X-API-Key": key}) for key in ("all", "few", "all")
+            await it.post(path, body, headers={**KEY, "X-API-Key": key, "X-Memory-User-Id": "alice"})
+            for key in ("all", "few", "all")
         ]
     assert field in first.json
     assert (other.status, other.json["error"]["code"]) == (409, "idempotency_key_reused")
@@ -152,7 +153,7 @@ async def test_a_key_belongs_to_its_tenant_and_route(redis_url: str) -> None:
 
 async def test_a_failure_is_not_kept_but_its_write_stays_one(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(Refuses(500, {"error": {"message": "broken"}}), Says("Better."))
-    failed, mended = await chatted(gateway, user="u1"), await chatted(gateway, user="u1")
+    failed, mended = await chatted(gateway, memory={"user_id": "u1"}), await chatted(gateway, memory={"user_id": "u1"})
     assert (failed.status, mended.status, is_replay(mended)) == (502, 200, False)
     assert len(await gateway.queued_turns()) == 1
     assert (await chatted(gateway, "Something else.")).status == 409

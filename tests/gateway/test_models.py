@@ -44,6 +44,13 @@ async def test_stream_passes_untouched(gateway: Gateway, engine: FakeEngine, rou
     assert (await gateway.post(f"/v1/{route}", {"model": "m", "stream": True})).raw == raw
 
 
+@pytest.mark.parametrize("route", ["completions", "embeddings"])
+async def test_a_route_without_memory_says_so_in_its_header(gateway: Gateway, route: str) -> None:
+    for stream in (False, True):
+        answer = await gateway.post(f"/v1/{route}", {"model": "m", "input": "x", "user": "u1", "stream": stream})
+        assert (answer.status, answer.headers["X-Memloop-Memory"]) == (200, "none")
+
+
 async def test_stored_responses_of_the_engine_are_out_of_reach(gateway: Gateway, engine: FakeEngine) -> None:
     answer = await gateway.post("/v1/responses", {"model": "m", "input": "x", "previous_response_id": "resp_1"})
     assert (answer.status, answer.error["param"]) == (501, "previous_response_id")

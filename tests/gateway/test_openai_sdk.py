@@ -42,8 +42,10 @@ async def test_json(sdk: AsyncOpenAI, store: FakeStore) -> None:
     assert told["write_event_id"].startswith("evt_")
 
 
-async def test_the_sdks_own_user_field_is_a_namespace(sdk: AsyncOpenAI, store: FakeStore) -> None:
-    await sdk.chat.completions.create(model=MODEL, messages=HI, user="u7")
+async def test_the_sdks_own_user_field_names_the_user_of_a_chat_that_asks_for_memory(
+    sdk: AsyncOpenAI, store: FakeStore
+) -> None:
+    await sdk.chat.completions.create(model=MODEL, messages=HI, user="u7", extra_body={"memory": {}})
     assert store.searches[0].namespace.user_id == "u7"
 
 

@@ -98,7 +98,7 @@ async def test_the_window_slides(settings: GatewaySettings, redis_url: str) -> N
 
 @pytest.mark.parametrize(
     "fields",
-    [{}, {"stream": True, "stream_options": {"include_usage": True}}, {"user": "u1"}],
+    [{}, {"stream": True, "stream_options": {"include_usage": True}}, {"memory": {"user_id": "u1"}}],
     ids=["whole", "stream", "with memory"],
 )
 async def test_tokens_are_what_the_engine_counted(settings: GatewaySettings, fields: dict[str, object]) -> None:

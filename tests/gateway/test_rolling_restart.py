@@ -127,13 +127,13 @@ class Load:
                     self.failures.append(f"{kind}: {error!r}")
 
     async def chat(self, http: aiohttp.ClientSession) -> None:
-        async with http.post(CHAT, json=question("Hello.", user="u1")) as answer:
+        async with http.post(CHAT, json=question("Hello.", memory={"user_id": "u1"})) as answer:
             body = await answer.json()
             assert answer.status == 200, body
             assert body["choices"][0]["message"]["content"] == "seen"
 
     async def stream(self, http: aiohttp.ClientSession) -> None:
-        async with http.post(CHAT, json=question("Hello.", stream=True, user="u2")) as answer:
+        async with http.post(CHAT, json=question("Hello.", stream=True, memory={"user_id": "u2"})) as answer:
             raw = await answer.read()
             assert answer.status == 200, raw
             assert (raw.count(b'"word "'), raw.count(b"[DONE]")) == (STREAM_PIECES, 1), raw[-300:]

@@ -61,7 +61,7 @@ async def regex_bait(it: Abuse) -> None:
     searches = [(SEARCH, {"query": bait[:32_000], "user_id": "u"}) for bait in baits]
     turns = [{"role": "user", "content": bait} for bait in baits]
     adds = [(ADD, {"user_id": "u", "infer": False, "messages": [turn]}) for turn in turns]
-    chats = [(CHAT, {"model": "m", "messages": [turn], "user": "u"}) for turn in turns]
+    chats = [(CHAT, {"model": "m", "messages": [turn], "memory": {"user_id": "u"}}) for turn in turns]
     reads = [(READ, _read(f"The key is here. {bait}")) for bait in baits]
     await _in_turn(it, [*searches, *adds, *chats, *reads])
 

@@ -92,6 +92,9 @@ class GatewaySettings(ServiceSettings):
     """The limits on reading the parts of one chat that exceed the window."""
     heartbeat_s: float = Field(default=15.0, gt=0)
 
+    memory_for_users: bool = False
+    """Whether a chat that names a user has memory although it does not ask for it."""
+
     max_document_chars: int = Field(default=16_000_000, ge=1)
     """The longest document in a request body; upload longer ones as files."""
     storage_url: str | None = None

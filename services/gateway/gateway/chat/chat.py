@@ -13,13 +13,17 @@ from gateway.settings import GatewaySettings
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The parts that serve chats. ``long_context_*`` limit reads of parts that exceed the model's window."""
+    """The parts that serve chats. ``long_context_*`` limit reads of parts that exceed the model's window.
+
+    ``memory_for_users``: a chat that names a user has memory although it does not ask for it.
+    """
 
     backend: Backend
     memory: Memory
     admission: Admission
     recall_timeout_s: float
     enqueue_timeout_s: float
+    memory_for_users: bool
     max_document_chars: int
     long_context_max_calls: int
     long_context_deadline_s: float
@@ -33,6 +37,7 @@ def open_chat(settings: GatewaySettings, *, backend: Backend, memory: Memory, ad
         admission=admission,
         recall_timeout_s=settings.recall_timeout_s,
         enqueue_timeout_s=settings.enqueue_timeout_s,
+        memory_for_users=settings.memory_for_users,
         max_document_chars=settings.max_document_chars,
         long_context_max_calls=settings.long_context_max_calls,
         long_context_deadline_s=settings.long_context_deadline_s,

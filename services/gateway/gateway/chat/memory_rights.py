@@ -1,8 +1,8 @@
 """Limits a chat's memory use to the scopes of its key.
 
 A chat that requests memory explicitly (``memory`` in its body) without the scopes is rejected. If it only names a user
-(``user``, ``metadata``, a header), it is answered with the permitted operations, and the answer lists the omitted ones,
-because clients send ``user`` for other reasons too.
+(by the header, or by ``user`` or ``metadata`` where the operator's setting makes these suffice), it is answered with
+the permitted operations, and the answer lists the omitted ones.
 """
 
 from typing import Final, Literal, TypeAlias

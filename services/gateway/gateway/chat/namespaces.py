@@ -1,4 +1,7 @@
-"""Determines the memory namespace of a chat. There is no shared default: without a user ID, memory is off."""
+"""Determines the memory namespace of a chat, and whether the chat asks for memory.
+
+There is no shared default: without a user ID, memory is off.
+"""
 
 from collections.abc import Mapping
 
@@ -32,6 +35,15 @@ def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, 
     agent_id = _first(("memory.agent_id", asked.agent_id), ("metadata.agent_id", metadata.get("agent_id")))
     run_id = _first(("memory.run_id", asked.run_id), ("metadata.run_id", metadata.get("run_id")))
     return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+
+
+def asks_for_memory(chat: ChatRequest, headers: Mapping[str, str], *, for_users: bool) -> bool:
+    """Return whether the chat has memory: it has the field ``memory`` or the header ``X-Memory-User-Id``.
+
+    Clients send ``user``, ``safety_identifier`` and ``metadata`` for other purposes too; with ``for_users``, the
+    operator's setting, these suffice.
+    """
+    return for_users or chat.memory is not None or bool(headers.get(USER_HEADER))
 
 
 def _first(*named: tuple[str, str | None]) -> str | None:

@@ -11,7 +11,7 @@ from gateway.chat.chat import Chat, ChatDep
 from gateway.chat.long_context import ReadContext, oversize_of, read_context
 from gateway.chat.memory import ChatTurn, begin_turn, standing_of
 from gateway.chat.memory_rights import permitted
-from gateway.chat.namespaces import namespace_of
+from gateway.chat.namespaces import asks_for_memory, namespace_of
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory
@@ -68,7 +68,9 @@ async def create_chat_completion(
         asked = validated(ChatRequest, body.fields)
         model = chat.backend.models.named(asked.model)
         meter.goes_to(model)
-        namespace = namespace_of(principal, asked, request.headers)
+        named = namespace_of(principal, asked, request.headers)
+        remembers = asks_for_memory(asked, request.headers, for_users=chat.memory_for_users)
+        namespace = named if remembers else None
         asked, left_out = permitted(asked, namespace, principal)
     call = EngineCall(request, chat.backend, model, meter)
 
@@ -104,7 +106,7 @@ async def create_chat_completion(
 
     if asked.stream:
         refuse_key_of_stream(request)
-    subject = subject_of_user(namespace.user_id) if namespace is not None else ""
+    subject = subject_of_user(named.user_id) if named is not None else ""
     return await chat.memory.idempotency.once(request, principal, answer, subject=subject)
 
 

@@ -1,6 +1,7 @@
 """Passes models, embeddings, completions and responses through to the engine, without memory."""
 
 from collections.abc import Collection
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
@@ -17,6 +18,8 @@ from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
 
 _ASKING = ("prompt", "input", "instructions")
+MEMORY_HEADER: Final = "x-memloop-memory"
+"""The response header of routes without memory; its value is ``none``."""
 
 listings = APIRouter(tags=["engine"])
 router = APIRouter(tags=["engine"], route_class=DirectRoute, responses=ERRORS)
@@ -102,4 +105,7 @@ async def _pass_through(
         return raw
 
     outgoing = body.raw if model.keeps_its_name else json_text({**body.fields, "model": model.engine_model})
-    return await EngineCall(request, backend, model, meter).answer(operation, outgoing, stream=stream, whole=whole)
+    call = EngineCall(request, backend, model, meter)
+    response = await call.answer(operation, outgoing, stream=stream, whole=whole)
+    response.headers[MEMORY_HEADER] = "none"
+    return response
