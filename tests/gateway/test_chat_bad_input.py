@@ -72,7 +72,7 @@ async def test_half_a_character_becomes_a_replacement_character(
 
 
 async def test_names_of_half_characters_are_no_way_around_the_namespace(gateway: Gateway) -> None:
-    raw = b'{"model":"m","messages":[{"role":"user","content":"x"}],"user":"\\ud83d"}'
+    raw = b'{"model":"m","messages":[{"role":"user","content":"x"}],"user":"\\ud83d","memory":{}}'
     answer = await gateway.post(CHAT, raw)
     event = await gateway.get(f"/v1/memory/events/{answer.json['memory']['write_event_id']}")
     assert event.json["user_id"] == "\ufffd"

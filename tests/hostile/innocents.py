@@ -49,7 +49,7 @@ class Innocents:
     async def chat(self, http: aiohttp.ClientSession, number: int) -> str | None:
         """A chat with recall; a degraded memory is a fault."""
         body = {"model": "m", "messages": [{"role": "user", "content": f"Where is thing {number % 50}?"}]}
-        answer = await _post(http, "/v1/chat/completions", body | {"user": _user(number)})
+        answer = await _post(http, "/v1/chat/completions", body | {"memory": {"user_id": _user(number)}})
         memory: dict[str, Any] = answer.get("memory") or {}
         error: object = memory.get("error") if "choices" in answer else answer.get(_FAILED, "no choices")
         return str(error) if error else None

@@ -7,8 +7,8 @@ the chat, so no answer silently omits a part.
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
@@ -52,6 +52,11 @@ class ReadContext:
     messages: list[JsonValue]
     spoken: tuple[SentMessage, ...]
     summary: LongContext
+
+    def placed(self, place_of: Callable[[int], int]) -> "ReadContext":
+        """Return the context with the summary's message indexes mapped."""
+        parts = (part.model_copy(update={"message_index": place_of(part.message_index)}) for part in self.summary.parts)
+        return replace(self, summary=self.summary.model_copy(update={"parts": tuple(parts)}))
 
 
 @dataclass(frozen=True, slots=True)

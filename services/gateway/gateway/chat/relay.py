@@ -5,7 +5,7 @@ import orjson
 from gateway.chat.chat import Chat
 from gateway.chat.memory import ChatTurn
 from gateway.engine import Meter, send_broken
-from gateway.http import DONE, EventCutter, Outlet, data_event, data_of, object_in, objects_in, parsed_object
+from gateway.http import DONE, EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
 from memloop.clients import RawResponse
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import DependencyError, EngineError
@@ -14,7 +14,7 @@ _DONE_DATA = b"[DONE]"
 _HEAD = ("id", "created", "model", "system_fingerprint")
 
 
-async def relay_chat(chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Outlet) -> None:
+async def relay_chat(chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Sink) -> None:
     """Relay the engine's events; add the memory field to the usage chunk, or to a chunk before ``[DONE]``."""
     stream, cutter = _ChatStream(chat, turn, meter), EventCutter()
     try:

@@ -16,7 +16,7 @@ from gateway.http import (
     ClientGone,
     EventCutter,
     EventStream,
-    Outlet,
+    Sink,
     Source,
     StopWhenGone,
     deadline_s,
@@ -27,7 +27,7 @@ from memloop.clients import RawResponse
 from memloop.wire.errors import DependencyError
 from memloop_service.tracing import current
 
-Relay: TypeAlias = Callable[[RawResponse, Outlet], Awaitable[None]]
+Relay: TypeAlias = Callable[[RawResponse, Sink], Awaitable[None]]
 """Sends the engine's events to the client."""
 
 
@@ -64,7 +64,7 @@ class EngineCall:
             self._backend.metrics.count_error(error, model=self._model.label)
             raise soon(error) from error.__cause__
 
-    async def events(self, path: str, body: bytes, stream: Relay, out: Outlet) -> None:
+    async def events(self, path: str, body: bytes, stream: Relay, out: Sink) -> None:
         """Send the engine's answer within a stream that has already begun. Raises as ``answer`` does."""
         try:
             with ExitStack() as opened:
@@ -119,7 +119,7 @@ class EngineCall:
         return Response(body, status_code=upstream.status, media_type=kind)
 
 
-async def relay(upstream: RawResponse, meter: Meter, out: Outlet) -> None:
+async def relay(upstream: RawResponse, meter: Meter, out: Sink) -> None:
     """Forward the engine's events unchanged, in the blocks in which they arrive; parse them only to count tokens."""
     cutter, counts_tokens = EventCutter(), meter.counts_tokens
 
@@ -134,7 +134,7 @@ async def relay(upstream: RawResponse, meter: Meter, out: Outlet) -> None:
         meter.finish()
 
 
-async def send_broken(error: DependencyError, meter: Meter, out: Outlet) -> None:
+async def send_broken(error: DependencyError, meter: Meter, out: Sink) -> None:
     """End a stream whose engine was lost with an ``error`` event."""
     meter.lost(error)
     await out.send(error_event(soon(error)))

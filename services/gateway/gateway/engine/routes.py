@@ -10,7 +10,7 @@ from gateway.engine.backend import Backend, BackendDep
 from gateway.engine.errors import soon
 from gateway.engine.meter import Meter
 from gateway.engine.passthrough import EngineCall, relay
-from gateway.http import Outlet, engines_body, json_text, objects_in, parsed_object, read_json, streams
+from gateway.http import Sink, engines_body, json_text, objects_in, parsed_object, read_json, streams
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound, NotSupported
@@ -97,7 +97,7 @@ async def _pass_through(
     with meter.ours():
         await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 
-    async def stream(upstream: RawResponse, out: Outlet) -> None:
+    async def stream(upstream: RawResponse, out: Sink) -> None:
         await relay(upstream, meter, out)
 
     async def whole(raw: bytes) -> bytes:

@@ -4,7 +4,7 @@ from gateway.http.admission import Admission, Capacity, Lane, Limit
 from gateway.http.bodies import JsonBody, read_json, read_ours, strictly, validated
 from gateway.http.deadline import deadline_s, within
 from gateway.http.disconnect import ClientGone, StopWhenGone
-from gateway.http.event_stream import EventStream, Outlet, Source
+from gateway.http.event_stream import EventStream, Outlet, Sink, Source
 from gateway.http.fair_start import FairStart
 from gateway.http.fragments import Fragment, body_of, engines_body, streams
 from gateway.http.idempotency import (
@@ -36,6 +36,7 @@ __all__ = [
     "Lane",
     "Limit",
     "Outlet",
+    "Sink",
     "Source",
     "StopWhenGone",
     "body_of",

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from typing import Self, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -11,6 +11,14 @@ from starlette.types import Receive, Scope, Send
 from gateway.http.disconnect import ClientGone, StopWhenGone
 from gateway.http.sse import HEARTBEAT
 from memloop_service import BODY_SEND
+
+
+class Sink(Protocol):
+    """Takes events on their way to the client."""
+
+    async def send(self, events: bytes) -> None:
+        """Send whole events."""
+        ...
 
 
 class Outlet:

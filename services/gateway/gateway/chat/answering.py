@@ -1,0 +1,236 @@
+"""Answers one chat, for every route that takes one: recall before the engine, a queued write after it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+import orjson
+from fastapi import Request, Response
+
+from gateway.access import Allowance, Principal
+from gateway.chat.chat import Chat
+from gateway.chat.long_context import ReadContext, oversize_of, read_context
+from gateway.chat.memory import ChatTurn, begin_turn, standing_of
+from gateway.chat.memory_rights import permitted
+from gateway.chat.namespaces import asks_for_memory, namespace_of
+from gateway.chat.oversized import Oversize
+from gateway.chat.recall import with_recalled
+from gateway.chat.relay import relay_chat, with_memory
+from gateway.engine import EngineCall, LoopModel, Meter, Relay, relay
+from gateway.http import (
+    Attempt,
+    ClientGone,
+    JsonBody,
+    Outlet,
+    Sink,
+    StopWhenGone,
+    deadline_s,
+    error_event,
+    json_text,
+    object_in,
+    objects_in,
+    parsed_object,
+    refuse_key_of_stream,
+    subject_of_user,
+    within,
+)
+from memloop.clients import RawResponse
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+from memloop.wire.errors import EngineError, MemloopError
+from memloop.wire.memory import Namespace
+
+ENGINE_PATH: Final = "chat/completions"
+
+Prepared: TypeAlias = tuple[ChatTurn | None, bytes]
+"""The chat's memory turn, if any, and the request body for the engine."""
+
+
+def _as_it_is(answer: Json) -> Json:
+    return answer
+
+
+def _directly(stream: Relay) -> Relay:
+    return stream
+
+
+def _same_places(index: int) -> int:
+    return index
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The form in which a chat's client gets the answer; by default OpenAI's.
+
+    ``whole`` converts the engine's answer, ``streamed`` wraps the relay of its events, ``place_of`` maps the index of a
+    message in the chat to the client's own message. A form's functions raise EngineError for an answer that the form
+    cannot hold.
+    """
+
+    whole: Callable[[Json], Json] = _as_it_is
+    streamed: Callable[[Relay], Relay] = _directly
+    place_of: Callable[[int], int] = _same_places
+
+
+OPENAI: Final = AnswerForm()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedChat:
+    """A chat to answer: its body, the fields of it that the gateway reads, the model and who asks."""
+
+    body: JsonBody
+    fields: ChatRequest
+    model: LoopModel
+    principal: Principal
+    named: Namespace | None
+    """The user whom the request names; None without one."""
+    namespace: Namespace | None
+    """The same, if the chat has memory."""
+    left_out: str | None
+    """The memory operations that the key's scopes exclude."""
+    form: AnswerForm
+
+
+def asked_chat(
+    request: Request,
+    chat: Chat,
+    principal: Principal,
+    body: JsonBody,
+    fields: ChatRequest,
+    *,
+    form: AnswerForm = OPENAI,
+) -> AskedChat:
+    """Determine model, user and rights of a chat. Raises NotFound, Unavailable, Forbidden and Unprocessable."""
+    model = chat.backend.models.named(fields.model)
+    named = namespace_of(principal, fields, request.headers)
+    remembers = asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
+    namespace = named if remembers else None
+    fields, left_out = permitted(fields, namespace, principal)
+    return AskedChat(body, fields, model, principal, named, namespace, left_out, form)
+
+
+async def answer_chat(request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat) -> Response:
+    """Answer the chat, once per ``Idempotency-Key``. Raises the errors of the limits, of memory and of the engine."""
+    answering = _Answering(request, chat, allowance, meter, asked)
+    if asked.fields.stream:
+        refuse_key_of_stream(request)
+    subject = subject_of_user(asked.named.user_id) if asked.named is not None else ""
+    return await chat.memory.idempotency.once(request, asked.principal, answering.answer, subject=subject)
+
+
+class _Answering:
+    """One chat on its way through memory and the engine."""
+
+    def __init__(self, request: Request, chat: Chat, allowance: Allowance, meter: Meter, asked: AskedChat) -> None:
+        self._request = request
+        self._chat = chat
+        self._allowance = allowance
+        self._meter = meter
+        self._asked = asked
+        self._call = EngineCall(request, chat.backend, asked.model, meter)
+
+    async def answer(self, attempt: Attempt) -> Response:
+        """Return the answer, or the stream that will hold it."""
+        asked = self._asked
+        with self._meter.ours():
+            await self._allowance.admit(asked.body.fields["messages"])
+            over = await oversize_of(self._chat, asked.model, asked.fields, asked.body.fields)
+        if over is None:
+            return await self._at_the_engine(await self._prepared(attempt, over))
+        work = partial(self._prepared, attempt, over)
+        if asked.fields.stream:
+            return self._call.event_stream(partial(self._send_after, work))
+        return await self._at_the_engine(await self._watched(work))
+
+    async def _prepared(self, attempt: Attempt, over: Oversize | None) -> Prepared:
+        """Read the oversized parts and recall memories."""
+        chat, asked = self._chat, self._asked
+        before, context = None, None
+        if over is not None:
+            before = await standing_of(chat, asked.namespace, asked.fields.memory or NO_OPTIONS)
+            read = await read_context(chat, asked.model, asked.fields, asked.body.fields, over, self._allowance)
+            context = read.placed(asked.form.place_of)
+        with self._meter.ours():
+            turn = await begin_turn(
+                chat,
+                asked.model,
+                asked.fields,
+                asked.namespace,
+                event_id=attempt.event_id(asked.namespace) if asked.namespace is not None else "",
+                context=context,
+                left_out=asked.left_out,
+                began=before.newest_token if before is not None else None,
+            )
+            return turn, engine_body(asked.body, asked.model, turn, context)
+
+    async def _watched(self, work: Callable[[], Awaitable[Prepared]]) -> Prepared:
+        """Await the work, and cancel it when the client disconnects or its deadline passes."""
+        try:
+            async with within(deadline_s(self._request.headers)):
+                with StopWhenGone(self._request.receive):
+                    return await work()
+        except ClientGone:
+            self._chat.backend.metrics.upstream_abort.inc()
+            raise
+
+    async def _send_after(self, work: Callable[[], Awaitable[Prepared]], out: Outlet) -> None:
+        """Run the work, then stream the engine's events; errors become ``error`` events."""
+        try:
+            turn, outgoing = await work()
+            await self._call.events(ENGINE_PATH, outgoing, self._relayed(turn), out)
+        except MemloopError as error:
+            if error.http_status >= 500:
+                self._meter.broken()
+            await out.send(error_event(error))
+
+    def _relayed(self, turn: ChatTurn | None) -> Relay:
+        async def stream(upstream: RawResponse, out: Sink) -> None:
+            if turn is None:
+                await relay(upstream, self._meter, out)
+            else:
+                await relay_chat(self._chat, upstream, turn, self._meter, out)
+
+        return self._asked.form.streamed(stream)
+
+    async def _at_the_engine(self, prepared: Prepared) -> Response:
+        """Return the engine's answer, with the memory field added."""
+        turn, outgoing = prepared
+        stream, whole = self._relayed(turn), partial(self._remembered, turn)
+        return await self._call.answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
+
+    async def _remembered(self, turn: ChatTurn | None, raw: bytes) -> bytes:
+        """Return the engine's answer with the memory field, and queue the write of the turn."""
+        answer = parsed_object(raw)
+        if not answer:
+            raise EngineError("the engine's answer is not a JSON object")
+        self._meter.tokens(answer.get("usage"))
+        shown = self._asked.form.whole(answer)
+        if turn is None:
+            return raw if shown is answer else orjson.dumps(shown)
+        with self._meter.ours():
+            memory = await turn.answered(self._chat, _reply_text(answer))
+            return with_memory(shown, memory)
+
+
+def engine_body(body: JsonBody, model: LoopModel, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:
+    """Return the client's own bytes when nothing changes, else its fields without ``memory``.
+
+    Raises InvalidRequest for fields that are nested too deeply.
+    """
+    fields: Json = body.fields if context is None else {**body.fields, "messages": context.messages}
+    if turn is not None and turn.recalled.message is not None and turn.place is not None:
+        fields = with_recalled(fields, turn.recalled.message, before=turn.place)
+    if not model.keeps_its_name:
+        fields = {**fields, "model": model.engine_model}
+    if fields is body.fields and "memory" not in fields:
+        return body.raw
+    return json_text({name: value for name, value in fields.items() if name != "memory"})
+
+
+def _reply_text(answer: Json) -> str:
+    """Return the text of the first choice; empty when it has none (a tool call)."""
+    choices = objects_in(answer.get("choices"))
+    message = object_in(choices[0].get("message")) if choices else {}
+    content = message.get("content")
+    return content if isinstance(content, str) else ""
