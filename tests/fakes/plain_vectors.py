@@ -80,7 +80,7 @@ class PlainCollection:
         await self.turn()
         self.points.update({point.id: point for point in points})
 
-    async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
+    async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
         """Points by id."""
         await self.turn()
         found = [self.points[one] for one in ids if one in self.points]

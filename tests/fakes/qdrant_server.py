@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from qdrant_client import models
 
 from memloop.wire.chat import Json
-from tests.fakes.qdrant_shards import Refused, Shards
+from tests.fakes.qdrant_shards import CopiesMissing, Refused, Shards
 from tests.fakes.web_server import serving
 
 _JSON: TypeAdapter[object] = TypeAdapter(object)
@@ -59,8 +59,13 @@ class QdrantStandIn:
     @asynccontextmanager
     async def running(self, port: int = 0) -> AsyncGenerator[str]:
         """The base URL, as long as it runs."""
+        async with serving(self.routes(), port=port) as url:
+            yield url
+
+    def routes(self) -> list[web.RouteDef]:
+        """Everything that it answers."""
         place = "/collections/{name}"
-        routes = [
+        return [
             web.get("/", self._root),
             web.get("/cluster", self._cluster),
             web.get("/collections", self._names),
@@ -76,8 +81,6 @@ class QdrantStandIn:
             web.route("*", f"{place}/points{{operation:.*}}", self._points),
             web.post(f"{place}/{{operation:facet}}", self._points),
         ]
-        async with serving(routes, port=port) as url:
-            yield url
 
     async def _root(self, request: web.Request) -> web.Response:
         del request
@@ -103,7 +106,8 @@ class QdrantStandIn:
         name = request.match_info["name"]
         params = self.collections[name].params
         schema = {field: {"data_type": "keyword", "points": 0} for field in self.indexes[name]}
-        shown = {"vectors", "sparse_vectors", "shard_number", "sharding_method", "replication_factor"}
+        copies = {"replication_factor", "write_consistency_factor"}
+        shown = {"vectors", "sparse_vectors", "shard_number", "sharding_method", *copies}
         body = {
             "status": "green",
             "optimizer_status": "ok",
@@ -121,10 +125,13 @@ class QdrantStandIn:
         custom = params.sharding_method == models.ShardingMethod.CUSTOM
         if custom and not self.nodes:
             return failed(400, "Wrong input: Distributed mode disabled")
-        self.collections[name], self.indexes[name] = Shards(params, custom), {}
+        self.collections[name], self.indexes[name] = self._shards(params, custom), {}
         for number in range(0 if custom else params.shard_number or max(1, self.nodes)):
             self.collections[name].add(number)
         return succeeded(True)
+
+    def _shards(self, params: models.CreateCollection, custom: bool) -> Shards:
+        return Shards(params, custom)
 
     async def _drop(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
@@ -189,6 +196,8 @@ class QdrantStandIn:
             return succeeded(await shards.answer(request.match_info["operation"], request))
         except Refused as refused:
             return failed(400, f"Wrong input: {refused}")
+        except CopiesMissing as missing:
+            return failed(500, f"Service internal error: {missing}")
 
     async def _looked_up(self, result: object, *, missing: bool) -> web.Response:
         if missing:

@@ -10,12 +10,17 @@ from aiohttp import web
 from pydantic import TypeAdapter
 from qdrant_client import QdrantClient, models
 
-_POINTS = "points"
+POINTS = "points"
+"""The name of the collection that each shard is."""
 _SELECTOR: TypeAdapter[models.PointsSelector] = TypeAdapter(models.PointsSelector)
 
 
 class Refused(Exception):
     """What a server answers with status 400."""
+
+
+class CopiesMissing(Exception):
+    """What a server answers with status 500: too few copies took a write, or none can answer a read."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +44,15 @@ class Shards:
         """Make an empty shard. Raises ``Refused`` if there is one with that key."""
         if key in self.shards:
             raise Refused(f"Shard key {key} already exists")
-        self.shards[key] = QdrantClient(":memory:")
-        self.shards[key].create_collection(
-            _POINTS, vectors_config=self.params.vectors, sparse_vectors_config=self.params.sparse_vectors
+        self.shards[key] = self.made()
+
+    def made(self) -> QdrantClient:
+        """A new, empty shard."""
+        shard = QdrantClient(":memory:")
+        shard.create_collection(
+            POINTS, vectors_config=self.params.vectors, sparse_vectors_config=self.params.sparse_vectors
         )
+        return shard
 
     async def answer(self, operation: str, request: web.Request) -> object:
         """The result of a request to ``points{operation}`` or to ``facet``."""
@@ -84,7 +94,7 @@ class Shards:
             record
             for shard in self._of(asked.shard_key)
             for record in shard.scroll(
-                _POINTS,
+                POINTS,
                 scroll_filter=asked.filter,
                 limit=limit + 1,
                 order_by=asked.order_by,
@@ -105,7 +115,7 @@ class Shards:
         found = [
             point
             for shard in self._of(asked.shard_key)
-            for point in shard.query_batch_points(_POINTS, [asked])[0].points
+            for point in shard.query_batch_points(POINTS, [asked])[0].points
         ]
         found.sort(key=lambda point: point.score, reverse=True)
         return found[: asked.limit or 10]
@@ -113,14 +123,14 @@ class Shards:
     def count(self, asked: models.CountRequest) -> models.CountResult:
         """The sum over the shards."""
         shards = self._of(asked.shard_key)
-        return models.CountResult(count=sum(shard.count(_POINTS, asked.filter).count for shard in shards))
+        return models.CountResult(count=sum(shard.count(POINTS, asked.filter).count for shard in shards))
 
     def facet(self, asked: models.FacetRequest) -> models.FacetResponse:
         """The values of a field with the sums of their counts."""
         limit = asked.limit or 10
         counts = Counter[str]()
         for shard in self._of(asked.shard_key):
-            for hit in shard.facet(_POINTS, asked.key, facet_filter=asked.filter, limit=2**31, exact=True).hits:
+            for hit in shard.facet(POINTS, asked.key, facet_filter=asked.filter, limit=2**31, exact=True).hits:
                 counts[str(hit.value)] += hit.count
         return models.FacetResponse(
             hits=[models.FacetValueHit(value=value, count=count) for value, count in counts.most_common(limit)]
@@ -132,11 +142,11 @@ class Shards:
             if written.shard_key is None:
                 raise Refused("Shard key not specified")
             for shard in self._of(written.shard_key):
-                shard.upsert(_POINTS, written.points)
+                shard.upsert(POINTS, written.points)
             return _APPLIED
         self._of(written.shard_key)
         for number, points in self._by_id(written.points).items():
-            self.shards[number].upsert(_POINTS, points)
+            self.shards[number].upsert(POINTS, points)
         return _APPLIED
 
     def _by_id(self, points: Sequence[models.PointStruct]) -> dict[int, list[models.PointStruct]]:
@@ -150,12 +160,12 @@ class Shards:
         if self.custom and selector.shard_key is None:
             raise Refused("Shard key not specified")
         for shard in self._of(selector.shard_key):
-            shard.delete(_POINTS, selector)
+            shard.delete(POINTS, selector)
         return _APPLIED
 
     def _delete_payload(self, asked: models.DeletePayload) -> object:
         for shard in self._of(asked.shard_key):
-            shard.delete_payload(_POINTS, asked.keys, points=asked.filter or models.Filter())
+            shard.delete_payload(POINTS, asked.keys, points=asked.filter or models.Filter())
         return _APPLIED
 
 

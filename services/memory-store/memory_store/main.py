@@ -23,6 +23,7 @@ from memloop_service import (
     start_tracing,
     watch_disk,
 )
+from memloop_service.chores import alongside
 from memory_store.access.store_key import requires
 from memory_store.buffers.buffers import Buffers
 from memory_store.buffers.routes import buffer_routes
@@ -38,6 +39,7 @@ from memory_store.items.namespace_locks import NamespaceLocks
 from memory_store.items.neighbours import Neighbourhoods
 from memory_store.items.recovery import Recovery
 from memory_store.items.routes import ItemServices, item_routes
+from memory_store.items.settling import Settler
 from memory_store.items.statements import WritePolicy
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
@@ -87,6 +89,7 @@ class _Parts:
     membership: Membership
     buffers: Buffers
     items: ItemServices
+    settler: Settler
     retrieval: Retrieval
     upkeep: Upkeep
 
@@ -113,7 +116,8 @@ def build(
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         del app
-        async with opened(settings, adapters), parts.membership.watching():
+        settling = parts.settler.keep_settling(adapters.vectors.opened)
+        async with opened(settings, adapters), parts.membership.watching(), alongside(settling):
             sweep = _sweep(parts.items.items, adapters.vectors.opened, settings.sweep_s)
             sweeper = asyncio.create_task(sweep, name="sweeper")
             try:
@@ -143,6 +147,8 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
     buffers = Buffers(adapters.redis, max_turns=settings.buffer_max_turns)
     record = ServiceRecord(adapters.redis, vectors.site)
     membership = Membership(vectors, encoding, record, gate=gate, embedder_for=adapters.embedder_for)
+    erasures = Erasures(adapters.redis, membership)
+    guarded = GuardedStore(vectors, erasures)
     upkeep = Upkeep(
         vectors,
         Stores(record, membership),
@@ -161,11 +167,13 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
             adapters,
             encoding,
             locks=NamespaceLocks(gate),
-            erasures=Erasures(adapters.redis, membership),
+            erasures=erasures,
+            guarded=guarded,
             buffers=buffers,
             metrics=metrics,
             clock=clock,
         ),
+        settler=guarded.settler,
         retrieval=Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker),
         upkeep=upkeep,
     )
@@ -178,6 +186,7 @@ def _item_services(
     *,
     locks: NamespaceLocks,
     erasures: Erasures,
+    guarded: GuardedStore,
     buffers: Buffers,
     metrics: Metrics,
     clock: Clock,
@@ -187,7 +196,6 @@ def _item_services(
         raw_turn_life=timedelta(days=settings.raw_turn_days),
         near_duplicate_similarity=settings.near_duplicate_similarity,
     )
-    guarded = GuardedStore(vectors, erasures)
     deleted_life = timedelta(days=settings.deleted_days)
     return ItemServices(
         writer=Writer(vectors, encoding, locks=locks, guarded=guarded, policy=policy, metrics=metrics, clock=clock),

@@ -1,14 +1,17 @@
 """Stores points so that an erasure that is under way, here or at another store process, wins."""
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from memloop.wire.errors import Conflict
+from memloop.wire.errors import Conflict, DependencyError, Unavailable
 from memloop.wire.memory import Namespace
 from memory_store.items.documents import within
-from memory_store.redis.erasures import Begun, Claim, Erasures, Moved, Refusal, write_name
+from memory_store.items.settling import Settler
+from memory_store.redis.erasures import Again, Begun, Claim, Erasures, Opened, Refusal, Unsettled, write_name
+from memory_store.redis.settling import Settlings
 from memory_store.vectors.filters import Ids, all_of
 from memory_store.vectors.port import Point, VectorStore
 
@@ -21,6 +24,8 @@ R = TypeVar("R")
 def repeated_when_moved(write: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
     """Repeats a write that met a change of the collection in service, on the collection that is in service then.
 
+    Repeats one that met the settling of an earlier write, too.
+
     It decorates what takes the namespace's lock, not what holds it: the change waits until the lock is free.
     """
 
@@ -30,7 +35,7 @@ def repeated_when_moved(write: Callable[P, Coroutine[Any, Any, R]]) -> Callable[
         while True:
             try:
                 return await write(*args, **kwargs)
-            except Moved as moved:
+            except Again as moved:
                 if time.monotonic() > deadline:
                     raise
                 await moved.catch_up()
@@ -44,6 +49,7 @@ class GuardedStore:
     def __init__(self, vectors: VectorStore, erasures: Erasures) -> None:
         self._vectors = vectors
         self._erasures = erasures
+        self.settler = Settler(vectors, Settlings(erasures))
 
     async def begin(self, namespace: Namespace, *, began: int | None = None) -> Begun:
         """Begin a write without a lane. Raises ``Conflict`` while the namespace is erased, and if it was since then."""
@@ -53,8 +59,12 @@ class GuardedStore:
         return begun
 
     async def begin_all(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
-        """Begin one write to several namespaces; some may be refused."""
-        return await self._erasures.begin(claims) if claims else []
+        """Begin one write to several namespaces; some may be refused. Settles earlier writes that Qdrant refused."""
+        try:
+            return await self._erasures.begin(claims) if claims else []
+        except Unsettled as error:
+            await self.settler.settle(error.namespace)
+            raise
 
     async def store(self, begun: Begun, points: Sequence[Point]) -> None:
         """Store points of the write's namespace in one operation. Raises ``Conflict`` if it was erased meanwhile."""
@@ -64,7 +74,7 @@ class GuardedStore:
     async def store_all(self, begun: Sequence[Begun], points: Sequence[Point]) -> dict[Namespace, Refusal]:
         """Store the points in one operation, without those of namespaces that are refused by now; the refusals.
 
-        Raises ``Moved`` before anything is stored.
+        Raises ``Again`` before anything is stored.
         """
         if not points:
             return {}
@@ -74,11 +84,19 @@ class GuardedStore:
             return refused
         kept = _outside(points, refused)
         if kept:
-            await self._vectors.upsert(kept)
+            await self._upsert(opened, kept)
         late = _refused(begun, await self._erasures.close(opened))
         erased = {space: one for space, one in late.items() if isinstance(one, Conflict)}
         await self._take_back(_inside(kept, erased))
         return late | refused
+
+    async def _upsert(self, opened: Opened, points: Sequence[Point]) -> None:
+        try:
+            await self._vectors.upsert(points)
+        except DependencyError:
+            with contextlib.suppress(Unavailable):
+                await self._erasures.refuse(opened)
+            raise
 
     async def _take_back(self, points: Sequence[Point]) -> None:
         """Delete points that were stored later than an erasure waits."""

@@ -1,10 +1,13 @@
 """The atomic steps of writes and erasures as Lua scripts. ``memory_store.redis.erasures`` documents the protocol.
 
-Each of a write's three steps takes any number of *claims* of one partition: KEYS are fence, erasures and writing of
-each claim in turn, ARGV[1] is a JSON list of them, ``{"token": "7" or "", "began": "7" or "", "mark": "…", "scopes":
-["…", …]}``. The reply is one text for each claim, whose first word is ``ok``, ``stale``, ``erased``, ``moved`` or
-``late``. The steps around a change of the collection take the gate's KEYS besides
+Each of a write's three steps takes any number of *claims* of one partition: KEYS are fence, erasures, writing and notes
+of each claim in turn, ARGV[1] is a JSON list of them, ``{"token": "7" or "", "began": "7" or "", "mark": "…", "scopes":
+["…", …], "user": "…"}``. The reply is one text for each claim, whose first word is ``ok``, ``stale``, ``erased``,
+``moved``, ``late``, ``unsettled`` or ``settling``. The steps take the gate's KEYS besides
 (``memory_store.redis.gate_scripts``).
+
+The hash ``notes`` has the points of each write of the user that is not over, by the write's name, as JSON, after
+a ``!`` if it was refused and a ``~`` if it was settled then (``memory_store.redis.settling_scripts``).
 
 The hash ``erasures`` has up to three fields for every erased scope: its *mark*, a text that every erasure changes when
 it begins, its last token (``token …``), and, while one is under way, the time (ms) at which it counts as dead
@@ -45,35 +48,69 @@ end
 local function each_claim(step)
   local replies = {}
   for i, claim in ipairs(cjson.decode(ARGV[1])) do
-    replies[i] = step(claim, KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i])
+    replies[i] = step(claim, KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i])
   end
   return replies
 end
 """
 )
+_NOTES: Final = """
+local function until_of(notes)
+  return tonumber((redis.call('HGET', notes, 'settling') or '0 '):match('^%d+'))
+end
+-- 'refused'; 'dead': its store is; 'settled', but Qdrant may still carry it out; or 'open'
+local function state_of(writing, name, note)
+  local first, till = note:sub(1, 1), redis.call('ZSCORE', writing, name)
+  if first == '!' then return 'refused' end
+  if not till or tonumber(till) <= now_ms() then return 'dead' end
+  return first == '~' and 'settled' or 'open'
+end
+-- How many of the user's writes are in each state, and all of them as name, note, name, note …
+local function states_of(writing, notes)
+  local counts, each = {refused = 0, dead = 0, settled = 0, open = 0}, {}
+  if redis.call('HLEN', notes) == 0 then return counts, each end
+  local flat = redis.call('HGETALL', notes)
+  for i = 1, #flat, 2 do
+    if flat[i] ~= 'settling' then
+      local state = state_of(writing, flat[i], flat[i + 1])
+      counts[state] = counts[state] + 1
+      each[#each + 1] = {flat[i], (flat[i + 1]:gsub('^[!~]', ''))}
+    end
+  end
+  return counts, each
+end
+local function forget_user(notes, user)
+  if redis.call('HLEN', notes) == 0 then redis.call('SREM', users, user) end
+end
+"""
 _HEAD: Final = LUA_CLOCK + _ERASURES
-_GATED: Final = GATE + _ERASURES
+GATED: Final = GATE + _ERASURES + _NOTES
+"""What scripts on claims stand on, for ``settling_scripts`` too."""
 
 BEGIN: Final = (
-    _HEAD
+    GATED
     + """
--- ARGV: claims, keep ms. Returns 'ok <mark>', 'stale <newest token>' or 'erased'
-return each_claim(function(claim, fence, erasures)
+-- ARGV: claims, keep ms. Returns 'ok <mark>', 'stale <newest token>', 'erased', or 'unsettled' where an earlier write
+-- of the user may be on some copies only
+return each_claim(function(claim, fence, erasures, writing, notes)
   local newest = stale(fence, claim.token, ARGV[2])
   if newest ~= '' then return 'stale ' .. newest end
   local mark = mark_of(erasures, claim.scopes)
-  return mark and not is_older(erasures, claim) and 'ok ' .. mark or 'erased'
+  if not mark or is_older(erasures, claim) then return 'erased' end
+  local counts = states_of(writing, notes)
+  return counts.refused + counts.dead > 0 and 'unsettled' or 'ok ' .. mark
 end)
 """
 )
 
 OPEN: Final = (
-    _GATED
+    GATED
     + """
--- ARGV: claims, keep ms, the write's name, ms that its points may take, generation, note
+-- ARGV: claims, keep ms, the write's name, ms that its points may take, generation, note, 1 if points have copies
 local there, entered = is_open(ARGV[5]), false
-return each_claim(function(claim, fence, erasures, writing)
+return each_claim(function(claim, fence, erasures, writing, notes)
   if not there then return 'moved' end
+  if until_of(notes) > now_ms() then return 'settling' end
   local newest = stale(fence, claim.token, ARGV[2])
   if newest ~= '' then return 'stale ' .. newest end
   if mark_of(erasures, claim.scopes) ~= claim.mark then return 'erased' end
@@ -81,19 +118,25 @@ return each_claim(function(claim, fence, erasures, writing)
   entered = true
   redis.call('ZADD', writing, now_ms() + ARGV[4], ARGV[3])
   redis.call('PEXPIRE', writing, 2 * ARGV[4])
+  if ARGV[7] == '1' then
+    redis.call('HSET', notes, ARGV[3], ARGV[6])
+    redis.call('SADD', users, claim.user)
+  end
   return 'ok'
 end)
 """
 )
 
 CLOSE: Final = (
-    _GATED
+    GATED
     + """
 -- ARGV: claims, the write's name, generation. A write that is listed no more took too long: an erasure or a copy may
 -- not have waited for it
 local counts = leave(ARGV[2], ARGV[3])
-return each_claim(function(claim, fence, erasures, writing)
+return each_claim(function(claim, fence, erasures, writing, notes)
   local listed = redis.call('ZREM', writing, ARGV[2]) == 1
+  redis.call('HDEL', notes, ARGV[2])
+  forget_user(notes, claim.user)
   if not listed and mark_of(erasures, claim.scopes) ~= claim.mark then return 'erased' end
   return counts and 'ok' or 'late'
 end)
@@ -115,7 +158,7 @@ return {'', mark}
 )
 
 ENTER: Final = (
-    _GATED
+    GATED
     + """
 -- KEYS: writing; ARGV: generation, the erasure's name, note, lease ms. Returns 'moved', or 'wait' while writes of the
 -- lane are on their way (those whose time is over count no more) or stores may still answer from another collection
@@ -129,7 +172,7 @@ return 'ok'
 )
 
 END: Final = (
-    _GATED
+    GATED
     + """
 -- KEYS: erasures; ARGV: scope, mark, generation, the erasure's name. Returns 1, or 0 if the deletion may not be whole:
 -- the lease ran out, another erasure of the same scope began, or a copy did not wait for it

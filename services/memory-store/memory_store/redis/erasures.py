@@ -15,6 +15,8 @@ erasure close the gap (docs/decisions/0048-erase-wins.md argues why):
 ``open`` and ``enter`` also pass the gate that a swap of the collection closes; ``close`` and ``end`` leave it
 (docs/decisions/0053-stores-agree-in-redis.md).
 
+A write that the vector store has refused may be on some of its copies only: ``memory_store.redis.settling``.
+
 So nothing is upserted into a scope during its deletion, nor anything that was read before the deletion's end. A write
 that dies while open counts as open for ``OPEN_MS``. A write that takes longer is no longer listed at its end, and
 deletes its points again if the mark has changed.
@@ -33,7 +35,7 @@ from typing import Final, Protocol, TypeAlias, cast
 from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import LuaScript, redis_errors
-from memory_store.redis import erasure_scripts
+from memory_store.redis import erasure_scripts, settling_scripts
 from memory_store.redis.fencing import KEEP_MS, refuse_stale, stale_token
 from memory_store.redis.key_names import KeyNames, Partition
 from memory_store.redis.link import RedisLink
@@ -47,25 +49,47 @@ Refusal: TypeAlias = Conflict | Unavailable
 
 
 class Standing(Protocol):
-    """The collection that this process works on. ``gen`` is its generation, ``site`` names the place of all."""
+    """The collection that this process works on. ``gen`` is its generation, ``site`` names the place of all.
+
+    ``has_copies``: a write may be taken by some copies of a point only.
+    """
 
     @property
     def site(self) -> str: ...
     @property
     def gen(self) -> str: ...
+    @property
+    def has_copies(self) -> bool: ...
     async def catch_up(self) -> None:
         """Turn to the collection in service, if it is another one by now."""
         ...
 
 
-class Moved(Unavailable):
-    """Another collection is in service, or takes over now. Nothing was written: repeat the write after ``catch_up``."""
+class Again(Unavailable):
+    """Nothing was written: repeat the write after ``catch_up``."""
+
+    catch_up: Callable[[], Awaitable[None]]
+
+
+class Moved(Again):
+    """Another collection is in service, or takes over now."""
 
     default_code = "collection_moved"
 
     def __init__(self, standing: Standing) -> None:
         super().__init__("Another collection is put in service.", retry_after_s=1.0)
         self.catch_up = standing.catch_up
+
+
+class Unsettled(Again):
+    """An earlier write of the user may be on some copies only. ``catch_up`` waits a moment; it settles nothing."""
+
+    default_code = "write_unsettled"
+
+    def __init__(self, namespace: Namespace, catch_up: Callable[[], Awaitable[None]]) -> None:
+        super().__init__("An earlier write of this user was refused and is not settled.", retry_after_s=2.0)
+        self.namespace = namespace
+        self.catch_up = catch_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,35 +144,49 @@ class Erasures:
         open_ms: int = OPEN_MS,
         pause: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self._keys = KeyNames(link)
-        self._standing = standing
-        self._open_ms = open_ms
-        self._pause = pause or _pause
+        self.keys = KeyNames(link)
+        self.link = link
+        self.standing = standing
+        self.open_ms = open_ms
+        self.pause = pause or _pause
         self._begin = LuaScript(link, erasure_scripts.BEGIN)
         self._open = LuaScript(link, erasure_scripts.OPEN)
         self._close = LuaScript(link, erasure_scripts.CLOSE)
+        self._refuse = LuaScript(link, settling_scripts.REFUSE)
         self._start = LuaScript(link, erasure_scripts.START)
         self._enter = LuaScript(link, erasure_scripts.ENTER)
         self._end = LuaScript(link, erasure_scripts.END)
 
     async def begin(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
-        """Let each claim in, or say why not: its token is stale, or its scope is being erased."""
-        replies = await self._each(self._begin, [Begun(claim, "") for claim in claims], KEEP_MS)
+        """Let each claim in, or refuse it: its token is stale, or its scope is being erased. Raises ``Unsettled``."""
+        replies = await self.each(self._begin, [Begun(claim, "") for claim in claims], KEEP_MS)
+        self._refuse_unsettled(claims, replies, "unsettled")
         return [_begun(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
 
     async def open(self, begun: Sequence[Begun], name: str, ids: Sequence[str]) -> Opened:
-        """List the write of these points as on its way into the vector store. Raises ``Moved``."""
-        gen = self._standing.gen
-        replies = await self._each(self._open, begun, KEEP_MS, name, self._open_ms, gen, json.dumps(list(ids)))
+        """List the write of these points as on its way into the vector store. Raises ``Moved`` and ``Unsettled``."""
+        gen, copied = self.standing.gen, int(self.standing.has_copies)
+        note = json.dumps(list(ids))
+        replies = await self.each(self._open, begun, KEEP_MS, name, self.open_ms, gen, note, copied)
+        if "moved" in replies or "settling" in replies:
+            await self.each(self._close, begun, name, gen)
         if "moved" in replies:
-            await self._each(self._close, begun, name, gen)
-            raise Moved(self._standing)
+            raise Moved(self.standing)
+        self._refuse_unsettled([one.claim for one in begun], replies, "settling")
         return Opened(name, gen, begun, [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)])
 
     async def close(self, opened: Opened) -> Sequence[Refusal | None]:
         """Take the write off the list. The points of a claim that is refused as erased must be taken back."""
-        replies = await self._each(self._close, opened.begun, opened.name, opened.gen)
+        replies = await self.each(self._close, opened.begun, opened.name, opened.gen)
         return [_refusal(one.claim, reply) for one, reply in zip(opened.begun, replies, strict=True)]
+
+    async def refuse(self, opened: Opened) -> None:
+        """Note that the vector store has refused the write: it may be on some copies only, or still to come."""
+        await self.each(self._refuse, opened.begun, opened.name)
+
+    def _refuse_unsettled(self, claims: Sequence[Claim], replies: Sequence[str], reply: str) -> None:
+        if reply in replies:
+            raise Unsettled(claims[replies.index(reply)].namespace, self.pause)
 
     @contextlib.asynccontextmanager
     async def erasing(self, namespace: Namespace, token: int | None) -> AsyncGenerator[None]:
@@ -170,40 +208,40 @@ class Erasures:
 
     async def _started(self, namespace: Namespace, token: int | None) -> _Erasure:
         lane = namespace.lane()
-        part = self._keys.of_lane(lane)
+        part = self.keys.of_lane(lane)
         args = ["" if token is None else token, KEEP_MS, namespace.scopes()[-1], _LEASE_MS]
         with redis_errors():
             newest, mark = cast("list[str]", await self._start(keys=[part.fence(lane), part.erasures(lane)], args=args))
         refuse_stale(token, newest)
-        return _Erasure(namespace, mark, write_name(), self._standing.gen)
+        return _Erasure(namespace, mark, write_name(), self.standing.gen)
 
     async def _entered(self, erasure: _Erasure) -> None:
         """Wait until no write of the lane is open, and no store answers from a collection that was replaced."""
         lane = erasure.namespace.lane()
-        part = self._keys.of_lane(lane)
+        part = self.keys.of_lane(lane)
         args = [erasure.gen, erasure.name, erasure.namespace.model_dump_json(), _LEASE_MS]
         while True:
             with redis_errors():
                 reply = str(await self._enter(keys=[part.writing(lane), *self._gate(part)], args=args))
             if reply == "moved":
-                raise Moved(self._standing)
+                raise Moved(self.standing)
             if reply == "ok":
                 return
-            await self._pause()
+            await self.pause()
 
     async def _ended(self, erasure: _Erasure) -> bool:
         """Let writes in again; whether none can have come in before."""
         lane = erasure.namespace.lane()
-        part = self._keys.of_lane(lane)
+        part = self.keys.of_lane(lane)
         args = [erasure.namespace.scopes()[-1], erasure.mark, erasure.gen, erasure.name]
         with redis_errors():
             return bool(await self._end(keys=[part.erasures(lane), *self._gate(part)], args=args))
 
-    async def _each(self, script: LuaScript, begun: Sequence[Begun], *args: str | int) -> list[str]:
+    async def each(self, script: LuaScript, begun: Sequence[Begun], *args: str | int) -> list[str]:
         """Run a script over all claims, once per partition; the replies are in the order of the claims."""
         by_part: dict[Partition, list[int]] = defaultdict(list)
         for at, one in enumerate(begun):
-            by_part[self._keys.of_lane(one.claim.namespace.lane())].append(at)
+            by_part[self.keys.of_lane(one.claim.namespace.lane())].append(at)
         if len(by_part) == 1:
             return await self._run(script, next(iter(by_part)), begun, args)
         found = await asyncio.gather(
@@ -216,13 +254,13 @@ class Erasures:
         self, script: LuaScript, part: Partition, begun: Sequence[Begun], args: Sequence[str | int]
     ) -> list[str]:
         lanes = [one.claim.namespace.lane() for one in begun]
-        keys = [key for lane in lanes for key in (part.fence(lane), part.erasures(lane), part.writing(lane))]
+        keys = [key for lane in lanes for key in part.claim(lane)]
         claims = json.dumps([_as_json(one) for one in begun])
         with redis_errors():
             return cast("list[str]", await script(keys=[*keys, *self._gate(part)], args=[claims, *args]))
 
     def _gate(self, part: Partition) -> list[str]:
-        return part.gate(self._standing.site)
+        return part.gate(self.standing.site)
 
 
 def write_name() -> str:
@@ -234,7 +272,8 @@ def _as_json(begun: Begun) -> dict[str, str | Sequence[str]]:
     claim = begun.claim
     numbers = {"token": claim.token, "began": claim.began}
     texts = {name: "" if number is None else str(number) for name, number in numbers.items()}
-    return {**texts, "mark": begun.mark, "scopes": claim.namespace.scopes()}
+    owner = claim.namespace.model_dump_json(include={"tenant", "user_id"})
+    return {**texts, "mark": begun.mark, "scopes": claim.namespace.scopes(), "user": owner}
 
 
 def _begun(claim: Claim, reply: str) -> Begun | Refusal:

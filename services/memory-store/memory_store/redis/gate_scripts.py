@@ -4,20 +4,21 @@ Every partition of Redis has a gate: the hash ``gate`` with the generation in se
 way (``copy``), whether that copy keeps writes out (``closed``) and the time (ms) from which erasures may begin again
 after a swap (``settles``). ``passages`` is the sorted set of writes and erasures that change the collection now, by the
 time at which each counts as dead. During a copy, ``pending`` holds the note of each of them, and ``changed`` the notes
-of those that are over. ``docs/decisions/0053-stores-agree-in-redis.md`` documents the protocol.
+of those that are over. ``docs/decisions/0053-stores-agree-in-redis.md`` documents the protocol. The set ``unsettled``
+has every user with a write that is not over, as JSON (``settling_scripts``).
 """
 
 from typing import Final
 
 from memloop_service.redis_link import LUA_CLOCK
 
-KINDS: Final = ("gate", "passages", "pending", "changed")
-"""The last four KEYS of every script that uses ``GATE``."""
+KINDS: Final = ("gate", "passages", "pending", "changed", "unsettled")
+"""The last five KEYS of every script that uses ``GATE``."""
 
 GATE: Final = (
     LUA_CLOCK
     + """
-local gate, passages, pending, changed = unpack(KEYS, #KEYS - 3)
+local gate, passages, pending, changed, users = unpack(KEYS, #KEYS - 4)
 local function is_open(gen)
   local here = redis.call('HMGET', gate, 'gen', 'closed')
   return here[1] == gen and not here[2]

@@ -45,6 +45,14 @@ class Partition:
         """The sorted set of the lane's writes whose points are on their way into the vector store."""
         return f"memloop:{{{self.tag}}}:writing:{digest(lane)}"
 
+    def notes(self, lane: str) -> str:
+        """The hash of the points of the lane's writes that are not over."""
+        return f"memloop:{{{self.tag}}}:unsettled-writes:{digest(lane)}"
+
+    def claim(self, lane: str) -> list[str]:
+        """The lane's keys, as the scripts on claims take them (``erasure_scripts``)."""
+        return [self.fence(lane), self.erasures(lane), self.writing(lane), self.notes(lane)]
+
     def gate(self, site: str) -> list[str]:
         """The keys of the site's gate, as its scripts take them (``gate_scripts``)."""
         return [self.of_site(kind, site) for kind in KINDS]

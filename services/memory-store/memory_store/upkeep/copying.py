@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from memloop.wire.errors import Unavailable
+from memloop.wire.errors import Timeout, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.chores import alongside
 from memory_store.items.documents import from_payload, to_payload, within
@@ -92,6 +92,7 @@ class Copy:
         self._stores = stores
         self._lease = lease
         self._transform = transform
+        self._copies_agree = True
 
     async def run(self, target: Collection, progress: Progress) -> None:
         """Copy and decide on the swap; the gates are shut then. Raises ``Unavailable`` when the lease is lost."""
@@ -170,15 +171,23 @@ class Copy:
         if not ids:
             return
         points = [_of_today(point) for point in await self._live.get(ids, where=_EVERYTHING)]
-        known: Mapping[str, object] = {one.id: one.payload for one in await target.get(ids, where=_EVERYTHING)}
+        known = await self._known(target, ids)
         fresh = [point for point in points if known.get(point.id) != point.payload]
-        gone = tuple(known.keys() - {point.id for point in points})
+        gone = tuple(set(ids) - {point.id for point in points})
         made = await self._transform(fresh) if fresh else ()
         await self._lease.hold()
         if made:
             await target.upsert(made)
         if gone:
             await target.delete(where=Ids(gone))
+
+    async def _known(self, target: Collection, ids: Sequence[str]) -> Mapping[str, object]:
+        """The payloads that every copy in the target has; none once a copy of it could not be read."""
+        try:
+            found = await target.get(ids, where=_EVERYTHING, agreed=True) if self._copies_agree else ()
+        except (Unavailable, Timeout):
+            self._copies_agree, found = False, ()
+        return {one.id: one.payload for one in found}
 
 
 async def _ids(note: str, target: Collection) -> Sequence[str]:

@@ -64,6 +64,7 @@ class Membership:
     ) -> None:
         self.gen = ""
         self.site = record.site
+        self.has_copies = live.site == SHARED
         self.own_copy = ""
         self._live = live
         self._encoding = encoding

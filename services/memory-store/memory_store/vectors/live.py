@@ -89,9 +89,9 @@ class LiveCollection:
         """Remove the points."""
         await self._now.delete(where=where)
 
-    async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
+    async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
         """Points by id."""
-        return await (await self._confirmed()).get(ids, where=where)
+        return await (await self._confirmed()).get(ids, where=where, agreed=agreed)
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:
         """A page in the order of ids."""

@@ -93,8 +93,11 @@ class Collection(Protocol):
         """Store all the points in one operation; when it returns they survive the death of the process."""
         ...
 
-    async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
-        """Those of the points that the condition allows, vectors included, in any order."""
+    async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
+        """Those of the points that the condition allows, vectors included, in any order.
+
+        ``agreed``: only those of which all copies are equal. Raises ``Unavailable`` where a copy cannot be read.
+        """
         ...
 
     async def scroll(self, *, where: Condition, limit: int, start_id: str | None = None) -> Page:

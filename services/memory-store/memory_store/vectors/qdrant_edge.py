@@ -159,7 +159,7 @@ class EdgeCollection:
         """One operation in the log, applied at once."""
         self._update(edge.UpdateOperation.upsert_points([to_edge(point) for point in points]))
 
-    async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
+    async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
         """Points by id that the condition allows."""
         if not ids:
             return []

@@ -130,7 +130,7 @@ class ServerCollection:
                 structs = [_to_struct(point) for point in placed]
                 await self._client.upsert(self.name, points=structs, wait=True, shard_key_selector=key)
 
-    async def get(self, ids: Sequence[str], *, where: Condition) -> Sequence[Point]:
+    async def get(self, ids: Sequence[str], *, where: Condition, agreed: bool = False) -> Sequence[Point]:
         """Points by id that the condition allows."""
         if not ids:
             return []
@@ -141,6 +141,7 @@ class ServerCollection:
                 limit=len(ids),
                 with_payload=_PAYLOAD,
                 with_vectors=True,
+                consistency=models.ReadConsistencyType.ALL if agreed else None,
                 shard_key_selector=self._layout.read_from(where),
             )
         return [_from_record(record) for record in records]
