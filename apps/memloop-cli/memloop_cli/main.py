@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -60,6 +61,21 @@ Port = Annotated[
     ),
 ]
 _HOME = Path(".memloop")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(version("memloop-cli"))
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
 
 
 @app.command()

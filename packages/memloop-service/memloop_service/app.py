@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import version
 from typing import TypeAlias
 
 from fastapi import APIRouter, FastAPI
@@ -59,6 +60,7 @@ def create_app(
     drain = Drain()
     app = FastAPI(
         title=title,
+        version=version("memloop-service"),
         openapi_url=None,
         docs_url=None,  # FastAPI's pages load their scripts from a CDN
         redoc_url=None,
