@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from memloop.clients import Timeouts
+from memloop.clients import Balancing, Timeouts
 from memloop.clients.http import Http
 from memloop.wire.errors import MemloopError
 from tests.fakes.odd_peer import OddPeer, Script, odd_peer
@@ -24,8 +24,9 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Twice: a\r\nx-twi
 PATIENT = Timeouts(connect_s=60.0, read_s=60.0, total_s=120.0)
 
 
-def client(url: str, *, timeouts: Timeouts = PATIENT) -> Http:
-    return Http(url, peer="peer", error_of=refused, headers={"X-Key": "k"}, timeouts=timeouts)
+def client(url: str, *, timeouts: Timeouts = PATIENT, balancing: Balancing | None = None) -> Http:
+    headers = {"X-Key": "k"}
+    return Http(url, peer="peer", error_of=refused, headers=headers, timeouts=timeouts, balancing=balancing)
 
 
 def refused(status: int, raw: bytes, _: object) -> MemloopError:

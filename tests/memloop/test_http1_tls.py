@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memloop.clients import Timeouts
+from memloop.clients import Balancing, Timeouts
 from memloop.wire.errors import ConnectRefused
 from tests.fakes.odd_peer import answering, odd_peer
 from tests.memloop.http1_rig import CHUNKED, Run, certificate, client
@@ -25,5 +25,31 @@ def test_tls_is_spoken_and_an_unknown_certificate_refused(
             async with client(peer.url, timeouts=limits) as http:
                 assert [await http.json("POST", "x", body="y" * 300_000) for _ in range(2)] == [b"ok"] * 2
             assert len(peer.requests) == 2
+
+    run(scenario)
+
+
+def test_a_replica_at_an_address_shows_the_certificate_of_its_name(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, file = certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+
+    async def loopback(host: str, port: int) -> list[str]:
+        del host, port
+        return ["127.0.0.1"]
+
+    async def scenario() -> None:
+        async with odd_peer(answering(CHUNKED, b"2\r\nok\r\n0\r\n\r\n"), tls=context) as peer:
+            for name, reached in (("engine.test", True), ("other.test", False)):
+                rules = Balancing(resolve=loopback)
+                url = peer.url.replace("127.0.0.1", name)
+                async with client(url, timeouts=Timeouts(), balancing=rules) as http:
+                    if reached:
+                        assert await http.json("GET", "x") == b"ok"
+                    else:
+                        with pytest.raises(ConnectRefused):
+                            await http.json("GET", "x")
+            assert b"Host: engine.test:" in peer.requests[0]
 
     run(scenario)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from evaluation.memory.records import Tokens
 from memloop.clients.dialects import DialectName
 from memloop.clients.engine import EngineClient
-from memloop.clients.http import Timeouts
+from memloop.clients.origin import Timeouts
 from memloop.ports import Prompt, Sampling
 from memloop.wire.chat import ChatMessage
 from trainer.data.retry_policy import RetryPolicy

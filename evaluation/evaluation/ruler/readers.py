@@ -13,7 +13,7 @@ from memloop.chunking import EstimatingSplitter, TokenizerSplitter
 from memloop.clients.dialects import DialectName
 from memloop.clients.engine import EngineClient
 from memloop.clients.gateway import GatewayClient
-from memloop.clients.http import Timeouts
+from memloop.clients.origin import Timeouts
 from memloop.loops.journal import Journaled
 from memloop.loops.reader import PLAIN, Reader
 from memloop.loops.reading import read_questions

@@ -29,6 +29,7 @@ class Prompt:
 
     ``branch`` separates calls that run side by side (``s3/q0/``). It is part of a journal's keys and never sent.
     ``name`` is the profile's name of the prompt (``read``, ``judge``), for hosts that ask several models; never sent.
+    ``affinity`` is equal for prompts that begin alike, for hosts that choose among replicas of an engine; never sent.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -38,6 +39,7 @@ class Prompt:
     thinking: bool = False
     branch: str = ""
     name: str = ""
+    affinity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

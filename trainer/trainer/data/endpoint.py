@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from memloop.clients.dialects import DIALECT_NAMES
 from memloop.clients.engine import EngineClient
-from memloop.clients.http import Timeouts
+from memloop.clients.origin import Timeouts
 from memloop.ports import ChatModel
 
 

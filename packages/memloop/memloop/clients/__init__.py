@@ -1,13 +1,17 @@
 """HTTP clients of the processes: engine, memory store, inference launcher, gateway. None of them retries."""
 
+from memloop.clients.balancing import Balancing, CircuitOpen, ReplicaLoad
 from memloop.clients.dialects import Dialect, DialectName
 from memloop.clients.engine import EngineBusy, EngineClient
 from memloop.clients.gateway import GatewayClient
-from memloop.clients.http import RawResponse, Timeouts
+from memloop.clients.http import RawResponse
 from memloop.clients.inference import InferenceClient, ServedModel
+from memloop.clients.origin import Timeouts
 from memloop.clients.store import NamespaceIndex, StoreClient
 
 __all__ = [
+    "Balancing",
+    "CircuitOpen",
     "Dialect",
     "DialectName",
     "EngineBusy",
@@ -16,6 +20,7 @@ __all__ = [
     "InferenceClient",
     "NamespaceIndex",
     "RawResponse",
+    "ReplicaLoad",
     "ServedModel",
     "StoreClient",
     "Timeouts",

@@ -8,10 +8,12 @@ import orjson
 from pydantic import JsonValue, ValidationError
 from yarl import URL
 
+from memloop.clients.balancing import Balancing
 from memloop.clients.dialects import ANY, THINKING_SWITCH, Dialect, DialectName, endpoint_at
-from memloop.clients.http import Http, HttpClient, RawResponse, Timeouts, parse_json, retry_after
+from memloop.clients.http import Http, HttpClient, RawResponse, parse_json, retry_after
 from memloop.clients.http1 import proxy_for
 from memloop.clients.learning import Learned
+from memloop.clients.origin import Timeouts
 from memloop.clients.refusals import Fault
 from memloop.ports import Completion, Prompt
 from memloop.wire.base import OpenWire
@@ -35,6 +37,7 @@ class EngineClient(HttpClient):
     ``base_url`` ends where ``/chat/completions`` begins. ``dialect`` names the kind of endpoint; ``auto`` recognises it
     by host, by a probe before the first chat, and by its refusals. Raw calls pass through as they are. The proxy that
     the environment names for the URL is read here, once. Raises ValueError for a proxy that is not an ``http://`` one.
+    With ``balancing``, requests are spread over the engine's replicas; a hosted endpoint balances by itself.
     """
 
     def __init__(
@@ -45,12 +48,21 @@ class EngineClient(HttpClient):
         api_key: str | None = None,
         timeouts: Timeouts = _TIMEOUTS,
         dialect: DialectName = "auto",
+        balancing: Balancing | None = None,
     ) -> None:
         known = endpoint_at(base_url, dialect)
         kind = known or ANY
-        headers = kind.headers(api_key)
-        super().__init__(_http(kind.base_url(base_url), headers, timeouts))
-        self._beside = _http(_root(base_url), headers, timeouts)
+        super().__init__(
+            Http(
+                kind.base_url(base_url),
+                peer="engine",
+                error_of=engine_error,
+                headers=kind.headers(api_key),
+                timeouts=timeouts,
+                proxy_of=proxy_for,
+                balancing=None if kind.at(URL(base_url).host or "") else balancing,
+            )
+        )
         self._model = model
         self._learned = Learned(known, below=self.get_json, beside=self._get_beside)
 
@@ -63,13 +75,21 @@ class EngineClient(HttpClient):
         return await self.ask(prompt, model=self._model)
 
     async def ask(self, prompt: Prompt, *, model: str, seed: int | None = None) -> Completion:
-        """Return a model's reply to a prompt. Raises as ``complete`` does."""
-        body = request_body(prompt, model=model)
-        return read_completion(await self.chat(body if seed is None else {**body, "seed": seed}))
+        """Return a model's reply to a prompt. Raises as ``complete`` does.
 
-    async def chat(self, body: Json) -> Json:
+        Prompts of one affinity go to the same replica, whose cache then holds what they begin with.
+        """
+        body = request_body(prompt, model=model)
+        seeded = body if seed is None else {**body, "seed": seed}
+        return read_completion(await self.chat(seeded, affinity=prompt.affinity or None))
+
+    async def chat(self, body: Json, *, affinity: str | None = None) -> Json:
         """Send a canonical request in the endpoint's dialect and return the answer. Raises as ``complete`` does."""
-        return await self._learned.send(body, self._post_chat)
+
+        async def post(fitted: Json) -> Json:
+            return _object(await self._http.json("POST", "chat/completions", body=fitted, affinity=affinity))
+
+        return await self._learned.send(body, post)
 
     async def dialect(self, model: str) -> Dialect:
         """Return a model's dialect as known so far; asks the endpoint before the first chat."""
@@ -98,16 +118,8 @@ class EngineClient(HttpClient):
         """Raise unless the engine answers: a readiness check."""
         await self.get_json("models")
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._beside.close()
-        await super().close()
-
-    async def _post_chat(self, body: Json) -> Json:
-        return await self.post_json("chat/completions", body)
-
     async def _get_beside(self, path: str) -> Json:
-        return _object(await self._beside.json("GET", path))
+        return _object(await self._http.json("GET", path, beside=True))
 
 
 class ServedChatModel:
@@ -228,15 +240,3 @@ def _object(raw: bytes) -> Json:
     if not isinstance(value, dict):
         raise EngineError("the engine's answer is not a JSON object")
     return value
-
-
-def _http(base_url: str, headers: Mapping[str, str], timeouts: Timeouts) -> Http:
-    proxy = proxy_for(URL(base_url))
-    return Http(base_url, peer="engine", error_of=engine_error, headers=headers, timeouts=timeouts, proxy=proxy)
-
-
-def _root(base_url: str) -> str:
-    """Return the root of the engine's own paths, beside its ``/v1``."""
-    url = URL(base_url).with_query(None)
-    parts = [part for part in url.parts[1:] if part]
-    return str(url.with_path("/" + "/".join(parts[:-1] if parts[-1:] == ["v1"] else parts)))

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ValidationError
 from yarl import URL
 
 from memloop.clients.chat_stream import ChatAnswer, ChatChunk, ChatDelta
-from memloop.clients.http import Http, HttpClient, Timeouts, retry_after
+from memloop.clients.http import Http, HttpClient, retry_after
 from memloop.clients.multipart import file_form
+from memloop.clients.origin import Timeouts
 from memloop.sse import ServerEvent, parse_events
 from memloop.wire.base import OpenWire
 from memloop.wire.chat import ChatMemory, Json

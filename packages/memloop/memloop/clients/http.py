@@ -1,38 +1,32 @@
 """Sends requests to one peer: a base URL, kept connections, explicit timeouts, and a typed error for every failure."""
 
 import asyncio
-import base64
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Self, TypeAlias
 
 import orjson
 from pydantic import JsonValue
 from yarl import URL
 
-from memloop.clients.http1 import Answer, Connection, Dialer, Pool, Proxy
+from memloop.clients.balancing import Balancing, ProxyOf, ReplicaLoad, balancer_of
+from memloop.clients.http1 import Answer, Connection, Proxy
+from memloop.clients.origin import Origin, Peer, Request, Timeouts
 from memloop.wire.correlation import outgoing
-from memloop.wire.errors import DependencyError, MemloopError, Timeout, Unavailable
+from memloop.wire.errors import DependencyError, MemloopError, Timeout
 
-_REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
 _PLAIN: Final = frozenset({"", "identity"})
 _JSON: Final = {"Content-Type": "application/json"}
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds to connect, between two reads, and for a whole call (``total_s``; a stream has no total).
+def direct(url: URL) -> Proxy | None:
+    """A way to every URL without a proxy."""
+    del url
 
-    A connection older than ``connection_age_s`` (a quarter more or less, at random) gets no further request. Balancers
-    choose a server per connection: so a new server gets its share, and a stopping one gets no more.
-    """
 
-    connect_s: float = 5.0
-    read_s: float = 300.0
-    total_s: float = 900.0
-    connection_age_s: float = 30.0
+ErrorOf: TypeAlias = Callable[[int, bytes, Mapping[str, str]], MemloopError]
+"""Makes an error of a peer's status, body and headers."""
+_Ended: TypeAlias = Callable[[Connection, Answer], None]
 
 
 class RawResponse:
@@ -41,10 +35,10 @@ class RawResponse:
     Always ``close`` it. Closing before the body's end closes the connection, which makes the peer stop.
     """
 
-    def __init__(self, connection: Connection, answer: Answer, *, pool: Pool, error_of: "ErrorOf") -> None:
+    def __init__(self, connection: Connection, answer: Answer, *, ended: _Ended, error_of: ErrorOf) -> None:
         self._connection: Connection | None = connection
         self._answer = answer
-        self._pool = pool
+        self._ended = ended
         self._error_of = error_of
         self._read: list[bytes] = []
 
@@ -82,16 +76,15 @@ class RawResponse:
     def close(self) -> None:
         """Stop reading."""
         connection, self._connection = self._connection, None
-        if connection is not None and connection.finished(self._answer):
-            self._pool.keep(connection)
-
-
-ErrorOf: TypeAlias = Callable[[int, bytes, Mapping[str, str]], MemloopError]
-"""Makes an error of a peer's status, body and headers."""
+        if connection is not None:
+            self._ended(connection, self._answer)
 
 
 class Http:
-    """Sends requests to one peer. ``base_url`` may hold a query, which every request repeats, and a user's name."""
+    """Sends requests to one peer. ``base_url`` may hold a query, which every request repeats, and a user's name.
+
+    With ``balancing`` the peer may have replicas, among which each request gets one.
+    """
 
     def __init__(
         self,
@@ -101,18 +94,15 @@ class Http:
         error_of: ErrorOf,
         headers: Mapping[str, str],
         timeouts: Timeouts,
-        proxy: Proxy | None = None,
+        proxy_of: ProxyOf = direct,
+        balancing: Balancing | None = None,
     ) -> None:
-        self._base = URL(base_url)
         self._peer = peer
         self._error_of = error_of
         self._total_s = timeouts.total_s
-        dialer = Dialer(self._base, peer=peer, connect_s=timeouts.connect_s, read_s=timeouts.read_s, proxy=proxy)
-        self._pool = Pool(dialer, age_s=timeouts.connection_age_s)
-        to_proxy = proxy if self._base.scheme == "http" else None
-        self._origin = f"http://{_host(self._base)}" if to_proxy is not None else ""
-        own = to_proxy.headers if to_proxy is not None else {}
-        self._head = _lines({"Host": _host(self._base), **_constant_headers(self._base), **own, **headers})
+        shared, base = Peer(peer, headers, timeouts), URL(base_url)
+        self._origin = Origin(base, shared, proxy=proxy_of(base))
+        self._balancer = balancer_of(base, shared, balancing, proxy_of=proxy_of) if balancing else None
 
     async def json(
         self,
@@ -122,13 +112,17 @@ class Http:
         body: JsonValue = None,
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        affinity: str | None = None,
+        beside: bool = False,
     ) -> bytes:
         """Return a successful call's body, within the time limit. Raises the peer's error for a status from 400 on."""
         raw = None if body is None else orjson.dumps(body)
         try:
             async with (
                 asyncio.timeout(self._total_s),
-                self.open(method, path, body=raw, params=params, headers=headers) as response,
+                self.open(
+                    method, path, body=raw, params=params, headers=headers, affinity=affinity, beside=beside
+                ) as response,
             ):
                 if response.status >= 400:
                     raise await response.error()
@@ -145,9 +139,13 @@ class Http:
         body: bytes | None = None,
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        affinity: str | None = None,
+        beside: bool = False,
     ) -> AsyncGenerator[RawResponse]:
         """Open a response, and close it on leaving."""
-        response = await self.send(method, path, body=body, params=params, headers=headers)
+        response = await self.send(
+            method, path, body=body, params=params, headers=headers, affinity=affinity, beside=beside
+        )
         try:
             yield response
         finally:
@@ -161,24 +159,36 @@ class Http:
         body: bytes | None = None,
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        affinity: str | None = None,
+        beside: bool = False,
     ) -> RawResponse:
-        """Open a response; the caller closes it. Raises Unreachable, Unavailable, Timeout, DependencyError."""
+        """Open a response; the caller closes it. Raises Unreachable, Unavailable, Timeout, DependencyError.
+
+        Requests of one ``affinity`` go to the same replica as far as its load permits. ``beside``: the path is below
+        the server's root, not the base URL.
+        """
         more = {**(_JSON if body is not None else {}), **outgoing(), **(headers or {})}
-        target = _target(self._base, path) if not params else _with(self._base, path, params)
-        size = f"Content-Length: {len(body or b'')}\r\n" if body is not None or method != "GET" else ""
-        head = f"{method} {self._origin}{target} HTTP/1.1\r\n{self._head}{_lines(more)}{size}\r\n".encode("latin-1")
-        kept = self._pool.kept()
-        if kept is not None:
-            try:
-                return await self._asked(kept, head, body)
-            except Unavailable:  # it was closed at the other end, perhaps just when this request left
-                if method not in _REPEATABLE:
-                    raise
-        return await self._asked(await self._pool.opened(), head, body)
+        request = Request(method, path, body, params, more, beside)
+        if self._balancer is None:
+            connection, answer = await self._origin.ask(request)
+            return self._opened(connection, answer, self._origin.ended)
+        taken = await self._balancer.ask(request, affinity)
+        return self._opened(taken.connection, taken.answer, taken.ended)
+
+    @property
+    def replicas(self) -> int:
+        """The number of replicas; 1 for one server."""
+        return self._balancer.replicas if self._balancer is not None else 1
+
+    def loads(self) -> Sequence[ReplicaLoad]:
+        """Return the load of each replica; none while there is one server."""
+        return self._balancer.loads() if self._balancer is not None else ()
 
     async def close(self) -> None:
         """Close the idle connections."""
-        self._pool.close()
+        self._origin.close()
+        if self._balancer is not None:
+            await self._balancer.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -186,13 +196,8 @@ class Http:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _asked(self, connection: Connection, head: bytes, body: bytes | None) -> RawResponse:
-        try:
-            answer = await connection.ask(head, body or b"")
-        except BaseException:
-            connection.abort()
-            raise
-        response = RawResponse(connection, answer, pool=self._pool, error_of=self._error_of)
+    def _opened(self, connection: Connection, answer: Answer, ended: _Ended) -> RawResponse:
+        response = RawResponse(connection, answer, ended=ended, error_of=self._error_of)
         if answer.headers.get("content-encoding", "") not in _PLAIN:
             response.close()
             raise DependencyError(f"the {self._peer} sent a compressed answer, which the request ruled out")
@@ -209,41 +214,20 @@ class HttpClient:
         """Close the connections."""
         await self._http.close()
 
+    @property
+    def replicas(self) -> int:
+        """The number of replicas that the client balances over; 1 for one server."""
+        return self._http.replicas
+
+    def loads(self) -> Sequence[ReplicaLoad]:
+        """Return the load of each replica that the client balances over; none while there is one server."""
+        return self._http.loads()
+
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-@lru_cache(maxsize=256)
-def _target(base: URL, path: str) -> str:
-    """Return the request line's target for a path below the base URL."""
-    url = base / path
-    return (url.with_query(base.query) if base.raw_query_string else url).raw_path_qs
-
-
-def _with(base: URL, path: str, params: Mapping[str, str]) -> str:
-    return (base / path).with_query(base.query).update_query(params).raw_path_qs
-
-
-def _host(url: URL) -> str:
-    return url.host_port_subcomponent or ""
-
-
-def _constant_headers(url: URL) -> dict[str, str]:
-    headers = {"User-Agent": "memloop", "Accept": "*/*", "Accept-Encoding": "identity"}
-    if url.user is None:
-        return headers
-    pair = f"{url.user}:{url.password or ''}"
-    return headers | {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
-
-
-def _lines(headers: Mapping[str, str]) -> str:
-    for name, value in headers.items():
-        if "\r" in value or "\n" in value or "\0" in value:
-            raise ValueError(f"the header {name} must be one line")
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items())
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from pydantic import Field, ValidationError
 
-from memloop.clients.http import Http, HttpClient, Timeouts, retry_after
+from memloop.clients.http import Http, HttpClient, retry_after
+from memloop.clients.origin import Timeouts
 from memloop.profiles import Profile, profile_from_files
 from memloop.wire.base import OpenWire
 from memloop.wire.checkpoint import CheckpointRecord

@@ -6,7 +6,9 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from memloop.clients.http import Http, HttpClient, Timeouts, retry_after
+from memloop.clients.balancing import Balancing
+from memloop.clients.http import Http, HttpClient, retry_after
+from memloop.clients.origin import Timeouts
 from memloop.ports import Recalled
 from memloop.wire.chat import Json
 from memloop.wire.errors import (
@@ -73,9 +75,18 @@ class StoreClient(HttpClient):
         *,
         key: str | None = None,
         timeouts: Timeouts = _TIMEOUTS,
+        balancing: Balancing | None = None,
     ) -> None:
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        super().__init__(Http(base_url, peer="memory store", error_of=store_error, headers=headers, timeouts=timeouts))
+        super().__init__(
+            Http(
+                base_url,
+                peer="memory store",
+                error_of=store_error,
+                headers={"Authorization": f"Bearer {key}"} if key else {},
+                timeouts=timeouts,
+                balancing=balancing,
+            )
+        )
 
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """Store drafts, resolved against their neighbours. Raises Conflict on a stale fencing token."""

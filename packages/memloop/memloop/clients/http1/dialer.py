@@ -19,14 +19,27 @@ _SUCCESS = range(200, 300)
 
 
 class Dialer:
-    """Opens connections. ``connect_s`` bounds the whole attempt, including the proxy's answer and TLS."""
+    """Opens connections. ``connect_s`` bounds the whole attempt, including the proxy's answer and TLS.
 
-    def __init__(self, url: URL, *, peer: str, connect_s: float, read_s: float, proxy: Proxy | None) -> None:
+    ``address`` is an IP address of the URL's host; None connects by name.
+    """
+
+    def __init__(
+        self,
+        url: URL,
+        *,
+        peer: str,
+        connect_s: float,
+        read_s: float,
+        proxy: Proxy | None,
+        address: str | None = None,
+    ) -> None:
         self._url = url
         self._peer = peer
         self._connect_s = connect_s
         self._read_s = read_s
         self._proxy = proxy
+        self._address = address
         self._tls: ssl.SSLContext | None = None
 
     async def open(self) -> Connection:
@@ -34,7 +47,8 @@ class Dialer:
         try:
             async with asyncio.timeout(self._connect_s):
                 if self._proxy is None:
-                    return await self._connected(self._url.raw_host or "", self._url.port or 0, tls=self._context())
+                    host = self._address or self._url.raw_host or ""
+                    return await self._connected(host, self._url.port or 0, tls=self._context())
                 direct = await self._connected(self._proxy.host, self._proxy.port, tls=None)
                 context = self._context()
                 return direct if context is None else await self._tunnelled(direct, context, self._proxy)
@@ -49,7 +63,9 @@ class Dialer:
         return f"the {self._peer} cannot be reached{way}"
 
     async def _connected(self, host: str, port: int, *, tls: ssl.SSLContext | None) -> Connection:
-        _, connection = await asyncio.get_running_loop().create_connection(self._new, host, port, ssl=tls)
+        name = self._url.raw_host if tls is not None else None
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(self._new, host, port, ssl=tls, server_hostname=name)
         return connection
 
     async def _tunnelled(self, outer: Connection, context: ssl.SSLContext, proxy: Proxy) -> Connection:

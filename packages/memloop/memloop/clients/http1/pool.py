@@ -21,6 +21,7 @@ class Pool:
         self._age_s = age_s
         self._idle: deque[Connection] = deque()
         self._reaper: asyncio.TimerHandle | None = None
+        self._retired = False
 
     def kept(self) -> Connection | None:
         """Return an idle connection, if there is one."""
@@ -41,6 +42,9 @@ class Pool:
 
     def keep(self, connection: Connection) -> None:
         """Take back a connection after its exchange."""
+        if self._retired:
+            connection.abort()
+            return
         loop = asyncio.get_running_loop()
         connection.idle_since = loop.time()
         self._idle.append(connection)
@@ -54,6 +58,11 @@ class Pool:
             self._reaper = None
         while self._idle:
             self._idle.pop().abort()
+
+    def retire(self) -> None:
+        """Close the idle connections, and the others as they are taken back."""
+        self._retired = True
+        self.close()
 
     def _reap(self) -> None:
         """Close connections that have been idle for too long, and schedule the next check."""

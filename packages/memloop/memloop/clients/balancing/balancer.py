@@ -1,0 +1,225 @@
+"""Sends each request to one of the replicas of a server, and follows which replicas there are.
+
+Two loops run from the first request until the client closes: one resolves the names again, the other asks every replica
+whether it takes new requests. A replica that is not ready gets nothing new; its running requests go on. If none is
+ready, all are asked. A request goes to another replica only if no connection came about, so that nothing was sent.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from yarl import URL
+
+from memloop.clients.balancing.breaker import CircuitOpen
+from memloop.clients.balancing.choice import Choice
+from memloop.clients.balancing.replica import Place, Replica, State
+from memloop.clients.balancing.resolving import has_a_name, replicas_at
+from memloop.clients.balancing.rules import Balancing
+from memloop.clients.http1 import Answer, Connection, Proxy
+from memloop.clients.origin import Peer, Request
+from memloop.wire.errors import Unreachable
+
+_LOG = logging.getLogger(__name__)
+_RESOLVE_S: Final = 5.0
+_MOST_TRIES: Final = 5
+_MOST_NUMBERS: Final = 16
+_MORE: Final = "more"
+_TAKES_NO_WORK: Final = 503
+LoadState: TypeAlias = State | Literal["gone"]
+ProxyOf: TypeAlias = Callable[[URL], Proxy | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaLoad:
+    """The load of a replica, by its number; ``more`` stands for all from the sixteenth on.
+
+    ``requests`` counts those that all replicas of this number got so far.
+    """
+
+    replica: str
+    state: LoadState
+    outstanding: int
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A request that a replica took: its answer has begun."""
+
+    replica: Replica
+    connection: Connection
+    answer: Answer
+
+    def ended(self, connection: Connection, answer: Answer) -> None:
+        """End the exchange."""
+        self.replica.ended(connection, answer)
+
+
+def balancer_of(base: URL, peer: Peer, rules: Balancing, *, proxy_of: ProxyOf) -> "Balancer | None":
+    """Return a balancer over the base URL and the further ones of the rules; None if they can only be one server."""
+    urls = (base, *map(URL, rules.also))
+    if len(urls) == 1 and not _expands(base, proxy_of):
+        return None
+    return Balancer(urls, peer, rules, proxy_of=proxy_of)
+
+
+class Balancer:
+    """Balances over the replicas at some base URLs, whose names may have several addresses each."""
+
+    def __init__(self, urls: Sequence[URL], peer: Peer, rules: Balancing, *, proxy_of: ProxyOf) -> None:
+        self._urls = urls
+        self._peer = peer
+        self._rules = rules
+        self._proxy_of = proxy_of
+        self._choice = Choice()
+        self._replicas: Sequence[Replica] = ()
+        self._beginning = asyncio.Lock()
+        self._following: asyncio.Task[None] | None = None
+        self._requests: Counter[str] = Counter()
+
+    async def ask(self, request: Request, affinity: str | None) -> Taken:
+        """Send a request to a replica. Raises CircuitOpen when all are ejected, and as ``Origin.ask`` does."""
+        if self._following is None or self._following.done():
+            await self._follow()
+        tried: list[Replica] = []
+        while True:
+            replica = self._choice.of(self._candidates(tried), affinity)
+            try:
+                return await self._asked(replica, request)
+            except Unreachable:
+                tried.append(replica)
+                if len(tried) == _MOST_TRIES or not self._left(tried):
+                    raise
+
+    @property
+    def replicas(self) -> int:
+        """The number of replicas at the last look; 1 before the first."""
+        return len(self._replicas) or 1
+
+    def loads(self) -> Sequence[ReplicaLoad]:
+        """Return the load by number, also of replicas that are gone."""
+        present: dict[str, list[Replica]] = {label: [] for label in sorted(self._requests)}
+        for replica in self._replicas:
+            present.setdefault(_label(replica), []).append(replica)
+        return [self._load(label, replicas) for label, replicas in present.items()]
+
+    async def close(self) -> None:
+        """Stop following the replicas and close the idle connections."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.wait({self._following})
+        for replica in self._replicas:
+            replica.retire()
+
+    async def _asked(self, replica: Replica, request: Request) -> Taken:
+        replica.outstanding += 1
+        self._requests[_label(replica)] += 1
+        try:
+            connection, answer = await replica.breaker.watched(replica.origin.ask(request))
+        except BaseException:
+            replica.outstanding -= 1
+            raise
+        if answer.status == _TAKES_NO_WORK and len(self._replicas) > 1:
+            replica.ready = False  # until it is examined
+        return Taken(replica, connection, answer)
+
+    def _candidates(self, tried: Collection[Replica]) -> Sequence[Replica]:
+        """Return the replicas that may get a request. Raises CircuitOpen when there is none."""
+        if len(self._replicas) == 1:
+            return self._replicas
+        left = self._left(tried)
+        if not left:
+            code = f"{self._peer.name.rpartition(' ')[2]}_circuit_open"
+            raise CircuitOpen(f"No replica of the {self._peer.name} can be reached.", code=code, retry_after_s=1.0)
+        return left
+
+    def _left(self, tried: Collection[Replica]) -> Sequence[Replica]:
+        """Return the ready replicas, or all while none is ready, without those that are ejected or were tried."""
+        closed = [replica for replica in self._replicas if not replica.breaker.is_open()]
+        usable = [replica for replica in closed if replica.ready] or closed
+        return [replica for replica in usable if replica not in tried] if tried else usable
+
+    async def _follow(self) -> None:
+        """Resolve and examine the replicas once, then start to follow them."""
+        async with self._beginning:
+            if self._following is None or self._following.done():
+                await self._resolve()
+                self._following = asyncio.create_task(self._followed())
+
+    async def _followed(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._repeat(self._resolve, self._rules.resolve_every_s))
+            group.create_task(self._repeat(self._examine_all, self._rules.examine_every_s))
+
+    async def _repeat(self, work: Callable[[], Awaitable[None]], every_s: float) -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            await work()
+
+    async def _examine_all(self) -> None:
+        await self._examine(self._replicas)
+
+    async def _examine(self, replicas: Sequence[Replica]) -> None:
+        """Examine them at the same time. A single replica gets every request, whatever its state."""
+        if len(replicas) > 1:
+            await asyncio.gather(*(replica.examine() for replica in replicas))
+
+    async def _resolve(self) -> None:
+        """Resolve the names. A replica is taken into service after it was examined, and retired when it is gone."""
+        found = await asyncio.gather(*(self._places(url) for url in self._urls))
+        places = list(dict.fromkeys(place for some in found for place in some))
+        before = {replica.place: replica for replica in self._replicas}
+        if places == list(before):
+            return
+        gone = [replica for place, replica in before.items() if place not in places]
+        taken = {replica.number for replica in before.values()} - {replica.number for replica in gone}
+        numbers = (number for number in itertools.count() if number not in taken)
+        after = [before.get(place) or self._new(place, next(numbers)) for place in places]
+        await self._examine(after)
+        self._replicas = after
+        for replica in gone:
+            self._choice.forget(replica)
+            replica.retire()
+        _LOG.info("%s replicas: %s", self._peer.name, ", ".join(f"{r.number} at {r.place}" for r in after))
+
+    async def _places(self, url: URL) -> Sequence[Place]:
+        """Return where the replicas of one URL are; as before when its name cannot be resolved."""
+        proxy = self._proxy_of(url)
+        if not _expands(url, self._proxy_of):
+            return [Place(url, None, proxy)]
+        addresses: Sequence[str] = ()
+        with suppress(OSError, UnicodeError):
+            async with asyncio.timeout(_RESOLVE_S):
+                addresses = await self._rules.resolve(url.host or "", url.port or 0)
+        now = [Place(url, address, proxy) for address in replicas_at(addresses)]
+        return now or [r.place for r in self._replicas if r.place.url == url] or [Place(url, None, proxy)]
+
+    def _new(self, place: Place, number: int) -> Replica:
+        return Replica(place, self._peer, self._rules, number=number)
+
+    def _load(self, label: str, replicas: Sequence[Replica]) -> ReplicaLoad:
+        running = sum(replica.outstanding for replica in replicas)
+        return ReplicaLoad(label, _best({replica.state for replica in replicas}), running, self._requests[label])
+
+
+def _best(states: Collection[State]) -> LoadState:
+    order: tuple[State, ...] = ("ready", "unready", "ejected")
+    for state in order:
+        if state in states:
+            return state
+    return "gone"
+
+
+def _label(replica: Replica) -> str:
+    return str(replica.number) if replica.number < _MOST_NUMBERS else _MORE
+
+
+def _expands(url: URL, proxy_of: ProxyOf) -> bool:
+    """Return whether the URL may be that of several replicas: a proxy resolves the names of its URLs itself."""
+    return has_a_name(url) and proxy_of(url) is None

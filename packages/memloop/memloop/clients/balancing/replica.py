@@ -1,0 +1,109 @@
+"""One replica: its connections, its load, its breaker, and whether it takes new requests."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from yarl import URL
+
+from memloop.clients.balancing.breaker import Breaker
+from memloop.clients.balancing.rules import Balancing
+from memloop.clients.http1 import Answer, Connection, Proxy
+from memloop.clients.origin import Origin, Peer, Request, Timeouts
+from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError
+
+_LOG = logging.getLogger(__name__)
+_MOST_SILENCES: Final = 3
+"""A busy server may be late once or twice."""
+_TAKES_NO_WORK: Final = 500
+"""From this status on."""
+
+State: TypeAlias = Literal["ready", "unready", "ejected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a replica is; ``address`` is an IP address of the URL's host, or None for the name itself."""
+
+    url: URL
+    address: str | None
+    proxy: Proxy | None
+
+    def __str__(self) -> str:
+        return f"{self.address or self.url.host}:{self.url.port}"
+
+
+class Replica:
+    """One replica. ``number`` is the least that no other has, ``outstanding`` counts its running requests.
+
+    ``turn`` is that of its last request.
+    """
+
+    def __init__(self, place: Place, peer: Peer, rules: Balancing, *, number: int) -> None:
+        self.place = place
+        self.number = number
+        self.origin = Origin(place.url, peer, proxy=place.proxy, address=place.address)
+        self.breaker = Breaker(failures=rules.failures, open_s=rules.open_s)
+        self.ready = True
+        self.outstanding = 0
+        self.turn = 0
+        self._name = f"{peer.name} replica {number} ({place})"
+        at = place.url if rules.ready_port is None else place.url.with_port(rules.ready_port)
+        self._examine_s = rules.examine_s
+        limits = Timeouts(connect_s=rules.examine_s, read_s=rules.examine_s)
+        self._readiness = Origin(at, Peer(peer.name, {}, limits), proxy=place.proxy, address=place.address)
+        self._look = Request("GET", rules.ready_path, None, None, {}, beside=True)
+        self._silences = _MOST_SILENCES - 1  # at first, no answer is enough
+
+    @property
+    def state(self) -> State:
+        """Return whether it is ejected after failures, else whether it takes new requests."""
+        return "ejected" if self.breaker.is_open() else "ready" if self.ready else "unready"
+
+    def ended(self, connection: Connection, answer: Answer) -> None:
+        """End one of its exchanges."""
+        self.outstanding -= 1
+        self.origin.ended(connection, answer)
+
+    async def examine(self) -> None:
+        """Read its readiness. A ready one whose circuit was open for long enough gets requests again."""
+        before, ready = self.ready, await self._is_ready()
+        if ready is not None:
+            self._silences, self.ready = 0, ready
+        else:
+            self._silences += 1
+            self.ready = before and self._silences < _MOST_SILENCES
+        if before and not self.ready:
+            self.origin.close()
+        if before != self.ready:
+            _LOG.info("%s %s", self._name, "takes requests" if self.ready else "gets no new requests")
+        if self.ready:
+            with suppress(DependencyError):
+                await self.breaker.admit(_answered)
+
+    def retire(self) -> None:
+        """Keep no connection longer than the request that it serves."""
+        self.origin.retire()
+        self._readiness.retire()
+
+    async def _is_ready(self) -> bool | None:
+        """Return None when there is no answer."""
+        try:
+            async with asyncio.timeout(self._examine_s):
+                connection, answer = await self._readiness.ask(self._look)
+                try:
+                    while await connection.some(answer):
+                        pass
+                finally:
+                    self._readiness.ended(connection, answer)
+        except ConnectRefused:
+            return False
+        except (TimeoutError, MemloopError):
+            return None
+        return answer.status < _TAKES_NO_WORK
+
+
+async def _answered() -> None:
+    """The probe of a replica that has just answered."""

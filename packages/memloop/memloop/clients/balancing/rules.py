@@ -1,0 +1,26 @@
+"""The settings of a balancing client."""
+
+from dataclasses import dataclass
+
+from memloop.clients.balancing.resolving import Resolve, system_addresses
+
+
+@dataclass(frozen=True, slots=True)
+class Balancing:
+    """How a client balances.
+
+    ``also`` are base URLs of further replicas. ``ready_path`` below a server's root answers 503 while it takes no new
+    requests; ``ready_port`` is the port of that path, if it is another one. Names are resolved every
+    ``resolve_every_s`` and readiness is read every ``examine_every_s`` seconds, for at most ``examine_s``. A replica
+    is ejected for ``open_s`` seconds after ``failures`` in a row.
+    """
+
+    also: tuple[str, ...] = ()
+    ready_path: str = "health"
+    ready_port: int | None = None
+    resolve: Resolve = system_addresses
+    resolve_every_s: float = 2.0
+    examine_every_s: float = 0.5
+    examine_s: float = 1.0
+    failures: int = 5
+    open_s: float = 5.0
