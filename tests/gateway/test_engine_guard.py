@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from gateway.engine.breaker import Breaker, CircuitOpen, EngineGuard
+from gateway.engine.breaker import EngineGuard
 from gateway.engine.engines import Engines, RetryBudget
 from gateway.settings import GatewaySettings
-from memloop.clients import EngineBusy, RawResponse
+from memloop.clients import CircuitOpen, EngineBusy, RawResponse, ReplicaLoad
 from memloop.ports import Completion, Prompt, Sampling
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, EngineError, MemloopError, Timeout, Unavailable, Unreachable
@@ -27,6 +27,7 @@ class Engine:
 
     failures: list[MemloopError] = field(default_factory=list[MemloopError])
     health: MemloopError | None = None
+    replicas: int = 1
     calls: int = 0
     checks: int = 0
 
@@ -49,6 +50,9 @@ class Engine:
         if self.health is not None:
             raise self.health
 
+    def loads(self) -> Sequence[ReplicaLoad]:
+        return [ReplicaLoad(str(number), "ready", 0, 0) for number in range(self.replicas)]
+
     def _call(self) -> None:
         self.calls += 1
         if self.failures:
@@ -65,9 +69,7 @@ class Clock:
 
 def guard(*engines: Engine, clock: Clock | None = None, failures: int = 100) -> Engines:
     clock = clock or Clock()
-    return Engines(
-        [EngineGuard(engine, Breaker(failures=failures, open_s=5.0, clock=clock)) for engine in engines], model="m"
-    )
+    return Engines([EngineGuard(engine, failures=failures, open_s=5.0, clock=clock) for engine in engines], model="m")
 
 
 async def outcomes(guarded: Engines, count: int) -> Sequence[type[object]]:
@@ -129,6 +131,11 @@ async def test_silence_and_lost_connections_open_the_circuit_too(error: MemloopE
 async def test_an_engine_that_takes_no_work_now_is_there() -> None:
     engine = Engine([EngineBusy("503")] * 3)
     assert await outcomes(guard(engine, failures=1), 4) == [EngineBusy, EngineBusy, EngineBusy, object]
+
+
+async def test_an_engine_of_several_replicas_has_its_breakers_in_its_client() -> None:
+    engine = Engine([Unavailable("lost")] * 4, replicas=2)
+    assert await outcomes(guard(engine, failures=1), 5) == [*[Unavailable] * 4, object]
 
 
 async def test_a_probe_that_is_answered_closes_the_circuit() -> None:

@@ -1,15 +1,18 @@
 """Defines every metric of the gateway and its worker, by family. No label contains a user's id or text."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Literal, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from gateway.http import Admission, Lane, Limit
 from gateway.queue import Depth, QueuedBytes
 from gateway.redis import RedisState
+from memloop.clients import ReplicaLoad
 from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy
@@ -108,6 +111,48 @@ class EngineMetrics:
     def count_tokens(self, kind: Literal["input", "output"], operation: str, model: str, tokens: int) -> None:
         """Count the tokens of one engine call of the model."""
         self._token_usage_of(kind, operation, model).observe(tokens)
+
+
+class ReplicaMetrics(Collector):
+    """The replicas of engines and stores that a client balances over, read from it at each scrape.
+
+    A replica has a number, not an address: from the sixteenth on, all have the label ``more``.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._loads: dict[str, Callable[[], Sequence[ReplicaLoad]]] = {}
+        registry.register(self)
+
+    def watch(self, upstream: str, loads: Callable[[], Sequence[ReplicaLoad]]) -> None:
+        """Report the loads under this name."""
+        self._loads[upstream] = loads
+
+    def describe(self) -> Iterable[Metric]:
+        """See prometheus_client's collectors."""
+        return _families()
+
+    def collect(self) -> Iterable[Metric]:
+        """See prometheus_client's collectors."""
+        requests, outstanding, states = families = _families()
+        for upstream, loads in self._loads.items():
+            for load in loads():
+                requests.add_metric((upstream, load.replica), load.requests)
+                outstanding.add_metric((upstream, load.replica), load.outstanding)
+                states.add_metric((upstream, load.replica, load.state), 1)
+        return families
+
+
+def _families() -> tuple[CounterMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
+    labels = ("upstream", "replica")
+    return (
+        CounterMetricFamily("upstream_replica_requests", "Requests sent to a replica.", labels=labels),
+        GaugeMetricFamily("upstream_replica_outstanding", "Running requests of a replica.", labels=labels),
+        GaugeMetricFamily(
+            "upstream_replica_state",
+            "1 for the state of a replica: ready, unready, ejected after failures, or gone.",
+            labels=(*labels, "state"),
+        ),
+    )
 
 
 class MemoryMetrics:
@@ -254,6 +299,7 @@ class Metrics(RequestMetrics, EngineMetrics, MemoryMetrics, QueueMetrics, ReadMe
         RequestMetrics.__init__(self, registry)
         EngineMetrics.__init__(self, registry)
         MemoryMetrics.__init__(self, registry)
+        self.replicas = ReplicaMetrics(registry)
         QueueMetrics.__init__(self, registry)
         ReadMetrics.__init__(self, registry)
 

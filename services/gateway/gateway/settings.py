@@ -44,11 +44,13 @@ class GatewaySettings(ServiceSettings):
     """The jobs that a tenant gives per turn, comma-separated: ``acme=4,beta=2``. Others give one."""
 
     store_url: str = "http://127.0.0.1:7801"
+    """Several URLs, comma-separated, are replicas; so are the addresses of a name that has several."""
     store_key: SecretStr | None = None
     recall_timeout_s: float = Field(default=2.0, gt=0)
     enqueue_timeout_s: float = Field(default=1.0, gt=0)
 
     engine_url: str = "http://127.0.0.1:7803/v1"
+    """Several URLs, comma-separated, are replicas; so are the addresses of a name that has several."""
     engine_fallback_urls: str = ""
     """More engines, comma-separated, tried in order while the previous ones fail. All share a key and models."""
     engine_api_key: SecretStr | None = None
@@ -133,8 +135,24 @@ class GatewaySettings(ServiceSettings):
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """The base URLs of all engines, in order."""
-        return (self.engine_url, *(url for url in map(str.strip, self.engine_fallback_urls.split(",")) if url))
+        """The base URLs of all engines, in order; of the first engine's replicas, the first."""
+        return (urls_in(self.engine_url)[0], *urls_in(self.engine_fallback_urls))
+
+    @property
+    def engine_replicas(self) -> tuple[str, ...]:
+        """The base URLs of the first engine's further replicas."""
+        return urls_in(self.engine_url)[1:]
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The base URLs of the store's replicas."""
+        return urls_in(self.store_url)
+
+    @model_validator(mode="after")
+    def _peers(self) -> Self:
+        if not urls_in(self.engine_url) or not self.stores:
+            raise ValueError("MEMLOOP_ENGINE_URL and MEMLOOP_STORE_URL need a URL")
+        return self
 
     @model_validator(mode="after")
     def _key_sources(self) -> Self:
@@ -251,3 +269,8 @@ def _webhook_key(part: str) -> bytes:
         least, most = _SECRET_BYTES[0], _SECRET_BYTES[-1]
         raise ValueError(f"a webhook secret must be {WEBHOOK_KEY_PREFIX} and the base64 of {least} to {most} bytes")
     return key
+
+
+def urls_in(text: str) -> tuple[str, ...]:
+    """Return the URLs of a comma-separated list."""
+    return tuple(url for url in map(str.strip, text.split(",")) if url)

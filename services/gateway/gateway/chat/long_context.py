@@ -6,6 +6,7 @@ the chat, so no answer silently omits a part.
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from pydantic import JsonValue
 from gateway.access import Allowance
 from gateway.chat.chat import Chat
 from gateway.chat.oversized import Oversize, Part, oversize
-from gateway.engine import LoopModel
+from gateway.engine import Affine, LoopModel
 from gateway.http import objects_in
 from gateway.long_read.plan import ReadingPlan, cut, plan_read
 from gateway.metrics import Metrics
@@ -92,7 +93,7 @@ async def read_context(
     reader, metrics = chat.backend.models.reading_for(model), chat.backend.metrics
     cuts = [await asyncio.to_thread(_cut, chat, reader, over.question, part) for part in over.parts]
     _refuse_too_much(sum(len(piece.chunks) for piece in cuts), chat.long_context_max_calls)
-    watched = reader.watched(metrics, operation="long_read")
+    watched = Affine(reader.watched(metrics, operation="long_read"), secrets.token_hex(8))
     budgeted = Budgeted(watched, deadline_s=chat.long_context_deadline_s - (time.monotonic() - began))
     try:
         with chat.admission.room("batch", body_bytes=0), span("long_context", {"memloop.parts": len(cuts)}):

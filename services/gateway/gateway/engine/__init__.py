@@ -1,5 +1,6 @@
 """The inference engines behind the gateway: models by id and role, circuit breakers, pass-through routes and errors."""
 
+from gateway.engine.affinity import Affine
 from gateway.engine.backend import Backend, open_backend
 from gateway.engine.meter import Meter
 from gateway.engine.models import Models
@@ -8,6 +9,7 @@ from gateway.engine.passthrough import EngineCall, Relay, relay, send_broken
 from gateway.engine.served import LoopModel
 
 __all__ = [
+    "Affine",
     "Backend",
     "EngineCall",
     "LoopModel",

@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
+from yarl import URL
 
-from gateway.engine.breaker import Breaker, EngineGuard
+from gateway.engine.breaker import EngineGuard
 from gateway.engine.engines import Engines
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, ModelSpec
 from gateway.engine.served import LoopModel, loop_model
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
-from memloop.clients import EngineClient, InferenceClient, Timeouts
+from memloop.clients import Balancing, EngineClient, InferenceClient, Timeouts
 from memloop.profiles import ProfileError
 from memloop.wire.errors import DependencyError
 from memloop_service.chores import alongside
@@ -62,24 +63,28 @@ class _Opening:
 
     spec: ModelSpec
     guards: Sequence[EngineGuard]
-    breakers: Sequence[Breaker]
     inference: InferenceClient | None
 
     async def model(self, metrics: Metrics) -> LoopModel:
         """Complete the model. Raises as ``loop_model`` does."""
         model = await loop_model(self.spec, Engines(self.guards), self.inference)
-        for place, breaker in enumerate(self.breakers):
-            metrics.watch_circuit(model.label, place, breaker.is_open)
+        for place, guard in enumerate(self.guards):
+            metrics.watch_circuit(model.label, place, guard.is_open)
+            metrics.replicas.watch(f"{model.label}/{place}", guard.loads)
         counted = metrics.upstream_fallback.labels(model.label).inc
         return replace(model, engines=Engines(self.guards, model=model.engine_model, on_fallback=counted))
 
 
 async def _opening(spec: ModelSpec, settings: GatewaySettings, stack: AsyncExitStack) -> _Opening:
     inference = await stack.enter_async_context(InferenceClient(spec.inference_url)) if spec.inference_url else None
-    clients = [await stack.enter_async_context(_engine(settings, spec, url)) for url in spec.engine_urls]
-    breakers = [_breaker(settings) for _ in clients]
-    guards = [EngineGuard(client, breaker) for client, breaker in zip(clients, breakers, strict=True)]
-    return _Opening(spec, guards, breakers, inference)
+    guards: list[EngineGuard] = []
+    for place, url in enumerate(spec.engine_urls):
+        balancing = balancing_of(spec, url, also=spec.replica_urls if place == 0 else (), settings=settings)
+        client = await stack.enter_async_context(_engine(settings, spec, url, balancing))
+        guards.append(
+            EngineGuard(client, failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
+        )
+    return _Opening(spec, guards, inference)
 
 
 async def _first_arrivals(
@@ -122,7 +127,7 @@ async def _arrival(opening: _Opening, models: Models, metrics: Metrics) -> Depen
     return None
 
 
-def _engine(settings: GatewaySettings, spec: ModelSpec, url: str) -> EngineClient:
+def _engine(settings: GatewaySettings, spec: ModelSpec, url: str, balancing: Balancing) -> EngineClient:
     return EngineClient(
         url,
         model="",
@@ -133,8 +138,14 @@ def _engine(settings: GatewaySettings, spec: ModelSpec, url: str) -> EngineClien
             total_s=settings.engine_total_timeout_s,
         ),
         dialect=spec.dialect,
+        balancing=balancing,
     )
 
 
-def _breaker(settings: GatewaySettings) -> Breaker:
-    return Breaker(failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
+def balancing_of(spec: ModelSpec, url: str, *, also: tuple[str, ...], settings: GatewaySettings) -> Balancing:
+    """Return how to balance over an engine's replicas: by the readiness of a launcher beside it, else by its own."""
+    rules = Balancing(also=also, failures=settings.engine_breaker_failures, open_s=settings.engine_breaker_open_s)
+    launcher = URL(spec.inference_url or "")
+    if launcher.host is None or launcher.host not in {URL(each).host for each in (url, *also)}:
+        return rules
+    return replace(rules, ready_path="readyz", ready_port=launcher.port)

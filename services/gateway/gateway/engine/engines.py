@@ -12,8 +12,8 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from gateway.engine.breaker import Answer, CircuitOpen, Engine, EngineGuard
-from memloop.clients import EngineBusy, RawResponse
+from gateway.engine.breaker import Answer, Engine, EngineGuard
+from memloop.clients import CircuitOpen, EngineBusy, RawResponse
 from memloop.ports import Completion, Prompt
 from memloop.wire.chat import Json
 from memloop.wire.errors import ConnectRefused, MemloopError, Unreachable

@@ -9,9 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Final, Literal, Self, TypeAlias, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 from yarl import URL
 
@@ -32,7 +41,9 @@ class ModelsFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """One model's engines and the settings of its calls.
+    """One model's engines, in the order of use, and the settings of its calls.
+
+    ``replica_urls`` are further replicas of the first engine.
 
     ``id`` is None for the launcher's model, or without a launcher the first that the engine lists. ``engine_model`` is
     the engine's own name for it. Without a profile or splitter, the launcher's or the default one is used. ``place``
@@ -41,6 +52,7 @@ class ModelSpec:
 
     id: str | None
     engine_urls: tuple[str, ...]
+    replica_urls: tuple[str, ...] = ()
     engine_model: str | None = None
     api_key: str | None = field(default=None, repr=False)
     dialect: DialectName = "auto"
@@ -82,6 +94,7 @@ def _from_settings(settings: GatewaySettings) -> ModelsConfig:
     spec = ModelSpec(
         id=settings.model,
         engine_urls=settings.engines,
+        replica_urls=settings.engine_replicas,
         api_key=secret_of(settings.engine_api_key),
         dialect=settings.engine_dialect,
         inference_url=settings.inference_url,
@@ -98,14 +111,23 @@ def _absolute(url: str) -> str:
     return url
 
 
+def _one_or_more(given: object) -> tuple[str, ...]:
+    urls = cast(list[object], given) if isinstance(given, list) else [given]
+    if not urls:
+        raise ValueError("the list of replicas is empty")
+    return tuple(_absolute(str(url)) for url in urls)
+
+
 _Url: TypeAlias = Annotated[str, AfterValidator(_absolute)]
+_Urls: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
+"""One URL, or a list of replicas."""
 _Id: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/@+-]{1,128}$")]
 
 
 class _ModelTable(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    engine_url: _Url
+    engine_url: _Urls
     engine_fallback_urls: tuple[_Url, ...] = ()
     engine_model: str | None = Field(default=None, min_length=1)
     api_key_env: str | None = Field(default=None, min_length=1)
@@ -182,7 +204,8 @@ def _spec(path: Path, id_: str, table: _ModelTable) -> ModelSpec:
     place, folder = f"{path}: {_table('models', id_)}", path.parent
     spec = ModelSpec(
         id=id_,
-        engine_urls=(table.engine_url, *table.engine_fallback_urls),
+        engine_urls=(table.engine_url[0], *table.engine_fallback_urls),
+        replica_urls=table.engine_url[1:],
         engine_model=table.engine_model,
         api_key=_key(place, folder, table),
         dialect=table.dialect,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gateway.engine import LoopModel
+from gateway.engine import Affine, LoopModel
 from gateway.files.records import FileRecords
 from gateway.long_read.documents import chunks_of
 from gateway.long_read.judging import JudgedApart, NamedModel, judged_by
@@ -81,7 +81,8 @@ class ReadingTools:
     def asked_by(self, job: ReadJob, checkpoints: Checkpoints | None) -> ChatModel:
         """Return the model for a job; replies in the checkpoints are not requested again."""
         reader = NamedModel(job.model, self.model).journaled(checkpoints)
-        return reader if self.judge is None else JudgedApart(reader, self.judge.journaled(checkpoints))
+        asked = reader if self.judge is None else JudgedApart(reader, self.judge.journaled(checkpoints))
+        return Affine(asked, f"{job.tenant}/{job.text.sha256 if job.text is not None else job.read_id}")
 
     async def plan_of(self, request: LongReadRequest) -> ReadingPlan:
         """Plan the request. Raises as ``plan_read`` does."""

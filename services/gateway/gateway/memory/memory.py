@@ -16,7 +16,7 @@ from gateway.metrics import Metrics
 from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces.keeper import TraceKeeper, open_traces
-from memloop.clients import StoreClient
+from memloop.clients import Balancing, StoreClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,10 @@ class Memory:
 @asynccontextmanager
 async def open_memory(settings: GatewaySettings, redis: Redis, *, metrics: Metrics) -> AsyncGenerator[Memory]:
     """Build the slice from the settings; close the store's client on exit."""
-    async with StoreClient(settings.store_url, key=secret_of(settings.store_key)) as store:
+    first, *also = settings.stores
+    balancing = Balancing(also=tuple(also), ready_path="readyz")
+    async with StoreClient(first, key=secret_of(settings.store_key), balancing=balancing) as store:
+        metrics.replicas.watch("memory-store", store.loads)
         yield Memory(
             store=store,
             queue=MemoryQueue(
