@@ -100,6 +100,7 @@ def health(stack: Stack) -> str:
     """The process lives, and all that it depends on answers."""
     check(stack.ask("GET", "/livez").status == 200, "/livez does not answer 200")
     ready = stack.answered("GET", "/readyz")
+    check(ready["status"] == "ok", f"/readyz answers {ready['status']}: {ready['dependencies']}")
     return ", ".join(f"{name} {state}" for name, state in ready["dependencies"].items())
 
 

@@ -4,7 +4,7 @@ from memloop_service.app import create_app
 from memloop_service.chores import ended
 from memloop_service.edge import BODY_SEND, TRAILING_SLASH
 from memloop_service.errors import ERRORS, error_response
-from memloop_service.health import Check
+from memloop_service.health import Check, StillStarting
 from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
@@ -23,6 +23,7 @@ __all__ = [
     "IncomingBody",
     "RequestTimes",
     "ServiceSettings",
+    "StillStarting",
     "configure_logging",
     "create_app",
     "ended",

@@ -1,7 +1,7 @@
 """Builds the FastAPI app of a process."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 from typing import TypeAlias
@@ -37,6 +37,7 @@ def create_app(
     settings: ServiceSettings,
     routers: Sequence[APIRouter] = (),
     readiness: Mapping[str, Check] | None = None,
+    optional: Collection[str] = (),
     warnings: Mapping[str, Warn] | None = None,
     registry: CollectorRegistry | None = None,
     max_body_bytes: int | None = None,
@@ -49,7 +50,8 @@ def create_app(
     The app takes the routers' routes as they are: FastAPI would build each again to include it. So a router declares
     ``responses=ERRORS`` itself.
 
-    ``readiness`` names the dependencies that ``/readyz`` checks, ``warnings`` the sentences that it shows beside them.
+    ``readiness`` names the dependencies that ``/readyz`` checks, ``optional`` those of them without which the process
+    serves a part of its routes, ``warnings`` the sentences that it shows beside them.
     ``registry`` holds the process's metrics; the default is a new one. ``max_body_bytes`` limits a body and defaults to
     the settings' limit; ``larger_bodies`` maps paths that need more to their limits in bytes. ``lifespan`` opens and
     closes the process's resources. ``adopts_ids`` is for a process that only our own processes call. Call
@@ -81,7 +83,7 @@ def create_app(
     )
     if is_tracing():
         app.add_middleware(traced)
-    for router in (*routers, health_routes(checks, drain, warnings)):  # searched in this order
+    for router in (*routers, health_routes(checks, drain, warnings, optional=optional)):  # searched in this order
         app.router.routes.extend(router.routes)
     if settings.metrics_port is None:
         app.router.routes.extend(metrics_route(registry).routes)

@@ -1,7 +1,11 @@
-"""``/livez``: the process is running. ``/readyz``: each dependency, by name, is available."""
+"""``/livez``: the process is running. ``/readyz``: each dependency, by name, is available.
+
+A process that serves a part of its routes without some dependency is ready while that is away: ``degraded``.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from fastapi import APIRouter
@@ -19,10 +23,20 @@ Warn: TypeAlias = Callable[[], Awaitable[str | None]]
 
 CHECK_TIMEOUT_S = 3.0
 _OK = "ok"
+_DEGRADED = "degraded"
+
+
+class StillStarting(Unavailable):
+    """The dependency of a process that has just started is not there yet: the process is not ready in any case."""
+
+    default_code = "starting"
 
 
 class Ready(Wire):
-    """The ``/readyz`` body when every dependency is available."""
+    """The ``/readyz`` body of a ready process.
+
+    ``status`` is ``degraded`` while a dependency is away without which the process serves a part of its routes.
+    """
 
     status: str
     dependencies: dict[str, str]
@@ -38,9 +52,14 @@ class NotReady(ErrorEnvelope):
 
 
 def health_routes(
-    readiness: Mapping[str, Check], drain: Drain, warnings: Mapping[str, Warn] | None = None
+    readiness: Mapping[str, Check],
+    drain: Drain,
+    warnings: Mapping[str, Warn] | None = None,
+    *,
+    optional: Collection[str] = (),
 ) -> APIRouter:
     """Build both routes. The checks run in parallel, each within three seconds; failures are named with the reason.
+    A failure of an ``optional`` one leaves the process ready.
 
     A draining process is not ready, whatever the state of its dependencies.
     """
@@ -55,10 +74,12 @@ def health_routes(
         if drain.begun:
             return _not_ready("draining", "This process is stopping.", {})
         states = await asyncio.gather(*(_state(check) for check in readiness.values()))
-        found = dict(zip(readiness, states, strict=True))
-        down = [name for name, state in found.items() if state != _OK]
+        found = {name: state.text for name, state in zip(readiness, states, strict=True)}
+        needed = [name for name, state in zip(readiness, states, strict=True) if state.starting or name not in optional]
+        down = [name for name in needed if found[name] != _OK]
         if not down:
-            return JSONResponse({"status": _OK, "dependencies": found, **await _warnings(warnings or {})})
+            status = _OK if set(found.values()) <= {_OK} else _DEGRADED
+            return JSONResponse({"status": status, "dependencies": found, **await _warnings(warnings or {})})
         return _not_ready("not_ready", f"not ready: {', '.join(down)}", found)
 
     _ = livez, readyz
@@ -67,7 +88,7 @@ def health_routes(
 
 async def is_there(check: Check) -> bool:
     """Return whether the dependency answers within three seconds."""
-    return await _state(check) == _OK
+    return (await _state(check)).text == _OK
 
 
 def _not_ready(code: str, message: str, dependencies: Mapping[str, str]) -> JSONResponse:
@@ -90,14 +111,22 @@ async def _warning(warn: Warn) -> str | None:
         return None
 
 
-async def _state(check: Check) -> str:
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The reason why a dependency is not available, or ``ok``."""
+
+    text: str
+    starting: bool = False
+
+
+async def _state(check: Check) -> _State:
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             await check()
     except TimeoutError:
-        return f"no answer within {CHECK_TIMEOUT_S:g} s"
+        return _State(f"no answer within {CHECK_TIMEOUT_S:g} s")
     except MemloopError as error:
-        return error.message
+        return _State(error.message, starting=isinstance(error, StillStarting))
     except Exception as error:  # noqa: BLE001 - whatever a driver raises, the dependency is not ready
-        return type(error).__name__
-    return _OK
+        return _State(type(error).__name__)
+    return _State(_OK)

@@ -75,7 +75,7 @@ class Checks:
         return await cast(Memory, self.state().memory).store.check()
 
     async def engine(self) -> object:
-        """Raise when no engine of any model answers."""
+        """Raise when no engine of any model answers: memory is served nevertheless."""
         return await cast(Backend, self.state().backend).models.check()
 
     async def lost_engines(self) -> str | None:
@@ -104,6 +104,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         settings=settings,
         routers=ROUTERS,
         readiness={"redis": checks.redis, "store": checks.store, "engine": checks.engine},
+        optional={"engine"},
         warnings={"memory_writes": checks.refused_writes, "models": checks.lost_engines},
         registry=registry,
         max_body_bytes=min(settings.max_json_bytes, settings.max_body_bytes),
@@ -129,14 +130,14 @@ async def opened(
 ) -> AsyncGenerator[None]:
     """Open every slice and put it in the application's state, where its dependency finds it.
 
-    Waits for inference and the engine as ``loop_model`` does, and raises its errors; KeyFileError on bad keys.
+    Raises ProfileError as ``open_backend`` does, KeyFileError on bad keys.
     """
     async with (
         redis_of(settings) as redis,
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics) as memory,
     ):
-        access = open_access(settings, redis, splitter=backend.models.counting, metrics=metrics)
+        access = open_access(settings, redis, counting=lambda: backend.models.counting, metrics=metrics)
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)

@@ -70,7 +70,7 @@ class GatewaySettings(ServiceSettings):
     tokenizer: Path | None = None
     model: str | None = None
     startup_wait_s: float = Field(default=120.0, ge=0)
-    """How long to wait for the launcher; with a models file, until one model is there."""
+    """How long after its start a process without a model is not ready; it serves memory from the start."""
 
     api_keys: SecretStr = SecretStr("")
     api_keys_file: Path | None = None

@@ -63,7 +63,7 @@ class Work:
 async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Metrics) -> AsyncGenerator[Work]:
     """Open the slices of one worker and close them on exit.
 
-    Waits for inference and the engine as ``loop_model`` does, and raises its errors.
+    Raises ProfileError as ``open_backend`` does.
     """
     async with (
         redis_of(settings) as redis,

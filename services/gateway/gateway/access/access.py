@@ -1,7 +1,7 @@
 """Bundles API keys, rate limits, admission and the audit log into one value."""
 
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -23,14 +23,14 @@ from memloop.ports import Splitter
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Decides who may call and how much. ``splitter`` counts a request's tokens before the engine does."""
+    """Decides who may call and how much. ``counting`` returns what counts a request's tokens before the engine does."""
 
     keys: KeyRing
     records: KeyRecords
     auditor: Auditor
     admission: Admission
     rates: Rates
-    splitter: Splitter
+    counting: Callable[[], Splitter]
     metrics: Metrics
     rates_timeout_s: float
 
@@ -41,7 +41,9 @@ class Access:
             yield
 
 
-def open_access(settings: GatewaySettings, redis: Redis, *, splitter: Splitter, metrics: Metrics) -> Access:
+def open_access(
+    settings: GatewaySettings, redis: Redis, *, counting: Callable[[], Splitter], metrics: Metrics
+) -> Access:
     """Build the slice from the settings. Raises KeyFileError on bad keys."""
     records = KeyRecords(redis)
     cache = KeyCache(records, wait_s=min(1.0, settings.redis_timeout_s / 2), stale_s=settings.keys_stale_s)
@@ -51,7 +53,7 @@ def open_access(settings: GatewaySettings, redis: Redis, *, splitter: Splitter, 
         auditor=Auditor(AuditLog(redis)),
         admission=_admission(settings, metrics),
         rates=Rates(redis, RateLimits(settings.requests_per_minute, settings.tokens_per_minute)),
-        splitter=splitter,
+        counting=counting,
         metrics=metrics,
         rates_timeout_s=settings.enqueue_timeout_s,
     )

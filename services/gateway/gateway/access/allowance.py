@@ -41,7 +41,7 @@ class Allowance:
         rates = self._access.rates
         if not rates.limits.any:
             return
-        tokens = more_tokens + await estimate_tokens(asked, self._access.splitter) if rates.limits.tokens else 0
+        tokens = more_tokens + await estimate_tokens(asked, self._access.counting()) if rates.limits.tokens else 0
         try:
             async with asyncio.timeout(self._access.rates_timeout_s):
                 standing = await rates.admit(self._bucket, tokens=tokens)

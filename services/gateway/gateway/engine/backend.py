@@ -1,7 +1,6 @@
 """Opens the engines of every model and bundles them into one value."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +22,8 @@ from memloop.wire.errors import DependencyError
 from memloop_service.chores import alongside
 
 _POLL_S: Final = 0.5
+_FIRST_LOOK_S: Final = 30.0
+"""More than any service takes that answers at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,12 @@ class Backend:
 async def open_backend(config: ModelsConfig, settings: GatewaySettings, metrics: Metrics) -> AsyncGenerator[Backend]:
     """Open the configured engines and close them on exit.
 
-    Waits up to ``startup_wait_s`` until one model is there; the others may come later. Raises DependencyError when none
-    comes in time, ProfileError when profile and model do not fit.
+    Models that are not there yet come later. Raises ProfileError when the profile and a model that is there do not fit.
     """
-    models = Models(config.specs, config.roles)
+    models = Models(config.specs, config.roles, wait_s=settings.startup_wait_s)
     async with AsyncExitStack() as stack:
         late = [await _opening(spec, settings, stack) for spec in config.specs]
-        late = await _first_arrivals(late, models, metrics, wait_s=settings.startup_wait_s)
+        late = await _first_arrivals(late, models, metrics)
         await stack.enter_async_context(alongside(_later_arrivals(late, models, metrics)))
         yield Backend(models, metrics, settings.heartbeat_s)
 
@@ -87,19 +87,17 @@ async def _opening(spec: ModelSpec, settings: GatewaySettings, stack: AsyncExitS
     return _Opening(spec, guards, inference)
 
 
-async def _first_arrivals(
-    openings: list[_Opening], models: Models, metrics: Metrics, *, wait_s: float
-) -> list[_Opening]:
-    """Ask until one model is there; return those that are not."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        failures = await _arrivals(openings, models, metrics)
-        for failure in failures.values():
-            if isinstance(failure, ProfileError) or (not models.any and time.monotonic() >= deadline):
-                raise failure
-        if models.any:
-            return [openings[place] for place in failures]
-        await asyncio.sleep(_POLL_S)
+async def _first_arrivals(openings: list[_Opening], models: Models, metrics: Metrics) -> list[_Opening]:
+    """Ask for all models once; return those that are not there. The process serves memory without any."""
+    try:
+        async with asyncio.timeout(_FIRST_LOOK_S):
+            failures = await _arrivals(openings, models, metrics)
+    except TimeoutError:
+        return openings
+    for failure in failures.values():
+        if isinstance(failure, ProfileError):
+            raise failure
+    return [openings[place] for place in failures]
 
 
 async def _later_arrivals(openings: list[_Opening], models: Models, metrics: Metrics) -> None:
@@ -120,7 +118,7 @@ async def _arrivals(
 async def _arrival(opening: _Opening, models: Models, metrics: Metrics) -> DependencyError | ProfileError | None:
     """Take the model into service, or return the reason why it is not there."""
     try:
-        models.arrived(await opening.model(metrics))
+        models.arrived(await opening.model(metrics), configured=opening.spec.id or "")
     except (DependencyError, ProfileError) as error:
         models.missing(opening.spec.id or "", str(error))
         return error

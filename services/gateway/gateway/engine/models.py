@@ -1,6 +1,8 @@
 """The models of this process, by the id that a request names and by the role that a loop has."""
 
 import asyncio
+import logging
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -11,9 +13,12 @@ from memloop.chunking import EstimatingSplitter
 from memloop.ports import Splitter
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, MemloopError, NotFound, Unavailable
+from memloop_service import StillStarting
 
 _CHECK_S: Final = 2.0
 _RETRY_AFTER_S: Final = 5.0
+_NONE_THERE: Final = "No model is there yet."
+_LOG = logging.getLogger(__name__)
 
 
 class Models:
@@ -22,23 +27,29 @@ class Models:
     A model is there once its launcher, if it has one, has named its parts; until then requests for it get 503.
     """
 
-    def __init__(self, specs: Sequence[ModelSpec], roles: Mapping[Role, str]) -> None:
-        """``specs`` are the tables of the models file; without one, they and ``roles`` are empty."""
+    def __init__(self, specs: Sequence[ModelSpec], roles: Mapping[Role, str], *, wait_s: float = 0.0) -> None:
+        """``specs`` are the tables of the models file; without one, they and ``roles`` are empty.
+
+        For ``wait_s`` seconds it is normal that no model is there.
+        """
         self._specs = {spec.id: spec for spec in specs if roles}
         self._roles = roles
         self._models: dict[str, LoopModel] = {}
         self._missing: dict[str, str] = {}
         self._arrived = asyncio.Event()
+        self._normal_until = time.monotonic() + wait_s
 
-    def arrived(self, model: LoopModel) -> None:
-        """Take a model into service."""
+    def arrived(self, model: LoopModel, *, configured: str | None = None) -> None:
+        """Take a model into service; ``configured`` is its id in the settings, empty if it has none there."""
         self._models[model.id] = model
-        self._missing.pop(model.id, None)
+        self._missing.pop(model.id if configured is None else configured, None)
         self._arrived.set()
         self._arrived = asyncio.Event()
 
     def missing(self, model_id: str, reason: str) -> None:
-        """Keep the reason why a model is not there yet."""
+        """Keep the reason why a model is not there yet, and log it once."""
+        if self._missing.get(model_id) != reason:
+            _LOG.warning("the model %s is not there yet: %s", model_id or "of the engine", reason)
         self._missing[model_id] = reason
 
     @property
@@ -117,7 +128,13 @@ class Models:
         return {"object": "list", "data": [self._entry(spec) for spec in ordered]}
 
     async def check(self) -> None:
-        """Raise unless an engine of some model answers: a readiness check that bypasses the breakers."""
+        """Raise unless an engine of some model answers: a readiness check that bypasses the breakers.
+
+        Raises StillStarting while it is normal that no model is there.
+        """
+        if not self._models:
+            reason = next(iter(self._missing.values()), _NONE_THERE)
+            raise StillStarting(reason) if time.monotonic() < self._normal_until else Unavailable(reason)
         checks = (model.engines.check() for model in self._models.values())
         outcomes = await asyncio.gather(*checks, return_exceptions=True)
         failures = [outcome for outcome in outcomes if outcome is not None]
@@ -129,10 +146,12 @@ class Models:
         every = list(self._models.values())
         states = await asyncio.gather(*(_state(model) for model in every))
         down = {model.id: state for model, state in zip(every, states, strict=True) if state is not None}
-        return "; ".join(f"{model_id}: {reason}" for model_id, reason in (down | self._missing).items()) or None
+        return "; ".join(f"{name}: {why}" if name else why for name, why in (down | self._missing).items()) or None
 
     @property
     def _first(self) -> LoopModel:
+        if not self._models:
+            raise Unavailable(_NONE_THERE, code="model_not_ready", retry_after_s=_RETRY_AFTER_S)
         return next(iter(self._models.values()))
 
     def _in_role(self, role: Role) -> LoopModel:
