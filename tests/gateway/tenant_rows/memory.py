@@ -54,6 +54,10 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/memory/events/{waiting_event}"),
         Attempt("/v1/memory/events/{read}"),
     ],
+    "POST /v1/memory/events/{event_id}/retry": [
+        Attempt("/v1/memory/events/{event}/retry", {}),
+        Attempt("/v1/memory/events/{waiting_event}/retry", {}),
+    ],
     "GET /v1/memory/buffers": [
         Attempt(f"/v1/memory/buffers{query}", None, 200, lambda body: body == {"buffers": []})
         for query in ("", "?user_id=alice")

@@ -15,9 +15,9 @@ from typing import cast
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
-from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob, queued_event
+from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
 from gateway.queue import LaneQueue
-from gateway.redis import Partition, entry_list, redis_of, text
+from gateway.redis import Partition, entry_list, redis_of
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 from memloop_service.redis_link import redis_errors
@@ -54,16 +54,12 @@ class DeadLetters:
 
     async def requeue(self, job_id: str) -> bool:
         """Requeue the write. Returns False if it is not a dead letter or its payload is gone."""
-        job = await self._job(job_id)
-        if job is None:
-            return False
-        record = queued_event(job).model_dump_json()
-        return await self._queue.requeue(job.namespace.lane(), job_id, record=record, created_ms=job.created_ms)
+        return await requeue(self._redis, self._queue, job_id)
 
     async def drop(self, job_id: str) -> bool:
         """Delete the dead letter, and a write's job data; stored memories stay. Returns False if there is none."""
         letters = [letter async for letter in self.all() if letter.job_id == job_id]
-        job = await self._job(job_id)
+        job = await dead_write(self._redis, self._queue, job_id)
         if job is not None:
             await self._queue.forget(job.namespace.lane(), job_id, index=self._events.index(job.namespace))
         else:
@@ -78,11 +74,6 @@ class DeadLetters:
         return [
             DeadLetter(partition.dead, entry, fields["job"], fields["error"]) for entry, fields in entry_list(found)
         ]
-
-    async def _job(self, job_id: str) -> MemoryJob | None:
-        with redis_errors():
-            dead, payload = await self._redis.hmget(self._queue.keys.job(job_id), ["dead", "payload"])
-        return MemoryJob.model_validate_json(text(payload)) if dead and payload else None
 
 
 async def run(command: str, ids: Sequence[str], letters: DeadLetters) -> int:

@@ -15,10 +15,12 @@ from redis.asyncio import Redis
 from gateway.memory.events import MemoryEvents
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from gateway.redis import key_names as keys
+from gateway.redis import text
 from memloop.wire.base import Wire
-from memloop.wire.errors import Erased, MemloopError, RateLimited, TooLarge, Unavailable
+from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
+from memloop_service.redis_link import redis_errors
 
 MEMORY_QUEUE = "memory"
 
@@ -60,6 +62,7 @@ class MemoryQueue:
 
     def __init__(self, redis: Redis, *, keep_ms: int = KEEP_MS, rules: QueueRules, refused: Counter) -> None:
         self._refused = refused
+        self._redis = redis
         self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules)
         self.events = MemoryEvents(redis, self.lanes)
 
@@ -122,6 +125,12 @@ class MemoryQueue:
         if not await self.lanes.record(replace(submission, fields=fields), token):
             raise Erased
 
+    async def retry(self, tenant: str, event_id: str) -> None:
+        """Requeue a write that failed on its last attempt. Raises NotFound, and Conflict for any other write."""
+        await self.events.get(tenant, event_id)
+        if not await requeue(self._redis, self.lanes, event_id):
+            raise Conflict("Only a failed write can be retried, while its turns are kept.", code="write_not_failed")
+
     def _submission(self, job: MemoryJob, event: MemoryEvent) -> Submission:
         namespace = job.namespace
         fields = {
@@ -140,6 +149,22 @@ class MemoryQueue:
             index=self.events.index(namespace),
             fields=fields,
         )
+
+
+async def dead_write(redis: Redis, lanes: LaneQueue, job_id: str) -> MemoryJob | None:
+    """Return the dead letter's write; None if there is no such dead letter or its payload is gone."""
+    with redis_errors():
+        dead, payload = await redis.hmget(lanes.keys.job(job_id), ["dead", "payload"])
+    return MemoryJob.model_validate_json(text(payload)) if dead and payload else None
+
+
+async def requeue(redis: Redis, lanes: LaneQueue, job_id: str) -> bool:
+    """Requeue the dead letter's write with a new set of attempts. Returns False if there is none."""
+    job = await dead_write(redis, lanes, job_id)
+    if job is None:
+        return False
+    record = queued_event(job).model_dump_json()
+    return await lanes.requeue(job.namespace.lane(), job_id, record=record, created_ms=job.created_ms)
 
 
 def _reason(error: MemloopError) -> str:

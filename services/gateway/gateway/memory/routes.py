@@ -123,6 +123,13 @@ async def get_event(event_id: str, memory: MemoryDep, principal: PrincipalDep) -
     return await memory.queue.events.get(principal.tenant, event_id)
 
 
+@router.post("/events/{event_id}/retry", status_code=202, dependencies=[_WRITE, Room])
+async def retry_event(event_id: str, memory: MemoryDep, principal: PrincipalDep) -> Accepted:
+    """Queue a failed write again with a new set of attempts; its stored items stay. 409 for any other write."""
+    await memory.queue.retry(principal.tenant, event_id)
+    return Accepted(event_id=event_id)
+
+
 @router.get("/buffers", dependencies=[_READ])
 async def list_buffers(memory: MemoryDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferPage:
     """List the turns that wait for more context."""
