@@ -1,128 +1,22 @@
-"""A Qdrant cluster whose nodes die and hang: each node has an address of its own, each shard has copies on some nodes.
-
-Written from Qdrant's public documentation of replication: a write goes to every copy, and is refused if fewer than the
-write consistency took it, which leaves it on those that did. A copy that missed a write which was not refused counts as
-dead until its node is back and it is copied anew. A read is answered by one live copy, or by what all copies agree on.
-"""
+"""A Qdrant cluster whose nodes die and hang. Each node has an address of its own, each shard copies on some nodes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 from aiohttp import web
-from qdrant_client import QdrantClient, models
+from qdrant_client import models
 
 from tests.fakes.ports import free_port
+from tests.fakes.qdrant_cluster_snapshots import Snapshots
+from tests.fakes.qdrant_copies import AGREED, ANSWERING, CopiedShards, Copies, Nodes
 from tests.fakes.qdrant_server import QdrantStandIn, succeeded
-from tests.fakes.qdrant_shards import POINTS, CopiesMissing, Shards
+from tests.fakes.qdrant_shards import POINTS, Shards
 from tests.fakes.web_server import serving
 
-_ANSWERING: ContextVar[int] = ContextVar("answering", default=0)
-_AGREED: ContextVar[bool] = ContextVar("agreed", default=False)
 _WRITES = ("", "/delete", "/payload/delete")
-_EVERYTHING = 2**31
-
-
-@dataclass
-class Nodes:
-    """``away`` nodes take nothing. ``stopped`` ones take requests and answer none until they go on."""
-
-    count: int
-    away: set[int] = field(default_factory=set[int])
-    stopped: dict[int, asyncio.Event] = field(default_factory=dict[int, asyncio.Event])
-
-    def reach(self, node: int) -> bool:
-        """Whether other nodes reach it."""
-        return node not in self.away and node not in self.stopped
-
-
-@dataclass
-class Copies:
-    """One shard on several nodes. ``missed``: the nodes whose copy is dead."""
-
-    nodes: Nodes
-    consistency: int
-    made: Callable[[], QdrantClient]
-    by_node: dict[int, QdrantClient]
-    missed: set[int] = field(default_factory=set[int])
-
-    def __getattr__(self, operation: str) -> Callable[..., Any]:
-        if operation in {"upsert", "delete", "delete_payload"}:
-            return lambda *args, **kwargs: self._write(operation, *args, **kwargs)  # pyright: ignore
-        return lambda *args, **kwargs: self._read(operation, *args, **kwargs)  # pyright: ignore
-
-    @property
-    def active(self) -> list[int]:
-        """The nodes with a live copy."""
-        return [node for node in self.by_node if node not in self.missed]
-
-    def _write(self, operation: str, *args: Any, **kwargs: Any) -> None:
-        reached = [node for node in self.active if self.nodes.reach(node)]
-        for node in reached:
-            getattr(self.by_node[node], operation)(*args, **kwargs)
-        if len(reached) < min(self.consistency, len(self.by_node)):
-            raise CopiesMissing("Failed to apply operation to at least one `Active` replica. Please retry.")
-        self.missed |= set(self.active) - set(reached)
-
-    def _read(self, operation: str, *args: Any, **kwargs: Any) -> Any:
-        reached = [node for node in self.active if self.nodes.reach(node)]
-        if not reached or (_AGREED.get() and len(reached) < len(self.by_node)):
-            raise CopiesMissing("The replica set for shard 0 does not have enough active replicas")
-        if _AGREED.get() and operation == "scroll":
-            return self._agreed(args, kwargs)
-        first = _ANSWERING.get() if _ANSWERING.get() in reached else reached[0]
-        return getattr(self.by_node[first], operation)(*args, **kwargs)
-
-    def _agreed(self, args: Any, kwargs: Any) -> Any:
-        pages = [client.scroll(*args, **kwargs) for client in self.by_node.values()]
-        first, *others = [{str(record.id): record for record in page} for page, _ in pages]
-        alike = [one for key, one in first.items() if all(other.get(key) == one for other in others)]
-        return alike, pages[0][1]
-
-    def recover(self) -> None:
-        """Copy live copies to the dead ones that can be reached."""
-        sources = [node for node in self.active if self.nodes.reach(node)]
-        for node in [one for one in self.missed if self.nodes.reach(one) and sources]:
-            records, _ = self.by_node[sources[0]].scroll(POINTS, limit=_EVERYTHING, with_vectors=True)
-            self.by_node[node] = self.made()
-            if records:
-                self.by_node[node].upsert(POINTS, [_struct(record) for record in records])
-            self.missed.discard(node)
-
-
-def _struct(record: models.Record) -> models.PointStruct:
-    return models.PointStruct(id=record.id, vector=cast(Any, record.vector), payload=record.payload)
-
-
-@dataclass
-class CopiedShards(Shards):
-    """Shards whose copies lie on the nodes in turn."""
-
-    nodes: Nodes = field(default_factory=lambda: Nodes(1))
-
-    def made(self) -> QdrantClient:
-        """A new, empty shard with its copies."""
-        copies = min(self.params.replication_factor or 1, self.nodes.count)
-        places = sorted((len(self.shards) + copy) % self.nodes.count for copy in range(copies))
-        by_node = {node: super(CopiedShards, self).made() for node in places}
-        made = Copies(self.nodes, self.params.write_consistency_factor or 1, super().made, by_node)
-        return cast(QdrantClient, made)
-
-    @property
-    def copies(self) -> list[Copies]:
-        """Of every shard."""
-        return [cast(Copies, shard) for shard in self.shards.values()]
-
-    def contents(self) -> list[list[dict[str, models.Record]]]:
-        """The points of each copy of each shard."""
-        return [[_records(client) for client in one.by_node.values()] for one in self.copies]
-
-
-def _records(client: QdrantClient) -> dict[str, models.Record]:
-    return {str(record.id): record for record in client.scroll(POINTS, limit=_EVERYTHING, with_vectors=True)[0]}
 
 
 @dataclass
@@ -136,6 +30,7 @@ class QdrantCluster(QdrantStandIn):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.state = Nodes(self.nodes)
+        self.snapshots = Snapshots(self.collections, ANSWERING.get)
 
     @asynccontextmanager
     async def running_nodes(self) -> AsyncGenerator[tuple[str, ...]]:
@@ -173,8 +68,8 @@ class QdrantCluster(QdrantStandIn):
         return cast(CopiedShards, self.collections[name]).contents()
 
     def routes(self) -> list[web.RouteDef]:
-        """Those of one node, and where the copies lie."""
-        return [web.get("/collections/{name}/cluster", self._copies), *super().routes()]
+        """What a node answers, and where the copies lie."""
+        return [web.get("/collections/{name}/cluster", self._copies), *self.snapshots.routes(), *super().routes()]
 
     def _recover(self) -> None:
         for shards in self.collections.values():
@@ -191,8 +86,8 @@ class QdrantCluster(QdrantStandIn):
                 raise ConnectionResetError
             if stopped := self.state.stopped.get(node):
                 await stopped.wait()
-            _ANSWERING.set(node)
-            _AGREED.set(request.query.get("consistency") == "all")
+            ANSWERING.set(node)
+            AGREED.set(request.query.get("consistency") == "all")
             return cast(web.StreamResponse, await handler(request))
 
         return answer
@@ -207,7 +102,7 @@ class QdrantCluster(QdrantStandIn):
         return await super()._points(request)
 
     async def _copies(self, request: web.Request) -> web.Response:
-        here = _ANSWERING.get()
+        here = ANSWERING.get()
         local: list[dict[str, Any]] = []
         remote: list[dict[str, Any]] = []
         for number, (key, shard) in enumerate(self.collections[request.match_info["name"]].shards.items()):

@@ -136,6 +136,7 @@ class QdrantStandIn:
     async def _drop(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
         self.indexes.pop(name, None)
+        self.aliases = {alias: named for alias, named in self.aliases.items() if named != name}
         return succeeded(self.collections.pop(name, None) is not None)
 
     async def _cluster(self, request: web.Request) -> web.Response:
