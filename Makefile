@@ -171,7 +171,7 @@ test-stores: $(READY) ## three stores under a flush and a re-embedding, one of t
 
 .PHONY: test-qdrant
 QDRANT_TESTS := $(addprefix tests/memory_store/,qdrant test_vector_contract.py)
-QDRANT_STORE_TESTS := $(addprefix tests/memory_store/test_,$(addsuffix .py,buffers_and_fencing items limits listing near_duplicates neighbours \
+QDRANT_STORE_TESTS := $(addprefix tests/memory_store/test_,$(addsuffix .py,items limits listing near_duplicates neighbours \
   recovery retrieval search tenancy transfer writing))
 test-qdrant: $(READY) ## vectors on a Qdrant cluster with faults: a stand-in, or QDRANT_NODES=http://…,… QDRANT_KILL=… QDRANT_START=… QDRANT_HANG=… QDRANT_RESUME=…
 	$(BIN)/pytest -s $(QDRANT_TESTS)
