@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import orjson
 import pytest
@@ -24,32 +25,47 @@ def head(path: str, announced: int, key: str = ALICE_KEY) -> bytes:
     return "\r\n".join(lines).encode()
 
 
+class Client(asyncio.Protocol):
+    """A connection that keeps what came, even if a reset ends it: the gateway closes while bytes still arrive."""
+
+    transport: asyncio.Transport
+
+    def __init__(self) -> None:
+        self.raw = bytearray()
+        self.ended = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.raw += data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended.set()
+
+    async def drip(self) -> None:
+        """A byte now and then."""
+        while not self.transport.is_closing():
+            self.transport.write(b" ")
+            await asyncio.sleep(0.05)
+
+    async def answered(self) -> int:
+        """The status, once the gateway has closed the connection."""
+        async with asyncio.timeout(PATIENCE_S):
+            await self.ended.wait()
+        return int(self.raw.split(b" ")[1])
+
+
 @asynccontextmanager
-async def sockets(
-    gateway: Gateway, number: int
-) -> AsyncGenerator[list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]:
+async def clients(gateway: Gateway, number: int) -> AsyncGenerator[list[Client]]:
     """So many connections to the gateway."""
-    port = int(gateway.url.rpartition(":")[2])
-    opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", port) for _ in range(number)))
+    loop, port = asyncio.get_running_loop(), int(gateway.url.rpartition(":")[2])
+    opened = await asyncio.gather(*(loop.create_connection(Client, "127.0.0.1", port) for _ in range(number)))
     try:
-        yield opened
+        yield [client for _, client in opened]
     finally:
-        for _, writer in opened:
-            writer.close()
-
-
-async def drip(writer: asyncio.StreamWriter) -> None:
-    """A byte now and then."""
-    while not writer.is_closing():
-        writer.write(b" ")
-        await asyncio.sleep(0.05)
-
-
-async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """The status, and all that came before the gateway closed the connection."""
-    async with asyncio.timeout(PATIENCE_S):
-        raw = await reader.read()
-    return int(raw.split(b" ")[1]), raw
+        for transport, _ in opened:
+            transport.close()
 
 
 def with_limits(settings: GatewaySettings, **changes: object) -> GatewaySettings:
@@ -67,9 +83,9 @@ async def chats(gateway: Gateway, key: str) -> int:
 
 async def test_announced_bodies_that_do_not_come_leave_room_for_others(settings: GatewaySettings) -> None:
     chart = with_limits(settings, max_body_bytes=64 * MIB, max_active_bytes=128 * MIB, max_json_bytes=64 * MIB)
-    async with running_gateway(chart) as gateway, sockets(gateway, 2) as opened:
-        for _, writer in opened:
-            writer.write(head(CHAT, 64 * MIB))
+    async with running_gateway(chart) as gateway, clients(gateway, 2) as opened:
+        for client in opened:
+            client.transport.write(head(CHAT, 64 * MIB))
 
         async def both_wait() -> bool:
             return await active(gateway) == 2
@@ -82,14 +98,14 @@ async def test_announced_bodies_that_do_not_come_leave_room_for_others(settings:
 @pytest.mark.parametrize("path", [CHAT, "/v1/memory/add", "/v3/memories/add", "/v1/long-read", "/mcp"])
 async def test_a_body_that_drips_is_ended(settings: GatewaySettings, path: str) -> None:
     impatient = with_limits(settings, body_timeout_s=0.5, body_bytes_per_s=1000)
-    async with running_gateway(impatient) as gateway, sockets(gateway, 1) as [(reader, writer)]:
+    async with running_gateway(impatient) as gateway, clients(gateway, 1) as [client]:
         began = time.monotonic()
-        writer.write(head(path, 10_000) + b'{"a": "')
-        dripping = asyncio.create_task(drip(writer))
-        status, raw = await answered(reader)
+        client.transport.write(head(path, 10_000) + b'{"a": "')
+        dripping = asyncio.create_task(client.drip())
+        status = await client.answered()
         dripping.cancel()
         assert status == 408
-        assert b'"code":"body_timeout"' in raw
+        assert b'"code":"body_timeout"' in client.raw
         assert time.monotonic() - began > 0.4
 
         async def room_is_free() -> bool:
@@ -102,19 +118,19 @@ async def test_a_body_that_drips_is_ended(settings: GatewaySettings, path: str) 
 async def test_a_body_that_comes_at_a_fair_pace_may_take_longer_than_the_deadline(settings: GatewaySettings) -> None:
     impatient = with_limits(settings, body_timeout_s=2.0, body_bytes_per_s=1000)
     body = orjson.dumps(question("x" * 4000))
-    async with running_gateway(impatient) as gateway, sockets(gateway, 1) as [(reader, writer)]:
-        writer.write(head(CHAT, len(body)).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+    async with running_gateway(impatient) as gateway, clients(gateway, 1) as [client]:
+        client.transport.write(head(CHAT, len(body)).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
         for start in range(0, len(body), 400):
-            writer.write(body[start : start + 400])
+            client.transport.write(body[start : start + 400])
             await asyncio.sleep(0.3)
-        assert (await answered(reader))[0] == 200
+        assert await client.answered() == 200
 
 
 async def test_hundreds_of_slow_bodies_of_one_tenant_leave_another_its_chats(settings: GatewaySettings) -> None:
     full = with_limits(settings, max_active_requests=SLOW, max_active_bytes=64 * MIB)
-    async with running_gateway(full) as gateway, sockets(gateway, SLOW) as opened:
-        for _, writer in opened:
-            writer.write(head(CHAT, 10 * MIB) + b"[")
+    async with running_gateway(full) as gateway, clients(gateway, SLOW) as opened:
+        for client in opened:
+            client.transport.write(head(CHAT, 10 * MIB) + b"[")
         share, refusals = SLOW * 3 // 4, 'gateway_refused_requests_total{limit="tenant"}'
 
         async def share_is_taken() -> bool:
@@ -129,9 +145,9 @@ async def test_hundreds_of_slow_bodies_of_one_tenant_leave_another_its_chats(set
 
 async def test_bytes_of_one_tenant_leave_another_its_share(settings: GatewaySettings) -> None:
     small = with_limits(settings, max_body_bytes=MIB, max_active_bytes=4 * MIB)
-    async with running_gateway(small) as gateway, sockets(gateway, 4) as opened:
-        for _, writer in opened:
-            writer.write(head(CHAT, MIB) + b"[" * (MIB - 1))
+    async with running_gateway(small) as gateway, clients(gateway, 4) as opened:
+        for client in opened:
+            client.transport.write(head(CHAT, MIB) + b"[" * (MIB - 1))
 
         async def share_is_taken() -> bool:
             return await gateway.metric("gateway_active_body_bytes") == 3 * (MIB - 1)
@@ -141,14 +157,14 @@ async def test_bytes_of_one_tenant_leave_another_its_share(settings: GatewaySett
 
 
 async def test_bytes_are_counted_as_they_come_and_given_back(settings: GatewaySettings) -> None:
-    async with running_gateway(with_limits(settings)) as gateway, sockets(gateway, 1) as [(_, writer)]:
-        writer.write(head(CHAT, 10_000) + b"x" * 4_000)
+    async with running_gateway(with_limits(settings)) as gateway, clients(gateway, 1) as [client]:
+        client.transport.write(head(CHAT, 10_000) + b"x" * 4_000)
 
         async def counted() -> bool:
             return await gateway.metric("gateway_active_body_bytes") == 4_000
 
         await eventually(counted)
-        writer.close()
+        client.transport.close()
 
         async def given_back() -> bool:
             return await gateway.metric("gateway_active_body_bytes") == 0
