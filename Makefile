@@ -191,6 +191,10 @@ test-failover: $(READY) ## twenty deaths of a Redis primary under load, in a clu
 test-rolling: $(READY) ## real gateways and workers restarted one by one under load: no request fails, no job is lost
 	$(BIN)/pytest -m slow -s tests/gateway/test_rolling_restart.py
 
+.PHONY: test-balancing
+test-balancing: $(READY) ## engines join, drain and die under a gateway's load, each in a process of its own: a table
+	$(BIN)/pytest -m slow -s tests/gateway/test_balancing_under_load.py
+
 .PHONY: test-hostile
 test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on the real stack at the chart's limits
 	$(BIN)/pytest -m slow -s tests/hostile

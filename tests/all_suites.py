@@ -26,6 +26,7 @@ SUITES: Final = (
     "test-cluster",
     "test-failover",
     "test-rolling",
+    "test-balancing",
     "test-hostile",
     "test-ray",
     "test-ray-job",
