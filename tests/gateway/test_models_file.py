@@ -123,12 +123,31 @@ def test_without_a_file_the_other_settings_name_one_model() -> None:
     assert read_models(settings).roles == {}
 
 
+def test_a_list_of_engine_urls_names_replicas_beside_the_fallbacks(folder: Path) -> None:
+    text = """
+    [models.m]
+    engine_url = ["http://a/v1", "http://b/v1"]
+    engine_fallback_urls = ["http://spare/v1"]
+    """
+    (spec,) = config_of(folder, text).specs
+    assert (spec.engine_urls, spec.replica_urls) == (("http://a/v1", "http://spare/v1"), ("http://b/v1",))
+
+
+def test_commas_in_the_engine_url_separate_replicas_and_in_the_fallbacks_the_order() -> None:
+    settings = GatewaySettings.model_validate(
+        {"engine_url": "http://a/v1, http://b/v1,", "engine_fallback_urls": "http://c/v1,http://d/v1"}
+    )
+    (spec,) = read_models(settings).specs
+    assert (spec.engine_urls, spec.replica_urls) == (("http://a/v1", "http://c/v1", "http://d/v1"), ("http://b/v1",))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         pytest.param(ONE + "colour = 1", "[models.m] colour: unknown key", id="unknown key"),
         pytest.param(ONE + "[model.n]", "[model]: unknown key", id="unknown table"),
         pytest.param("", "[models]: is missing", id="no models"),
+        pytest.param("[models.m]\nengine_url = []", "[models.m] engine_url: the list of replicas is empty", id="none"),
         pytest.param('[models."o/m"]', '[models."o/m"] engine_url: is missing', id="no engine"),
         pytest.param(
             '[models.m]\nengine_url = "/v1"', "[models.m] engine_url: '/v1' is not an absolute", id="relative URL"
