@@ -140,6 +140,18 @@ def test_a_stopping_launcher_is_not_ready_and_lets_running_requests_end(
     assert (code, asking.reply) == (0, "Fake.")
 
 
+def test_an_idle_launcher_serves_while_it_drains(start: Start) -> None:
+    launcher = start(MEMLOOP_DRAIN_S="600")
+    launcher.wait_until("/readyz", 200)
+    launcher.process.terminate()
+    launcher.wait_until("/readyz", 503)
+    late = Asking(launcher)
+    late.join()
+    assert late.reply == "Fake."
+    launcher.process.terminate()
+    assert launcher.ended()[0] == 0
+
+
 def test_requests_that_do_not_end_in_time_are_cut(held: Callable[..., Launcher]) -> None:
     launcher = held(MEMLOOP_SERVE_STOP_TIMEOUT_S="0.5")
     asking = running(launcher)

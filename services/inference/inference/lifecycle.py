@@ -62,11 +62,14 @@ class Lifecycle:
         log.info("ready: %s on %s after %.1f s", self.plan.served_name, self.plan.engine, time.monotonic() - began)
         await self._watch(stuck_after_s)
 
-    async def drain(self, *, timeout_s: float) -> None:
-        """Fail readiness; return when no request is left or the time is up."""
+    async def drain(self, *, drain_s: float, timeout_s: float) -> None:
+        """Fail readiness, and serve for ``drain_s`` those who have not seen it; return when no request is left or the
+        time is up.
+        """
         warm, self.phase = self.phase == "ready", "stopping"
         if not warm:
             return
+        await asyncio.sleep(drain_s)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s), aiohttp.ClientSession(timeout=_METRICS_TIMEOUT) as session:
                 await self._until_idle(session)

@@ -161,7 +161,9 @@ async def _serve(launch: Launch) -> None:
 
 async def _drain(launch: Launch, hurry: asyncio.Event) -> None:
     """Let running requests end; a second signal does not wait for them."""
-    drained = asyncio.create_task(launch.lifecycle.drain(timeout_s=launch.settings.serve_stop_timeout_s))
+    settings = launch.settings
+    draining = launch.lifecycle.drain(drain_s=settings.drain_s, timeout_s=settings.serve_stop_timeout_s)
+    drained = asyncio.create_task(draining)
     hurried = asyncio.create_task(hurry.wait())
     await asyncio.wait({drained, hurried}, return_when=asyncio.FIRST_COMPLETED)
     drained.cancel()
