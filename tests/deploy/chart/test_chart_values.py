@@ -60,10 +60,11 @@ def others(value: Value) -> Iterator[object]:
         yield from ([{"name": "other"}], [{"key": "other", "operator": "Exists"}])
         yield [{"id": "other", "engineUrls": ["http://other:1/v1"]}]
         yield from ([{"name": "other", "model": "Other"}], [{"ipBlock": {"cidr": "10.1.2.3/32"}}])
+        yield from ([{"name": "other", "mountPath": "/other"}], [{"name": "other", "image": "other/image"}])
         yield [{"peers": [{"ipBlock": {"cidr": "10.1.2.3/32"}}], "ports": [4321]}]
     else:
         held = cast(Values, default)
-        yield from (held | {"other": "x"}, held | {"MEMLOOP_OTHER": "x"})
+        yield from (held | {"other": "x"}, held | {"MEMLOOP_OTHER": "x"}, held | {"QDRANT_API_KEY": "x"})
         yield from (held | {"tag": "other"}, held | {"limits": {"memory": "3Gi"}})
 
 

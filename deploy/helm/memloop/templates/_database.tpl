@@ -29,15 +29,13 @@ spec:
   selector:
     matchLabels: {{- include "memloop.selector" . | nindent 6 }}
   template:
-    metadata:
-      labels: {{- include "memloop.selector" . | nindent 8 }}
-      {{- with .root.Values.secrets.revision }}
-      annotations: { memloop/secrets-revision: {{ . | quote }} }
-      {{- end }}
+    metadata: {{- include "memloop.podMetadata" . | nindent 6 }}
     spec:
       {{- include "memloop.podSecurity" .root | nindent 6 }}
       serviceAccountName: {{ include "memloop.name" . }}
       terminationGracePeriodSeconds: 120  # what is in memory goes to the disk
+      {{- include "memloop.placement" . | nindent 6 }}
+      {{- include "memloop.initContainers" . | nindent 6 }}
       containers:
         - name: {{ .component }}
           image: {{ include "memloop.image" . }}
@@ -46,16 +44,21 @@ spec:
           command: {{- toYaml . | nindent 12 }}
           {{- end }}
           securityContext: {{- include "memloop.containerSecurity" . | nindent 12 }}
-          env: {{- .env | nindent 12 }}
+          env:
+            {{- .env | nindent 12 }}
+            {{- include "memloop.extra" .values.extraEnv | nindent 12 }}
           ports:
             - { name: {{ .component }}, containerPort: {{ .port }} }
           startupProbe: {{- merge (dict "periodSeconds" 2 "timeoutSeconds" 3 "failureThreshold" 300) .ready | toYaml | nindent 12 }}
           readinessProbe: {{- merge (dict "periodSeconds" 5 "timeoutSeconds" 3) .ready | toYaml | nindent 12 }}
           livenessProbe: {{- merge (dict "periodSeconds" 10 "timeoutSeconds" 5 "failureThreshold" 6) .alive | toYaml | nindent 12 }}
           resources: {{- toYaml .values.resources | nindent 12 }}
-          volumeMounts: {{- toYaml .mounts | nindent 12 }}
+          volumeMounts:
+            {{- toYaml .mounts | nindent 12 }}
+            {{- include "memloop.extra" .values.extraVolumeMounts | nindent 12 }}
       volumes:
         - { name: tmp, emptyDir: {} }
+        {{- include "memloop.extra" .values.extraVolumes | nindent 8 }}
   volumeClaimTemplates:
     - metadata: { name: data }
       spec: {{- include "memloop.claimSpec" (dict "accessMode" "ReadWriteOnce" "storageClass" .values.storageClass "size" .values.size) | nindent 8 }}

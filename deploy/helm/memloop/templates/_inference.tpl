@@ -75,9 +75,7 @@ spec:
   selector:
     matchLabels: {{- include "memloop.selector" . | nindent 6 }}
   template:
-    metadata:
-      labels: {{- include "memloop.selector" . | nindent 8 }}
-      annotations: {{- include "memloop.podAnnotations" . | nindent 8 }}
+    metadata: {{- include "memloop.podMetadata" . | nindent 6 }}
     spec:
       {{- include "memloop.podSecurity" .root | nindent 6 }}
       serviceAccountName: {{ include "memloop.name" (dict "root" .root "component" "inference") }}
@@ -86,6 +84,7 @@ spec:
       runtimeClassName: {{ . }}
       {{- end }}
       {{- include "memloop.scheduling" . | nindent 6 }}
+      {{- include "memloop.initContainers" . | nindent 6 }}
       containers:
         - name: inference
           image: {{ include "memloop.image" . }}
@@ -94,11 +93,8 @@ spec:
           envFrom:
             - configMapRef: { name: {{ include "memloop.name" . }} }
           env:
-            {{- include "memloop.secretEnv" (dict "root" .root "name" "MEMLOOP_ENGINE_API_KEY") | nindent 12 }}
-            {{- with .values.hubTokenSecret.name }}
-            - name: HF_TOKEN
-              valueFrom: { secretKeyRef: { name: {{ . | quote }}, key: {{ $.values.hubTokenSecret.key | quote }} } }
-            {{- end }}
+            {{- .env | nindent 12 }}
+            {{- include "memloop.extra" .values.extraEnv | nindent 12 }}
           ports:
             - { name: launcher, containerPort: 7802 }
             - { name: engine, containerPort: 7803 }
@@ -127,9 +123,11 @@ spec:
             - { name: shm, mountPath: /dev/shm }
             - { name: tmp, mountPath: /tmp }
             {{- include "memloop.caMount" .root | nindent 12 }}
+            {{- include "memloop.extra" .values.extraVolumeMounts | nindent 12 }}
       volumes:
         {{- include "memloop.cacheVolume" . | nindent 8 }}
         - { name: shm, emptyDir: { medium: Memory, sizeLimit: {{ .values.sharedMemory }} } }
         - { name: tmp, emptyDir: {} }
         {{- include "memloop.caVolume" .root | nindent 8 }}
+        {{- include "memloop.extra" .values.extraVolumes | nindent 8 }}
 {{- end }}

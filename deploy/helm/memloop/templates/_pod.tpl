@@ -4,9 +4,11 @@ automountServiceAccountToken: false
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
-  runAsUser: 10001
-  runAsGroup: 10001
-  fsGroup: 10001
+  {{- range $name, $id := .Values.podSecurity }}
+  {{- if $id }}
+  {{ $name }}: {{ $id }}
+  {{- end }}
+  {{- end }}
   fsGroupChangePolicy: OnRootMismatch
   seccompProfile: { type: RuntimeDefault }
 {{- with .Values.image.pullSecrets }}
@@ -26,18 +28,7 @@ seccompProfile: { type: RuntimeDefault }
 {{- end }}
 
 {{- define "memloop.scheduling" -}}
-{{- with .values.nodeSelector }}
-nodeSelector: {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .values.tolerations }}
-tolerations: {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .values.affinity }}
-affinity: {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
-{{- end }}
+{{- include "memloop.placement" . }}
 {{- $selector := include "memloop.selector" . }}
 {{- $spread := .root.Values.topologySpread }}
 {{- $by := dict "topology.kubernetes.io/zone" $spread.zones "kubernetes.io/hostname" $spread.nodes }}
@@ -56,26 +47,12 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{/* A change of settings or of secrets.revision restarts the pods. */}}
-{{- define "memloop.podAnnotations" -}}
-checksum/config: {{ .config | toJson | sha256sum }}
-{{- with .models }}
-checksum/models: {{ . | sha256sum }}
-{{- end }}
-{{- with .root.Values.secrets.revision }}
-memloop/secrets-revision: {{ . | quote }}
-{{- end }}
-{{- with .values.podAnnotations }}
-{{ toYaml . }}
-{{- end }}
-{{- end }}
-
 {{/* Settings without secrets: the component's own, tracing, authorities and `env`. Empty ones are left out. */}}
 {{- define "memloop.config" -}}
 {{- $values := .root.Values -}}
 {{- $config := dict -}}
 {{- $shared := dict "OTEL_EXPORTER_OTLP_ENDPOINT" $values.tracing.otlpEndpoint -}}
-{{- if $values.caBundle.configMap }}{{- $_ := set $shared "SSL_CERT_FILE" (printf "/etc/memloop/ca/%s" $values.caBundle.key) }}{{- end -}}
+{{- if $values.caBundle.configMap }}{{- $_ := set $shared "SSL_CERT_FILE" (include "memloop.caFile" .root) }}{{- end -}}
 {{- range $name, $value := merge (dict) .values.env .own $shared -}}
 {{- if ne (toString $value) "" }}{{- $_ := set $config $name (toString $value) }}{{- end -}}
 {{- end -}}
@@ -87,6 +64,10 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {{- include "memloop.metadata" . | nindent 2 }}
 data: {{- toYaml .config | nindent 2 }}
+{{- end }}
+
+{{- define "memloop.caFile" -}}
+/etc/memloop/ca/{{ .Values.caBundle.key }}
 {{- end }}
 
 {{- define "memloop.caMount" -}}

@@ -4,6 +4,7 @@ root, component, values, image, port, command, config; secretEnv: its variables 
 models: the text of the models file; startup and grace, seconds: what its start and its end may take.
 */}}
 {{- define "memloop.process" -}}
+{{- $_ := set . "env" (printf "%s\n%s" (include "memloop.redisEnv" .root) .secretEnv) -}}
 {{ include "memloop.configMap" . }}
 ---
 {{ include "memloop.serviceAccount" . }}
@@ -23,14 +24,13 @@ spec:
   selector:
     matchLabels: {{- include "memloop.selector" . | nindent 6 }}
   template:
-    metadata:
-      labels: {{- include "memloop.selector" . | nindent 8 }}
-      annotations: {{- include "memloop.podAnnotations" . | nindent 8 }}
+    metadata: {{- include "memloop.podMetadata" . | nindent 6 }}
     spec:
       {{- include "memloop.podSecurity" .root | nindent 6 }}
       serviceAccountName: {{ include "memloop.name" . }}
       terminationGracePeriodSeconds: {{ .grace }}
       {{- include "memloop.scheduling" . | nindent 6 }}
+      {{- include "memloop.initContainers" . | nindent 6 }}
       containers:
         - name: {{ .component }}
           image: {{ include "memloop.image" . }}
@@ -43,8 +43,8 @@ spec:
             - secretRef: { name: {{ . | quote }} }
             {{- end }}
           env:
-            {{- include "memloop.redisEnv" .root | nindent 12 }}
-            {{- .secretEnv | nindent 12 }}
+            {{- .env | nindent 12 }}
+            {{- include "memloop.extra" .values.extraEnv | nindent 12 }}
           ports:
             - { name: http, containerPort: {{ .port }} }
             - { name: metrics, containerPort: 7809 }
@@ -73,6 +73,7 @@ spec:
             {{- if .models }}
             {{- include "memloop.modelMounts" .root | nindent 12 }}
             {{- end }}
+            {{- include "memloop.extra" .values.extraVolumeMounts | nindent 12 }}
       volumes:
         - { name: tmp, emptyDir: { sizeLimit: 2Gi } }
         {{- with .claim }}
@@ -82,4 +83,5 @@ spec:
         {{- if .models }}
         {{- include "memloop.modelVolumes" .root | nindent 8 }}
         {{- end }}
+        {{- include "memloop.extra" .values.extraVolumes | nindent 8 }}
 {{- end }}

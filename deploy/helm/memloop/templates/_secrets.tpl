@@ -10,6 +10,17 @@
       {{- end }}
 {{- end }}
 
+{{/* Refuses a revision of a key that no pod reads. */}}
+{{- define "memloop.checkRevisions" -}}
+{{- $keys := list "MEMLOOP_API_KEYS" "MEMLOOP_STORE_KEY" "MEMLOOP_ENGINE_API_KEY" "MEMLOOP_WEBHOOK_SECRET" "REDIS_PASSWORD" "QDRANT_API_KEY" "QDRANT_READ_KEY" -}}
+{{- $keys = append $keys .Values.redis.urlSecret.key -}}
+{{- range .Values.inference.models }}{{ $keys = append $keys (include "memloop.model" (dict "root" $ "entry" .) | fromJson).hubTokenSecret.key }}{{ end -}}
+{{- range .Values.models }}{{ with .keySecret }}{{ $keys = append $keys .key }}{{ end }}{{ end -}}
+{{- range $key, $_ := .Values.secrets.revisions -}}
+{{- if not (has $key $keys) }}{{ fail (printf "secrets.revisions: no pod reads a key %s, only %s" $key (uniq $keys | sortAlpha | join ", ")) }}{{ end -}}
+{{- end -}}
+{{- end }}
+
 {{/* Variables of each process from Secrets. */}}
 {{- define "memloop.gatewaySecrets" -}}
 {{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_API_KEYS") }}
@@ -26,6 +37,16 @@
 {{- define "memloop.storeSecrets" -}}
 {{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_STORE_KEY") }}
 {{ include "memloop.secretEnv" (dict "root" . "name" "QDRANT_API_KEY" "optional" (not .Values.qdrant.enabled)) }}
+{{- end }}
+
+{{- define "memloop.inferenceSecrets" -}}
+{{ include "memloop.secretEnv" (dict "root" .root "name" "MEMLOOP_ENGINE_API_KEY") }}
+{{- with .model.hubTokenSecret }}
+{{- if .name }}
+- name: HF_TOKEN
+  valueFrom: { secretKeyRef: { name: {{ .name | quote }}, key: {{ .key | quote }} } }
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "memloop.redisSecrets" -}}

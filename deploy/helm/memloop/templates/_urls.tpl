@@ -61,6 +61,15 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{ join "," $urls }}
 {{- end }}
 
+{{/* Seconds for which gateway and worker wait for an engine at their start. */}}
+{{- define "memloop.startupWait" -}}
+{{- $slowest := ternary 0 1800 (not (empty .Values.inference.models)) -}}
+{{- range .Values.inference.models -}}
+{{- $slowest = max $slowest (add (include "memloop.model" (dict "root" $ "entry" .) | fromJson).startTimeoutSeconds 300) -}}{{/* as its probe: and the warm-up */}}
+{{- end -}}
+{{ .Values.engine.startupWaitSeconds | default $slowest }}
+{{- end }}
+
 {{/* The port of a URL: its own, or its scheme's. */}}
 {{- define "memloop.port" -}}
 {{- $parts := urlParse . -}}
@@ -81,7 +90,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- $config := dict
       "MEMLOOP_STORE_URL" (printf "http://%s:7801" (include "memloop.name" (dict "root" . "component" "memory-store")))
       "MEMLOOP_STORAGE_URL" $storage
-      "MEMLOOP_STARTUP_WAIT_S" (toString .Values.engine.startupWaitSeconds) -}}
+      "MEMLOOP_STARTUP_WAIT_S" (include "memloop.startupWait" .) -}}
 {{- $config = merge $config (include "memloop.limits" . | fromJson) -}}
 {{- if .Values.models }}{{ $_ := set $config "MEMLOOP_MODELS" "/etc/memloop/models/models.toml" }}
 {{- else }}{{ $config = merge $config (include "memloop.oneModel" . | fromJson) }}
