@@ -1,6 +1,7 @@
 """All metrics of the launcher. The engine's own gauges appear under one name each, whichever engine runs."""
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,14 +16,15 @@ _ENGINE_METRICS = {
     "vllm:generation_tokens": "generated",
     "sglang:generation_tokens": "generated",
 }
+_RATIOS = {"cache_used"}
 
 
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
-    """An engine's own gauges, summed over its replicas; None for a gauge that it does not export.
+    """An engine's own gauges over its data-parallel copies of the model; None for a gauge that it does not export.
 
-    ``running`` and ``waiting`` count requests, ``cache_used`` is the KV cache's share in use (0 to 1), ``generated``
-    counts the tokens made since the engine started.
+    ``running`` and ``waiting`` count requests, and ``generated`` the tokens made since the engine started: sums.
+    ``cache_used`` is the KV caches' share in use (0 to 1): the mean, because the copies' caches are of one size.
     """
 
     running: float | None = None
@@ -69,9 +71,10 @@ class LauncherMetrics:
 
 def engine_load(exposition: str) -> EngineLoad:
     """Parse the engine's ``/metrics`` text. Raises ValueError when it is not in Prometheus' format."""
-    sums: dict[str, float] = {}
+    found: dict[str, float] = {}
     for family in text_string_to_metric_families(exposition):
         name = _ENGINE_METRICS.get(family.name)
-        if name is not None:
-            sums[name] = sum(sample.value for sample in family.samples if not sample.name.endswith("_created"))
-    return EngineLoad(**sums)
+        values = [sample.value for sample in family.samples if not sample.name.endswith("_created")]
+        if name is not None and values:
+            found[name] = fmean(values) if name in _RATIOS else sum(values)
+    return EngineLoad(**found)
