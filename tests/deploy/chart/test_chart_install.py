@@ -50,7 +50,7 @@ def test_one_replica_keeps_its_weights_and_ends_before_the_next_one_starts(chart
 
 
 @pytest.mark.parametrize(
-    "defaults", [{"replicas": 3}, {"autoscaling": {"mode": "waiting"}}], ids=["replicas", "autoscaling"]
+    "defaults", [{"replicas": 3}, {"autoscaling": {"mode": "load"}}], ids=["replicas", "autoscaling"]
 )
 def test_several_replicas_have_a_disk_each(chart: Rendered, minimal: Values, defaults: Values) -> None:
     objects = chart.objects(changed(minimal | KEDA, "inference.defaults", defaults))

@@ -8,7 +8,7 @@ from pathlib import Path
 import helm_python as helm
 import pytest
 
-from tests.deploy.chart.chart_release import CHART, FILES, ROOT, Rendered, Values, changed, values_of
+from tests.deploy.chart.chart_release import CHART, FILES, ROOT, Object, Rendered, Values, changed, values_of
 
 METRICS = ("services/gateway/gateway/metrics.py", "services/inference/inference/metrics.py")
 WORDS = {"sum", "max", "by", "queue"}
@@ -37,7 +37,9 @@ def test_scaling_asks_for_metrics_that_the_processes_have(chart: Rendered) -> No
         for query in found
         for word in re.findall(r"[a-z_]+", re.sub(r"\{.*?\}", "", query))
     }
-    assert asked - WORDS == {"job_queue_depth", "job_queue_waiting_seconds", "inference_engine_requests_waiting"}
+    assert asked - WORDS == {"job_queue_depth", "job_queue_waiting_seconds"} | {
+        f"inference_engine_{name}" for name in ("requests_running", "requests_waiting", "kv_cache_used_ratio")
+    }
     assert asked - WORDS <= known
 
 
@@ -49,9 +51,34 @@ def test_the_worker_scales_on_depth_and_on_the_oldest_wait(chart: Rendered) -> N
     ]
 
 
-def test_an_engine_scales_on_its_own_waiting_requests(chart: Rendered) -> None:
-    [query] = queries(chart)["demo-inference-main"]
-    assert 'service="demo-inference-main"' in query
+def scaler(chart: Rendered, name: str) -> Object:
+    return chart.objects(values_of("keda")).named("ScaledObject", name)["spec"]
+
+
+def test_an_engine_scales_on_all_its_requests_so_that_an_emptied_queue_takes_no_busy_replica(chart: Rendered) -> None:
+    chosen = '{namespace="memloop",job="inference",service="demo-inference-main"}'
+    requests = [f"sum(inference_engine_requests_{state}{chosen})" for state in ("running", "waiting")]
+    triggers = [trigger["metadata"] for trigger in scaler(chart, "demo-inference-main")["triggers"]]
+    assert [(one["query"], one["threshold"]) for one in triggers] == [
+        (" + ".join(requests), "32"),
+        (f"sum(inference_engine_kv_cache_used_ratio{chosen})", "0.7"),
+    ]
+
+
+def test_engines_leave_one_at_a_time_after_the_need_has_been_lower(chart: Rendered) -> None:
+    behavior = scaler(chart, "demo-inference-main")["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    assert behavior["scaleDown"] == {
+        "stabilizationWindowSeconds": 1800,
+        "policies": [{"type": "Pods", "value": 1, "periodSeconds": 1800}],
+    }
+
+
+@pytest.mark.parametrize(("name", "replicas"), [("demo-inference-main", 4), ("demo-worker", 3)])
+def test_without_figures_a_known_number_runs(chart: Rendered, name: str, replicas: int) -> None:
+    spec = scaler(chart, name)
+    assert spec["fallback"] == {"failureThreshold": 3, "replicas": replicas}
+    assert {trigger["metadata"]["ignoreNullValues"] for trigger in spec["triggers"]} == {"false"}
+    assert {trigger["metricType"] for trigger in spec["triggers"]} == {"AverageValue"}, "a fallback needs it"
 
 
 @pytest.mark.parametrize("file", sorted(FILES))
