@@ -66,6 +66,8 @@ class Objects(list[Object]):
             name = one["metadata"]["name"]
             if one["kind"] in _WITH_PODS:
                 yield name, one["spec"]["template"]
+            elif one["kind"] == "CronJob":
+                yield name, one["spec"]["jobTemplate"]["spec"]["template"]
             elif one["kind"] == "Pod":
                 yield name, one
             elif one["kind"] == "RayJob":

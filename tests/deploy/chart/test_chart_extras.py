@@ -14,6 +14,7 @@ PARTS = {
     "redis": "demo-redis",
     "qdrant": "demo-qdrant",
     "smokeTest": "demo-smoke-test",
+    "backup": "demo-backup",
     "trainer.head": "demo-trainer-run-1-head",
     "trainer.workers": "demo-trainer-run-1-workers",
 }

@@ -50,6 +50,7 @@ def test_ports_alone_open_the_way_to_every_address(chart: Rendered, minimal: Val
         ("worker", "worker"),
         ("memoryStore", "memory-store"),
         ("inference", "inference"),
+        ("backup", "backup"),
         ("trainer", "trainer"),
     ],
 )

@@ -54,6 +54,7 @@ def others(value: Value) -> Iterator[object]:
             "s3://other/x",
             "other/",
             "other=7",
+            "7 7 7 7 7",
         )
     elif isinstance(default, list):
         yield from ([*default, "other.example"], [*default, "/other"], [*default, "http://other:1/v1"])

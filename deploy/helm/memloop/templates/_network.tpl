@@ -61,6 +61,15 @@
 {{- end -}}
 {{- end }}
 
+{{- define "memloop.toQdrant" -}}
+{{- if .Values.qdrant.enabled -}}
+- to: [{{ include "memloop.peer" (dict "root" . "component" "qdrant") }}]
+  ports: [{ protocol: TCP, port: 6333 }]
+{{- else -}}
+{{ include "memloop.toOpenings" (dict "openings" .Values.networkPolicy.outside.qdrant "ports" (list (include "memloop.port" (include "memloop.qdrantUrl" .)))) | trim }}
+{{- end -}}
+{{- end }}
+
 {{- define "memloop.toTracing" -}}
 {{- with .Values.tracing.otlpEndpoint -}}
 {{ include "memloop.toOpenings" (dict "openings" $.Values.networkPolicy.outside.tracing "ports" (list (include "memloop.port" .))) | trim }}

@@ -36,6 +36,10 @@
 
 {{- define "memloop.storeSecrets" -}}
 {{ include "memloop.secretEnv" (dict "root" . "name" "MEMLOOP_STORE_KEY") }}
+{{ include "memloop.qdrantKey" . }}
+{{- end }}
+
+{{- define "memloop.qdrantKey" -}}
 {{ include "memloop.secretEnv" (dict "root" . "name" "QDRANT_API_KEY" "optional" (not .Values.qdrant.enabled)) }}
 {{- end }}
 
