@@ -133,7 +133,7 @@ def test_no_service_publishes_the_port_of_metrics(chart: Rendered, process: str)
     assert [port["name"] for port in service["spec"]["ports"]] == ["http"]
 
 
-def test_every_rule_file_is_a_prometheus_rule_as_it_stands(chart: Rendered) -> None:
+def test_every_rule_file_is_a_prometheus_rule(chart: Rendered) -> None:
     paths = sorted((CHART / "observability").glob("*.yml"))
     rules = chart.objects(values_of("keda")).of("PrometheusRule")
     assert [one["metadata"]["name"] for one in rules] == [f"demo-{path.stem}" for path in paths]
