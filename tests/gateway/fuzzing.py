@@ -11,6 +11,8 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 from schemathesis.engine.recorder import CheckNode, ScenarioRecorder
 
+from tests.gateway.running import error_in
+
 REFUSALS: Final[Mapping[str, str]] = {
     "context_length_exceeded": "a chat is counted in the served model's tokens",
     "empty_document": "whether a text is blank is Unicode's to say, not a pattern's",
@@ -21,6 +23,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "long_context_too_long": "so is what of it must be read",
     "time_out_of_range": "JSON Schema has no bounds for times",
     "metadata_too_large": "nor for the bytes and levels of an object",
+    "not_supported": "chat completions hold less than a message; the manual lists what is refused",
     "number_out_of_range": "JSON Schema knows no 64-bit integer, and none is kept inexactly",
     "question_too_long": "a question is counted in the served model's tokens",
     "window_exceeded": "a chunk beside memory and question must fit the served model's window",
@@ -122,7 +125,7 @@ class _Answer:
 
     @property
     def code(self) -> object:
-        return orjson.loads(self.body)["error"]["code"]
+        return error_in(orjson.loads(self.body))["code"]
 
 
 def _answer(recorder: ScenarioRecorder, case_id: str) -> _Answer:

@@ -40,10 +40,8 @@ class Answer:
     @property
     def error(self) -> Any:
         """What stands under ``error``, and nothing beside it."""
-        body = self.json
-        assert set(body) == {"error"}
-        assert set(body["error"]) == {"message", "type", "param", "code"}
-        return body["error"]
+        assert set(self.json) in ({"error"}, {"type", "error", "request_id"})
+        return error_in(self.json)
 
     @property
     def events(self) -> list[bytes]:
@@ -139,6 +137,21 @@ async def _payload(redis: Redis, key: bytes) -> Object | None:
         return None
     raw = await redis.hget(key, "payload")  # pyright: ignore
     return orjson.loads(raw) if raw else None
+
+
+def error_in(body: Any) -> Any:
+    """The error of a body, in OpenAI's words if it is in Anthropic's style."""
+    error = body["error"]
+    if "type" in body:
+        assert (body["type"], set(error)) == ("error", {"type", "message", "details"})
+        return {
+            "message": error["message"],
+            "type": error["type"],
+            "param": error["details"]["param"],
+            "code": error["details"]["error_code"],
+        }
+    assert set(error) == {"message", "type", "param", "code"}
+    return error
 
 
 def question(text: str = "Hi.", /, **fields: object) -> Object:

@@ -33,6 +33,9 @@ async def test_a_body_that_grows_when_parsed_is_refused_and_never_parsed(gateway
     for path in (CHAT, "/v1/memory/add", "/v1/long-read", "/v3/memories/add"):
         answer = await gateway.post(path, body)
         assert (answer.status, answer.json["error"]["code"]) == (422, "too_many_values"), path
+    for path in ("/v1/messages", "/v1/messages/count_tokens"):
+        answer = await gateway.post(path, body)
+        assert (answer.status, answer.error["code"]) == (400, "too_many_values"), path
 
 
 @pytest.mark.parametrize("body", BOMBS.values(), ids=BOMBS)

@@ -16,7 +16,7 @@ from gateway.settings import GatewaySettings
 from memloop.wire.keys import ALL_SCOPES, Scope
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked
-from tests.gateway.running import Gateway, running_gateway
+from tests.gateway.running import Gateway, error_in, running_gateway
 from tests.gateway.tenant_rows.all_rows import OPEN
 from tests.gateway.tenants import routes_of
 
@@ -52,8 +52,7 @@ async def _asked(gateway: Gateway, route: str, key: str) -> tuple[int, str]:
     url = gateway.url + re.sub(r"{[^}]*}", "x", path)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     async with gateway.http.request(method, url, data=b"{", headers=headers) as response:
-        body = await response.json(content_type=None) if response.status >= 400 else {"error": {"code": ""}}
-        return response.status, body["error"]["code"]
+        return response.status, error_in(await response.json())["code"] if response.status >= 400 else ""
 
 
 def test_every_route_that_is_not_open_asks_for_exactly_one_scope_or_any_key() -> None:

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
 from memloop.wire.errors import MemloopError
+from memloop_service.api_style import ApiStyle
 from memloop_service.chores import alongside
 from memloop_service.drain import Drain
 from memloop_service.edge import Edge
@@ -42,6 +43,7 @@ def create_app(
     registry: CollectorRegistry | None = None,
     max_body_bytes: int | None = None,
     larger_bodies: Mapping[str, int] | None = None,
+    styles: Mapping[str, ApiStyle] | None = None,
     lifespan: Lifespan = _nothing,
     adopts_ids: bool = False,
 ) -> FastAPI:
@@ -53,9 +55,9 @@ def create_app(
     ``readiness`` names the dependencies that ``/readyz`` checks, ``optional`` those of them without which the process
     serves a part of its routes, ``warnings`` the sentences that it shows beside them.
     ``registry`` holds the process's metrics; the default is a new one. ``max_body_bytes`` limits a body and defaults to
-    the settings' limit; ``larger_bodies`` maps paths that need more to their limits in bytes. ``lifespan`` opens and
-    closes the process's resources. ``adopts_ids`` is for a process that only our own processes call. Call
-    ``start_tracing`` first if the process traces.
+    the settings' limit; ``larger_bodies`` maps paths that need more to their limits in bytes, ``styles`` paths to the
+    style of their API. ``lifespan`` opens and closes the process's resources. ``adopts_ids`` is for a process that only
+    our own processes call. Call ``start_tracing`` first if the process traces.
     """
     registry, checks = registry or new_registry(), readiness or {}
     introduce(title.removeprefix("memloop-"), registry)
@@ -79,6 +81,7 @@ def create_app(
             max_body_bytes or settings.max_body_bytes, settings.body_timeout_s, settings.body_bytes_per_s
         ),
         larger_bodies=larger_bodies or {},
+        styles=styles,
         adopts_ids=adopts_ids,
     )
     if is_tracing():

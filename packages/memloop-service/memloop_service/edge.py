@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memloop.wire.correlation import CALLERS_ID, request_id
 from memloop.wire.errors import MemloopError, SlowBody
+from memloop_service.api_style import OPENAI, ApiStyle, api_style
 from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
@@ -36,8 +37,8 @@ log = logging.getLogger(__name__)
 class Edge:
     """Wraps an app. Routes are declared without a trailing slash and also match with one.
 
-    ``larger_bodies`` are the limits of paths that need more. ``adopts_ids``: the caller is one of our processes, and
-    its request ID is kept.
+    ``larger_bodies`` are the limits of paths that need more, ``styles`` the styles of paths that do not have OpenAI's.
+    ``adopts_ids``: the caller is one of our processes, and its request ID is kept.
     """
 
     def __init__(
@@ -47,9 +48,11 @@ class Edge:
         drain: Drain,
         limits: BodyLimits,
         larger_bodies: Mapping[str, int] | None = None,
+        styles: Mapping[str, ApiStyle] | None = None,
         adopts_ids: bool = False,
     ) -> None:
         self._app = app
+        self._styles = styles or {}
         self._drain = drain
         self._limits = limits
         self._larger_bodies = {
@@ -62,7 +65,9 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = IncomingBody(receive, self._larger_bodies.get(scope["path"].rstrip("/"), self._limits))
+        path = scope["path"].rstrip("/")
+        body = IncomingBody(receive, self._larger_bodies.get(path, self._limits))
+        api_style.set(self._styles.get(path, OPENAI))
         exchange = _Exchange(scope, receive, send, self._drain, body, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
         scope[BODY_SEND], scope[INCOMING] = send, body
@@ -126,7 +131,8 @@ class _Exchange:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             self._begin(headers, message["status"])
-            headers["x-request-id"] = self.id
+            for name in api_style.get().id_headers:
+                headers[name] = self.id
             headers["openai-processing-ms"] = str(round((time.perf_counter() - self._began) * 1000))
             if self._client_id:
                 headers[CALLERS_ID] = self._client_id

@@ -1,4 +1,6 @@
-"""Translates every failure into OpenAI's ``{"error": {…}}``; the only place that does."""
+"""Translates every failure into an error response, in OpenAI's ``{"error": {…}}`` unless the route's API has another
+style; the only place that does.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,6 +14,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from memloop.profiles import well_formed
 from memloop.wire.errors import ErrorBody, ErrorEnvelope, InvalidRequest, MemloopError, Unprocessable
+from memloop_service.api_style import api_style
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorEnvelope}, "5XX": {"model": ErrorEnvelope}}
 """The failures that every route documents: the ``responses`` of a router."""
@@ -41,9 +44,9 @@ class RouteError(MemloopError):
 
 
 def error_response(error: MemloopError) -> JSONResponse:
-    """Build the response of an error, with the headers of its status."""
-    content = error.envelope().model_dump()
-    return JSONResponse(content, status_code=error.http_status, headers=_headers(error))
+    """Build the response of an error in the style of the request's API, with the headers of its status."""
+    style = api_style.get()
+    return JSONResponse(style.error_body(error), status_code=style.error_status(error), headers=_headers(error))
 
 
 async def handle(request: Request, failure: Exception) -> JSONResponse:

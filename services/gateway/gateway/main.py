@@ -29,6 +29,8 @@ from gateway.mcp.host import McpHost
 from gateway.mcp.surface import Mcp
 from gateway.memory import routes as memories
 from gateway.memory.memory import Memory, open_memory
+from gateway.messages import routes as messages
+from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
 from gateway.redis import redis_of
 from gateway.settings import GatewaySettings
@@ -45,8 +47,12 @@ FORM_BYTES = 1 << 16
 NOT_JSON = ("/v1/files", "/v1/memory/import")
 """Paths whose body is not JSON: a form, and JSON lines."""
 
+STYLES = {messages.PATH: ANTHROPIC, messages.COUNT_PATH: ANTHROPIC}
+"""The paths of APIs whose errors and headers are not OpenAI's."""
+
 ROUTERS = (
     chat.router,
+    messages.router,
     models.router,
     long_read.router,
     uploads.router,
@@ -110,6 +116,7 @@ def build_app(settings: GatewaySettings) -> FastAPI:
         max_body_bytes=min(settings.max_json_bytes, settings.max_body_bytes),
         larger_bodies=dict.fromkeys(LARGER, settings.max_body_bytes)
         | {"/v1/files": settings.max_file_bytes + FORM_BYTES},
+        styles=STYLES,
         lifespan=lifespan,
     )
     app.add_exception_handler(ClientGone, client_gone)

@@ -69,6 +69,11 @@ def oversize(
     return Oversize(question, _enough(list(found), excess, cost, window))
 
 
+def prompt_tokens(chat: ChatRequest, fields: Json, splitter: Splitter) -> int:
+    """Estimate the tokens of the whole prompt, by the tokenizer and the usual chat template. CPU work."""
+    return _asked([splitter.count(message.text()) for message in chat.messages], chat, fields, splitter)
+
+
 def question_in(text: str, splitter: Splitter, *, most_tokens: int) -> tuple[str, str, str]:
     """Split the text into first paragraph, middle and last paragraph; each side has at most half of ``most_tokens``.
 

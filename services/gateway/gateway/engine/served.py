@@ -11,7 +11,8 @@ from gateway.engine.models_file import ModelSpec
 from gateway.engine.spans import WatchedModel
 from gateway.metrics import Metrics
 from memloop.chunking import EstimatingSplitter, TokenizerSplitter
-from memloop.clients import InferenceClient
+from memloop.clients import Dialect, InferenceClient
+from memloop.clients.dialects import ANY, Endpoint, endpoint_at
 from memloop.ports import Splitter
 from memloop.profiles import Profile, ProfileError, check_fit, load_profile
 from memloop.wire.chat import Json
@@ -34,6 +35,13 @@ class LoopModel:
     splitter: Splitter
     label: str
     window_tokens: int | None = None
+    endpoint: Endpoint = ANY
+    """The kind of its first engine, as far as setting or host name it."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The fields that the endpoint accepts, for callers that translate another API's request."""
+        return self.endpoint.dialect_of(self.engine_model)
 
     @property
     def keeps_its_name(self) -> bool:
@@ -71,6 +79,7 @@ async def loop_model(spec: ModelSpec, engine: Engines, inference: InferenceClien
         splitter=splitter,
         label=model_id,
         window_tokens=window_tokens,
+        endpoint=endpoint_at(spec.engine_urls[0], spec.dialect) or ANY,
     )
 
 

@@ -8,6 +8,7 @@ import re
 import orjson
 
 from memloop.wire.errors import MemloopError
+from memloop_service.api_style import api_style
 
 DONE = b"data: [DONE]\n\n"
 HEARTBEAT = b": keep-alive\n\n"
@@ -53,5 +54,5 @@ def data_event(json: bytes) -> bytes:
 
 
 def error_event(error: MemloopError) -> bytes:
-    """Return an ``error`` event with the OpenAI-shaped body: how a stream that has begun reports a failure."""
-    return b"event: error\n" + data_event(orjson.dumps(error.envelope().model_dump()))
+    """Return an ``error`` event in the style of the request's API: how a stream that has begun reports a failure."""
+    return b"event: error\n" + data_event(orjson.dumps(api_style.get().error_body(error)))

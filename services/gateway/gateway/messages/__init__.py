@@ -1,0 +1,1 @@
+"""Anthropic's Messages API with memory, translated to chat completions and back."""

@@ -1,0 +1,198 @@
+"""Translates an engine's chat completion to a message.
+
+Source: Anthropic's API reference, "Messages", and OpenAI's, "Chat Completions". vLLM names the stop string that it met
+``stop_reason``, SGLang ``matched_stop``; thinking is ``reasoning`` in vLLM and ``reasoning_content`` in others.
+"""
+
+import base64
+import hashlib
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal, TypeAlias
+
+import orjson
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from gateway.http import object_in, objects_in
+from memloop.wire.base import Wire
+from memloop.wire.chat import Json
+from memloop.wire.errors import EngineError
+
+StopReason: TypeAlias = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"]
+_REASONS: Final[dict[object, StopReason]] = {
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "refusal",
+}
+_MATCHED: Final = ("stop_reason", "matched_stop")
+_REASONING: Final = ("reasoning", "reasoning_content")
+
+
+class TextBlock(Wire):
+    """A text of the model."""
+
+    type: Literal["text"] = "text"
+    text: str
+    citations: None = None
+
+
+class ThinkingBlock(Wire):
+    """What the model thought. ``signature`` is a checksum."""
+
+    type: Literal["thinking"] = "thinking"
+    thinking: str
+    signature: str
+
+
+class ToolUseBlock(Wire):
+    """A tool call."""
+
+    type: Literal["tool_use"] = "tool_use"
+    id: str
+    name: str
+    input: Json
+
+
+class OutputTokens(Wire):
+    """The part of the output that was thinking."""
+
+    thinking_tokens: int
+
+
+class Usage(Wire):
+    """The tokens. ``input_tokens`` are those that the engine's cache did not hold."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_creation_input_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    output_tokens_details: OutputTokens | None = None
+
+
+class MessageAnswer(Wire):
+    """A message of the model."""
+
+    id: str
+    type: Literal["message"] = "message"
+    role: Literal["assistant"] = "assistant"
+    model: str
+    content: tuple[ThinkingBlock | TextBlock | ToolUseBlock, ...] = ()
+    stop_reason: StopReason | None = None
+    stop_sequence: str | None = None
+    usage: Usage
+
+
+class TokenCount(Wire):
+    """The answer of a token count."""
+
+    input_tokens: int
+
+
+def new_message_id() -> str:
+    """Return a new id of a message."""
+    return f"msg_{secrets.token_hex(12)}"
+
+
+def message_of(answer: Json, *, model: str, stops: Sequence[str], thinking: bool) -> Json:
+    """Translate a chat completion. ``thinking``: whether thoughts are shown. Raises EngineError for another object."""
+    choices = objects_in(answer.get("choices"))
+    if not choices:
+        raise EngineError("the engine's answer is not a chat completion")
+    choice = choices[0]
+    said = object_in(choice.get("message"))
+    blocks = tuple(_blocks(said, thinking=thinking))
+    reason, sequence = stop_of(
+        choice, stops, calls=any(isinstance(block, ToolUseBlock) for block in blocks), refused=bool(said.get("refusal"))
+    )
+    message = MessageAnswer(
+        id=new_message_id(),
+        model=model,
+        content=blocks,
+        stop_reason=reason,
+        stop_sequence=sequence,
+        usage=usage_of(answer.get("usage")),
+    )
+    return message.model_dump()
+
+
+def stop_of(choice: Json, stops: Sequence[str], *, calls: bool, refused: bool) -> tuple[StopReason, str | None]:
+    """Return why the model stopped, and the stop sequence that it met. Some engines end tool calls with ``stop``."""
+    if refused:
+        return "refusal", None
+    if reason := _REASONS.get(choice.get("finish_reason")):
+        return reason, None
+    matched = next((value for name in _MATCHED if isinstance(value := choice.get(name), str) and value in stops), None)
+    if matched is not None:
+        return "stop_sequence", matched
+    return ("tool_use" if calls else "end_turn"), None
+
+
+def usage_of(usage: object) -> Usage:
+    """Translate the engine's usage; zeros where it reports none."""
+    given = object_in(usage)
+    cached = _count(object_in(given.get("prompt_tokens_details")).get("cached_tokens"))
+    thought = object_in(given.get("completion_tokens_details")).get("reasoning_tokens")
+    return Usage(
+        input_tokens=max(0, _count(given.get("prompt_tokens")) - cached),
+        output_tokens=_count(given.get("completion_tokens")),
+        cache_read_input_tokens=cached,
+        output_tokens_details=OutputTokens(thinking_tokens=thought) if isinstance(thought, int) else None,
+    )
+
+
+def reasoning_in(said: Json) -> str:
+    """Return the thinking of a message or of a piece of one."""
+    return next((value for name in _REASONING if isinstance(value := said.get(name), str) and value), "")
+
+
+def text_in(said: Json) -> str:
+    """Return the text of a message or of a piece of one, a refusal's included."""
+    content, refusal = said.get("content"), said.get("refusal")
+    texts = [content] if isinstance(content, str) else [part.get("text") for part in objects_in(content)]
+    return "".join(text for text in (*texts, refusal) if isinstance(text, str))
+
+
+def signature_of(checksum: bytes) -> str:
+    """Return the signature of thinking from its SHA-256. Clients send it back; nothing verifies it."""
+    return base64.b64encode(checksum).decode()
+
+
+def arguments_in(function: Json) -> str:
+    """Return a tool call's arguments as JSON text; some engines send the object itself."""
+    arguments = function.get("arguments")
+    return arguments if isinstance(arguments, str) else orjson.dumps(arguments or {}).decode()
+
+
+def _blocks(said: Json, *, thinking: bool) -> Iterator[ThinkingBlock | TextBlock | ToolUseBlock]:
+    if thinking and (thought := reasoning_in(said)):
+        yield ThinkingBlock(thinking=thought, signature=signature_of(hashlib.sha256(thought.encode()).digest()))
+    if text := text_in(said):
+        yield TextBlock(text=text)
+    for call in objects_in(said.get("tool_calls")):
+        function = object_in(call.get("function"))
+        name, call_id = function.get("name"), call.get("id")
+        if not isinstance(name, str):
+            raise EngineError("a tool call of the engine has no name")
+        yield ToolUseBlock(id=str(call_id or new_call_id()), name=name, input=_input(arguments_in(function)))
+
+
+def new_call_id() -> str:
+    """Return a new id of a tool call, for engines that give none."""
+    return f"toolu_{secrets.token_hex(12)}"
+
+
+def _input(arguments: str) -> Json:
+    """Parse the arguments; those that a limit has cut off are read as far as they go."""
+    try:
+        found: JsonValue = from_json(arguments or "{}", allow_partial=True)
+    except ValueError as error:
+        raise EngineError("the arguments of the engine's tool call are not JSON") from error
+    if not isinstance(found, dict):
+        raise EngineError("the arguments of the engine's tool call are not a JSON object")
+    return found
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,0 +1,83 @@
+"""``POST /v1/messages`` and its token count: Anthropic's Messages API, answered by any engine of chat completions."""
+
+import asyncio
+
+from fastapi import APIRouter, Request, Response
+
+from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.chat.answering import AnswerForm, answer_chat, asked_chat
+from gateway.chat.chat import ChatDep
+from gateway.chat.oversized import prompt_tokens
+from gateway.engine import Meter, Relay
+from gateway.http import Sink, body_of, read_json, streams
+from gateway.messages.answers import MessageAnswer, TokenCount, message_of
+from gateway.messages.requests import CountTokens, CreateMessage, count_tokens_in, create_message_in
+from gateway.messages.stream import MessageStream
+from gateway.messages.style import ERRORS
+from gateway.messages.translation import TranslatedChat, prompt_of, translated
+from memloop.clients import RawResponse
+from memloop.wire.chat import Json
+from memloop.wire.errors import DependencyError
+from memloop_service.direct_route import DirectRoute, json_response
+
+PATH = "/v1/messages"
+COUNT_PATH = "/v1/messages/count_tokens"
+
+router = APIRouter(tags=["messages"], route_class=DirectRoute, responses=ERRORS)
+
+
+@router.post(
+    PATH,
+    response_model=None,
+    dependencies=[needs("chat"), Room],
+    responses=streams(MessageAnswer),
+    openapi_extra=body_of(CreateMessage),
+)
+async def create_message(request: Request, chat: ChatDep, principal: PrincipalDep, allowance: AllowanceDep) -> Response:
+    """Answer a conversation. ``memory`` controls recall and writes, as in chat completions."""
+    meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
+    with meter.ours():
+        body = await read_json(request)
+        asked = create_message_in(body.fields)
+        translation = translated(asked, chat.backend.models.named(asked.model))
+        form = _form(asked, translation, meter)
+        known = asked_chat(request, chat, principal, translation.body, translation.fields, form=form)
+        meter.goes_to(known.model)
+    return await answer_chat(request, chat, allowance, meter, known)
+
+
+@router.post(
+    COUNT_PATH,
+    response_model=None,
+    dependencies=[needs("chat"), Room],
+    responses={200: {"model": TokenCount}},
+    openapi_extra=body_of(CountTokens),
+)
+async def count_message_tokens(request: Request, chat: ChatDep, allowance: AllowanceDep) -> Response:
+    """Count the tokens of a prompt by the model's tokenizer. Recalled memories and pictures are not counted."""
+    asked = count_tokens_in((await read_json(request)).fields)
+    model = chat.backend.models.named(asked.model)
+    fields, sent = prompt_of(asked)
+    await allowance.admit()
+    counted = await asyncio.to_thread(prompt_tokens, fields, sent, model.splitter)
+    return json_response(TokenCount(input_tokens=counted))
+
+
+def _form(asked: CreateMessage, translation: TranslatedChat, meter: Meter) -> AnswerForm:
+    stops, thinking = asked.stop_sequences or (), asked.shows_thinking
+
+    def whole(answer: Json) -> Json:
+        return message_of(answer, model=asked.model, stops=stops, thinking=thinking)
+
+    def streamed(relay: Relay) -> Relay:
+        async def stream(upstream: RawResponse, out: Sink) -> None:
+            message = MessageStream(out, meter, model=asked.model, stops=stops, thinking=thinking)
+            try:
+                await relay(upstream, message)
+                await message.end()
+            except DependencyError as error:
+                await message.broken(error)
+
+        return stream
+
+    return AnswerForm(whole=whole, streamed=streamed, place_of=translation.place_of)

@@ -1,0 +1,207 @@
+"""Translates the events of a chat completion's stream to a message's, in the order that Anthropic documents.
+
+``message_start``, ``ping``, for each block ``content_block_start``, its deltas and ``content_block_stop``, then
+``message_delta`` and ``message_stop``; ``error`` instead of the rest when the stream breaks.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, cast
+
+import orjson
+from pydantic import JsonValue
+
+from gateway.engine import Meter, send_broken
+from gateway.http import EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
+from gateway.messages.answers import (
+    MessageAnswer,
+    arguments_in,
+    new_call_id,
+    new_message_id,
+    reasoning_in,
+    signature_of,
+    stop_of,
+    text_in,
+    usage_of,
+)
+from memloop.wire.chat import Json
+from memloop.wire.errors import DependencyError, EngineError
+from memloop_service.api_style import api_style
+
+Kind: TypeAlias = Literal["text", "thinking", "tool_use"]
+_DONE: Final = b"[DONE]"
+_PING: Final[Json] = {"type": "ping"}
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call whose pieces are still coming."""
+
+    id: str = ""
+    name: str = ""
+    waiting: str = ""
+    """Arguments that came before the name."""
+    begun: bool = False
+
+
+class MessageStream:
+    """A sink of chat events that passes message events on to ``out``."""
+
+    def __init__(self, out: Sink, meter: Meter, *, model: str, stops: Sequence[str], thinking: bool) -> None:
+        self._out = out
+        self._meter = meter
+        self._model = model
+        self._stops = stops
+        self._shows_thinking = thinking
+        self._cutter = EventCutter()
+        self._calls: dict[int, _Call] = {}
+        self._checksum = hashlib.sha256()
+        self._index = -1
+        self._open: Kind | None = None
+        self._usage: JsonValue = None
+        self._memory: JsonValue = None
+        self._last: Json | None = None
+        """The choice that has a finish reason."""
+        self._refused = False
+        self._started = False
+        self._over = False
+
+    async def send(self, events: bytes) -> None:
+        """Translate and pass on. Raises EngineError for events that a message cannot hold."""
+        shown = b"".join(part for event in self._cutter.feed(events) for part in self._translated(event))
+        if shown:
+            await self._out.send(shown)
+
+    async def end(self) -> None:
+        """Send the end of a stream that the engine closed without ``[DONE]``; an error if the answer is incomplete."""
+        if self._over:
+            return
+        if self._last is None:
+            message = "the engine closed the stream before the answer was complete"
+            await send_broken(EngineError(message), self._meter, self)
+        else:
+            await self._out.send(b"".join(self._end()))
+
+    async def broken(self, error: DependencyError) -> None:
+        """End the stream with an error."""
+        if not self._over:
+            await send_broken(error, self._meter, self)
+
+    def _translated(self, event: bytes) -> Iterator[bytes]:
+        data = data_of(event)
+        if self._over:
+            return
+        if not data:
+            yield event  # a comment
+        elif data == _DONE:
+            yield from self._end()
+        else:
+            chunk = parsed_object(data)
+            yield from self._error(event, chunk) if chunk.get("error") else self._chunk(chunk)
+
+    def _error(self, event: bytes, chunk: Json) -> Iterator[bytes]:
+        self._over = True
+        if chunk.get("type") == "error":  # the gateway's own
+            yield event
+            return
+        words = object_in(chunk["error"]).get("message") or chunk["error"]
+        error = EngineError(str(words))
+        yield b"event: error\n" + data_event(orjson.dumps(api_style.get().error_body(error)))
+
+    def _chunk(self, chunk: Json) -> Iterator[bytes]:
+        if isinstance(chunk.get("usage"), dict):
+            self._usage = chunk["usage"]
+        self._memory = chunk.get("memory", self._memory)
+        yield from self._start()
+        for choice in objects_in(chunk.get("choices")):
+            if choice.get("index", 0) == 0:
+                yield from self._delta(object_in(choice.get("delta")))
+                if choice.get("finish_reason") is not None:
+                    self._last = choice
+                    yield from self._close()
+
+    def _start(self) -> Iterator[bytes]:
+        if self._started:
+            return
+        self._started = True
+        message = MessageAnswer(id=new_message_id(), model=self._model, usage=usage_of(self._usage))
+        yield _event({"type": "message_start", "message": message.model_dump()})
+        yield _event(_PING)
+
+    def _delta(self, said: Json) -> Iterator[bytes]:
+        self._refused = self._refused or bool(said.get("refusal"))
+        if self._shows_thinking and (thought := reasoning_in(said)):
+            yield from self._in_block("thinking", {"type": "thinking", "thinking": "", "signature": ""})
+            self._checksum.update(thought.encode())
+            yield self._piece({"type": "thinking_delta", "thinking": thought})
+        if text := text_in(said):
+            yield from self._in_block("text", {"type": "text", "text": "", "citations": None})
+            yield self._piece({"type": "text_delta", "text": text})
+        for call in objects_in(said.get("tool_calls")):
+            yield from self._tool(call)
+
+    def _tool(self, piece: Json) -> Iterator[bytes]:
+        place = piece.get("index")
+        if not isinstance(place, int):  # some engines send whole calls without an index
+            place = len(self._calls) - (0 if piece.get("id") or not self._calls else 1)
+        call = self._calls.setdefault(place, _Call())
+        function = object_in(piece.get("function"))
+        call.id = call.id or str(piece.get("id") or "")
+        call.name = call.name or str(function.get("name") or "")
+        more = arguments_in(function) if function.get("arguments") else ""
+        if not call.name:
+            call.waiting += more
+            return
+        if not call.begun:
+            call.begun = True
+            yield from self._begin("tool_use", _tool_block(call))
+            more = call.waiting + more
+        elif self._open != "tool_use" or place != max(self._calls):
+            raise EngineError("the engine mixes the pieces of several tool calls")
+        if more:
+            yield self._piece({"type": "input_json_delta", "partial_json": more})
+
+    def _in_block(self, kind: Kind, block: Json) -> Iterator[bytes]:
+        if self._open != kind:
+            yield from self._begin(kind, block)
+
+    def _begin(self, kind: Kind, block: Json) -> Iterator[bytes]:
+        yield from self._close()
+        self._open = kind
+        self._index += 1
+        yield _event({"type": "content_block_start", "index": self._index, "content_block": block})
+
+    def _close(self) -> Iterator[bytes]:
+        if self._open is None:
+            return
+        if self._open == "thinking":
+            yield self._piece({"type": "signature_delta", "signature": signature_of(self._checksum.digest())})
+            self._checksum = hashlib.sha256()
+        self._open = None
+        yield _event({"type": "content_block_stop", "index": self._index})
+
+    def _piece(self, delta: Json) -> bytes:
+        return _event({"type": "content_block_delta", "index": self._index, "delta": delta})
+
+    def _end(self) -> Iterator[bytes]:
+        if any(not call.begun for call in self._calls.values()):
+            raise EngineError("a tool call of the engine has no name")
+        self._over = True
+        yield from self._start()
+        yield from self._close()
+        calls = bool(self._calls)
+        reason, sequence = stop_of(self._last or {}, self._stops, calls=calls, refused=self._refused)
+        usage = cast(Json, usage_of(self._usage).model_dump(exclude_none=True))
+        delta: Json = {"stop_reason": reason, "stop_sequence": sequence}
+        event: Json = {"type": "message_delta", "delta": delta, "usage": usage}
+        yield _event(event if self._memory is None else {**event, "memory": self._memory})
+        yield _event({"type": "message_stop"})
+
+
+def _tool_block(call: _Call) -> Json:
+    return {"type": "tool_use", "id": call.id or new_call_id(), "name": call.name, "input": {}}
+
+
+def _event(value: Json) -> bytes:
+    return b"event: " + str(value["type"]).encode() + b"\n" + data_event(orjson.dumps(value))

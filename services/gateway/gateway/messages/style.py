@@ -1,0 +1,75 @@
+"""The style of Anthropic's API: errors as ``{"type": "error", "error": {"type", "message"}, "request_id"}``.
+
+``details`` adds our code and parameter, where Anthropic's clients look for an ``error_code``. Source: Anthropic's API
+reference, "Errors".
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from memloop.wire.base import Wire
+from memloop.wire.correlation import request_id
+from memloop.wire.errors import MemloopError, Overloaded
+from memloop_service.api_style import ApiStyle
+
+_TYPES: Final = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+}
+_UNPROCESSABLE: Final = 422
+
+
+class ErrorDetails(Wire):
+    """The cause, for programs."""
+
+    error_code: str | None = None
+    param: str | None = None
+
+
+class ErrorObject(Wire):
+    """The broad category, and words for people."""
+
+    type: str
+    message: str
+    details: ErrorDetails
+
+
+class ErrorResponse(Wire):
+    """The body of every failed answer."""
+
+    type: Literal["error"] = "error"
+    error: ErrorObject
+    request_id: str | None = None
+
+
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorResponse}, "5XX": {"model": ErrorResponse}}
+"""The failures that the routes document."""
+
+
+def status_of(error: MemloopError) -> int:
+    """Return the status: a body that does not validate is 400 in this API."""
+    return 400 if error.http_status == _UNPROCESSABLE else error.http_status
+
+
+def body_of_error(error: MemloopError) -> Mapping[str, object]:
+    """Return the body of an error."""
+    details = ErrorDetails(error_code=error.code, param=error.param)
+    found = ErrorObject(type=_type_of(error), message=error.message, details=details)
+    return ErrorResponse(error=found, request_id=request_id.get() or None).model_dump()
+
+
+def _type_of(error: MemloopError) -> str:
+    if isinstance(error, Overloaded):
+        return "overloaded_error"
+    status = status_of(error)
+    return _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
+
+
+ANTHROPIC: Final = ApiStyle(body_of_error, status_of, ("request-id", "x-request-id"))

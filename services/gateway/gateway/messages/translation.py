@@ -1,0 +1,180 @@
+"""Translates a whole request to a chat: the fields for the engine, and what memory reads of it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+from gateway.engine import LoopModel
+from gateway.http import JsonBody, json_text
+from gateway.messages.blocks import Message, Text, UserMessage
+from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
+from gateway.messages.to_chat import chat_messages, refuse, system_prompt
+from gateway.messages.users import user_of
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+
+_CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
+_LONGEST_USER: Final = 64
+"""The longest ``user`` that OpenAI's own endpoint takes."""
+_REMINDER: Final = ("<system-reminder>", "</system-reminder>")
+"""Coding agents put texts of their own between these into the user's messages."""
+_NO_EDIT: Final = "clear_thinking_20251015"
+_CALLED_DIRECTLY: Final = ("direct",)
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatedChat:
+    """A chat. ``places`` holds the index of the client's own message for each of the chat's; -1 for the system's."""
+
+    body: JsonBody
+    fields: ChatRequest
+    places: tuple[int, ...]
+
+    def place_of(self, index: int) -> int:
+        """Return the index of the client's message that a message of the chat comes from."""
+        return self.places[index]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    place: int
+    message: Json
+    words: str | None
+    """The user's own words, where the agent has put texts of its own beside them."""
+
+
+def translated(asked: CreateMessage, model: LoopModel) -> TranslatedChat:
+    """Translate a request. Raises InvalidRequest (400) for what no chat can hold."""
+    placed = _placed(asked)
+    if asked.messages[-1].role == "assistant":
+        refuse("messages", "the last message is the assistant's, and chat completions cannot continue it (prefill).")
+    fields = _fields(asked, placed) | _generation(asked, model)
+    reads = (asked.memory or NO_OPTIONS).long_context == "auto"
+    told: dict[str, object] = {
+        "model": asked.model,
+        "messages": [row.message if reads else _heard(row) for row in placed],
+        "stream": asked.stream,
+        "memory": asked.memory,
+    }
+    if asked.metadata is not None and asked.metadata.user_id:
+        told["metadata"] = {"user_id": user_of(asked.metadata.user_id)}
+    places = tuple(row.place for row in placed)
+    return TranslatedChat(JsonBody(json_text(fields), fields), ChatRequest.model_validate(told), places)
+
+
+def prompt_of(asked: Prompt) -> tuple[ChatRequest, Json]:
+    """Translate a prompt alone, to count its tokens. Raises as ``translated`` does."""
+    fields = _fields(asked, _placed(asked))
+    return ChatRequest.model_validate({"model": asked.model, "messages": fields["messages"]}), fields
+
+
+def _placed(asked: Prompt) -> list[_Placed]:
+    system = system_prompt(asked.system)
+    found = [_Placed(-1, {"role": "system", "content": system}, None)] if system else []
+    for place, message in enumerate(asked.messages):
+        words = _words(message)
+        ones = chat_messages(message, f"messages.{place}")
+        found += [_Placed(place, one, words if one["role"] == "user" else None) for one in ones]
+    return found
+
+
+def _words(message: Message) -> str | None:
+    """Return the user's own words if the message holds reminders of an agent beside them, else None."""
+    if not isinstance(message, UserMessage) or isinstance(message.content, str):
+        return None
+    texts = [block.text for block in message.content if isinstance(block, Text)]
+    own = [text for text in texts if not _is_reminder(text)]
+    return None if len(own) == len(texts) else "\n".join(own)
+
+
+def _is_reminder(text: str) -> bool:
+    begin, end = _REMINDER
+    return text.lstrip().startswith(begin) and text.rstrip().endswith(end)
+
+
+def _heard(row: _Placed) -> Json:
+    """Return the message as memory reads it: a message of reminders alone is not the user's."""
+    if row.words is None:
+        return row.message
+    return {"role": "user" if row.words else "system", "content": row.words}
+
+
+def _fields(asked: Prompt, placed: list[_Placed]) -> Json:
+    """Return the fields of the prompt."""
+    _check_context(asked)
+    fields: Json = {"model": asked.model, "messages": [row.message for row in placed]}
+    if asked.tools:
+        fields["tools"] = [_tool(tool, f"tools.{place}") for place, tool in enumerate(asked.tools)]
+    return fields | dict(_choice(asked.tool_choice)) | dict(_output(asked))
+
+
+def _generation(asked: CreateMessage, model: LoopModel) -> Json:
+    """Return the fields that control the answer."""
+    dialect = model.dialect
+    fields: dict[str, JsonValue] = {
+        dialect.limit_field: asked.max_tokens,
+        "temperature": asked.temperature,
+        "top_p": asked.top_p,
+        "top_k": asked.top_k,
+        "stop": list(asked.stop_sequences) if asked.stop_sequences else None,
+        "user": _short_user(asked),
+    }
+    if asked.stream:
+        fields |= {"stream": True, "stream_options": {"include_usage": True}}
+    effort = asked.output_config.effort if asked.output_config is not None else None
+    if dialect.of_reasoning is None:  # else the endpoint is known, and this is not one of its reasoning models
+        fields["reasoning_effort"] = effort
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _short_user(asked: CreateMessage) -> str | None:
+    user_id = asked.metadata.user_id if asked.metadata is not None else None
+    return user_id if user_id and len(user_id) <= _LONGEST_USER else None
+
+
+def _tool(tool: AnyTool, place: str) -> Json:
+    if isinstance(tool, AnthropicTool):
+        refuse(place, f"{tool.type} is a tool of Anthropic's; send tools with an input_schema.")
+    if tool.defer_loading:
+        refuse(f"{place}.defer_loading", "the engine gets all tools at once.")
+    if tool.allowed_callers not in {None, _CALLED_DIRECTLY}:
+        refuse(f"{place}.allowed_callers", "only the model itself calls tools.")
+    return {"type": "function", "function": dict(_function(tool))}
+
+
+def _function(tool: Tool) -> Iterator[tuple[str, JsonValue]]:
+    yield "name", tool.name
+    if tool.description is not None:
+        yield "description", tool.description
+    schema = tool.input_schema
+    yield "parameters", schema if not tool.input_examples else {**schema, "examples": list(tool.input_examples)}
+    if tool.strict is not None:
+        yield "strict", tool.strict
+
+
+def _choice(choice: ToolChoice | None) -> Iterator[tuple[str, JsonValue]]:
+    if choice is None:
+        return
+    if choice.type == "tool":
+        if not choice.name:
+            refuse("tool_choice.name", "name the tool.")
+        yield "tool_choice", {"type": "function", "function": {"name": choice.name}}
+    else:
+        yield "tool_choice", _CHOICES[choice.type]
+    if choice.disable_parallel_tool_use is not None:
+        yield "parallel_tool_calls", not choice.disable_parallel_tool_use
+
+
+def _output(asked: Prompt) -> Iterator[tuple[str, JsonValue]]:
+    wanted = asked.output_config.format if asked.output_config is not None else None
+    if wanted is not None:
+        schema: Mapping[str, JsonValue] = {"name": "answer", "schema": wanted.schema_, "strict": True}
+        yield "response_format", {"type": "json_schema", "json_schema": dict(schema)}
+
+
+def _check_context(asked: Prompt) -> None:
+    """Refuse edits of the context. Keeping all thinking edits nothing."""
+    for place, edit in enumerate(asked.context_management.edits if asked.context_management is not None else ()):
+        if edit.type != _NO_EDIT or edit.keep != "all":
+            refuse(f"context_management.edits.{place}", "the gateway does not edit the context; send what is needed.")
