@@ -45,12 +45,16 @@ def _operations(document: Fragment) -> Iterator[tuple[str, str, Fragment]]:
 
 
 def _name_bodies(document: Fragment) -> None:
-    """Move the schemas of hand-parsed bodies to the components that their references name."""
+    """Move the schemas of hand-parsed bodies to the components that their references name.
+
+    Raises ValueError when two models have the same name.
+    """
     schemas: Fragment = document["components"]["schemas"]
     for _, _, operation in _operations(document):
         for content in operation.get("requestBody", {}).get("content", {}).values():
             for name, schema in content["schema"].pop("$defs", {}).items():
-                schemas[f"{name}-Input"] = schema
+                if schemas.setdefault(f"{name}-Input", schema) != schema:
+                    raise ValueError(f"two models of bodies are called {name}")
 
 
 def _add_keys(document: Fragment, app: FastAPI) -> None:

@@ -61,7 +61,7 @@ class OutputTokens(Wire):
     thinking_tokens: int
 
 
-class Usage(Wire):
+class MessageUsage(Wire):
     """The tokens. ``input_tokens`` are those that the engine's cache did not hold."""
 
     input_tokens: int
@@ -81,7 +81,7 @@ class MessageAnswer(Wire):
     content: tuple[ThinkingBlock | TextBlock | ToolUseBlock, ...] = ()
     stop_reason: StopReason | None = None
     stop_sequence: str | None = None
-    usage: Usage
+    usage: MessageUsage
 
 
 class TokenCount(Wire):
@@ -129,12 +129,12 @@ def stop_of(choice: Json, stops: Sequence[str], *, calls: bool, refused: bool) -
     return ("tool_use" if calls else "end_turn"), None
 
 
-def usage_of(usage: object) -> Usage:
+def usage_of(usage: object) -> MessageUsage:
     """Translate the engine's usage; zeros where it reports none."""
     given = object_in(usage)
     cached = _count(object_in(given.get("prompt_tokens_details")).get("cached_tokens"))
     thought = object_in(given.get("completion_tokens_details")).get("reasoning_tokens")
-    return Usage(
+    return MessageUsage(
         input_tokens=max(0, _count(given.get("prompt_tokens")) - cached),
         output_tokens=_count(given.get("completion_tokens")),
         cache_read_input_tokens=cached,

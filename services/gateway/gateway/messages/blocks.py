@@ -4,14 +4,25 @@ Fields that no model here has are refused. ``cache_control`` is accepted everywh
 prompts on their own. Source: Anthropic's API reference, "Messages", and the types of its Python SDK.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
-from pydantic import Field, JsonValue
+from pydantic import Discriminator, Field, JsonValue, Tag
 
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 
 Flag: TypeAlias = Annotated[bool, Field(strict=True)]
+
+
+_Blocks = TypeVar("_Blocks")
+
+
+def _form(content: object) -> str:
+    return "text" if isinstance(content, str) else "blocks"
+
+
+Content: TypeAlias = Annotated[Annotated[str, Tag("text")] | Annotated[_Blocks, Tag("blocks")], Discriminator(_form)]
+"""A text or blocks; an invalid block is named by its place."""
 
 
 class Block(Wire):
@@ -20,7 +31,7 @@ class Block(Wire):
     cache_control: Json | None = None
 
 
-class Text(Block):
+class TextParam(Block):
     """A text."""
 
     type: Literal["text"]
@@ -28,7 +39,7 @@ class Text(Block):
     citations: tuple[JsonValue, ...] | None = None
 
 
-class Base64(Wire):
+class Base64Source(Wire):
     """A file in the request itself."""
 
     type: Literal["base64"]
@@ -36,21 +47,21 @@ class Base64(Wire):
     data: str
 
 
-class Url(Wire):
+class UrlSource(Wire):
     """A file at an address, which the engine fetches."""
 
     type: Literal["url"]
     url: str
 
 
-class Uploaded(Wire):
+class UploadedSource(Wire):
     """A file that was uploaded to Anthropic."""
 
     type: Literal["file"]
     file_id: str
 
 
-class PlainText(Wire):
+class TextSource(Wire):
     """A document's text."""
 
     type: Literal["text"]
@@ -58,48 +69,50 @@ class PlainText(Wire):
     data: str
 
 
-class Image(Block):
+class ImageParam(Block):
     """A picture."""
 
     type: Literal["image"]
-    source: Annotated[Base64 | Url | Uploaded, Field(discriminator="type")]
+    source: Annotated[Base64Source | UrlSource | UploadedSource, Field(discriminator="type")]
     transformations: Json | None = None
 
 
-class Parts(Wire):
+class BlocksSource(Wire):
     """A document's content as blocks."""
 
     type: Literal["content"]
-    content: "str | tuple[Annotated[Text | Image, Field(discriminator='type')], ...]"
+    content: Content[tuple[Annotated[TextParam | ImageParam, Field(discriminator="type")], ...]]
 
 
-class Citations(Wire):
+class CitationsParam(Wire):
     """Whether the answer shall cite the block."""
 
     enabled: Flag = False
 
 
-class Document(Block):
+class DocumentParam(Block):
     """A document: a PDF, a text, or blocks."""
 
     type: Literal["document"]
-    source: Annotated[Base64 | Url | Uploaded | PlainText | Parts, Field(discriminator="type")]
+    source: Annotated[
+        Base64Source | UrlSource | UploadedSource | TextSource | BlocksSource, Field(discriminator="type")
+    ]
     title: str | None = None
     context: str | None = None
-    citations: Citations | None = None
+    citations: CitationsParam | None = None
 
 
-class SearchResult(Block):
+class SearchResultParam(Block):
     """A passage that the client has found."""
 
     type: Literal["search_result"]
     source: str
     title: str
-    content: tuple[Text, ...]
-    citations: Citations | None = None
+    content: tuple[TextParam, ...]
+    citations: CitationsParam | None = None
 
 
-class Thinking(Wire):
+class ThinkingParam(Wire):
     """What the model thought in an earlier step."""
 
     type: Literal["thinking"]
@@ -107,14 +120,14 @@ class Thinking(Wire):
     signature: str
 
 
-class RedactedThinking(Wire):
+class RedactedThinkingParam(Wire):
     """Thinking that only Anthropic can read."""
 
     type: Literal["redacted_thinking"]
     data: str
 
 
-class ToolUse(Block):
+class ToolUseParam(Block):
     """A tool call of the model."""
 
     type: Literal["tool_use"]
@@ -125,42 +138,48 @@ class ToolUse(Block):
     toolset_name: str | None = None
 
 
-ResultBlock: TypeAlias = Annotated[Text | Image | Document | SearchResult, Field(discriminator="type")]
+ResultBlock: TypeAlias = Annotated[
+    TextParam | ImageParam | DocumentParam | SearchResultParam, Field(discriminator="type")
+]
 
 
-class ToolResult(Block):
+class ToolResultParam(Block):
     """What a tool returned."""
 
     type: Literal["tool_result"]
     tool_use_id: str
-    content: str | tuple[ResultBlock, ...] | None = None
+    content: Content[tuple[ResultBlock, ...]] | None = None
     is_error: Flag | None = None
     toolset_name: str | None = None
 
 
-UserBlock: TypeAlias = Annotated[Text | Image | Document | SearchResult | ToolResult, Field(discriminator="type")]
-AssistantBlock: TypeAlias = Annotated[Text | Thinking | RedactedThinking | ToolUse, Field(discriminator="type")]
+UserBlock: TypeAlias = Annotated[
+    TextParam | ImageParam | DocumentParam | SearchResultParam | ToolResultParam, Field(discriminator="type")
+]
+AssistantBlock: TypeAlias = Annotated[
+    TextParam | ThinkingParam | RedactedThinkingParam | ToolUseParam, Field(discriminator="type")
+]
 
 
 class UserMessage(Wire):
     """A message of the user, with the results of tools."""
 
     role: Literal["user"]
-    content: str | tuple[UserBlock, ...]
+    content: Content[tuple[UserBlock, ...]]
 
 
 class AssistantMessage(Wire):
     """A message of the model."""
 
     role: Literal["assistant"]
-    content: str | tuple[AssistantBlock, ...]
+    content: Content[tuple[AssistantBlock, ...]]
 
 
 class SystemMessage(Wire):
     """Instructions in mid-conversation."""
 
     role: Literal["system"]
-    content: str | tuple[Text, ...]
+    content: Content[tuple[TextParam, ...]]
 
 
 Message: TypeAlias = Annotated[UserMessage | AssistantMessage | SystemMessage, Field(discriminator="role")]

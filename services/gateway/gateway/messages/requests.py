@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import Discriminator, Field, JsonValue, Tag
 
 from gateway.http import validated
-from gateway.messages.blocks import Flag, Message, Text
+from gateway.messages.blocks import Content, Flag, Message, TextParam
 from memloop.wire.base import Integral, OpenWire, Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.errors import InvalidRequest
 
-Count: TypeAlias = Annotated[int, Integral, Field(strict=True, ge=1)]
+Count: TypeAlias = Annotated[int, Field(strict=True, ge=1), Integral]
 Share: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1)]
 
 NOT_SERVED: Final = {
@@ -111,10 +111,10 @@ class ContextManagement(Wire):
     edits: tuple[Edit, ...] = ()
 
 
-class Metadata(Wire):
+class MessageMetadata(Wire):
     """``user_id`` names the end user."""
 
-    user_id: str | None = None
+    user_id: str | None = Field(default=None, max_length=256)
 
 
 class Prompt(Wire):
@@ -122,7 +122,7 @@ class Prompt(Wire):
 
     model: str = Field(min_length=1)
     messages: tuple[Message, ...] = Field(min_length=1)
-    system: str | tuple[Text, ...] | None = None
+    system: Content[tuple[TextParam, ...]] | None = None
     tools: tuple[AnyTool, ...] | None = None
     tool_choice: ToolChoice | None = None
     thinking: ThinkingConfig | None = None
@@ -145,7 +145,7 @@ class CreateMessage(Prompt):
     temperature: Share | None = None
     top_p: Share | None = None
     top_k: Count | None = None
-    metadata: Metadata | None = None
+    metadata: MessageMetadata | None = None
     service_tier: Literal["auto", "standard_only"] | None = None
     diagnostics: Json | None = None
     memory: MemoryOptions | None = None

@@ -12,20 +12,20 @@ from pydantic import JsonValue
 from gateway.http import json_text
 from gateway.messages.blocks import (
     AssistantMessage,
-    Base64,
-    Document,
-    Image,
+    Base64Source,
+    BlocksSource,
+    DocumentParam,
+    ImageParam,
     Message,
-    Parts,
-    PlainText,
-    RedactedThinking,
-    SearchResult,
+    RedactedThinkingParam,
+    SearchResultParam,
     SystemMessage,
-    Text,
-    Thinking,
-    ToolResult,
-    ToolUse,
-    Url,
+    TextParam,
+    TextSource,
+    ThinkingParam,
+    ToolResultParam,
+    ToolUseParam,
+    UrlSource,
     UserMessage,
 )
 from memloop.clients.dialects import EARLIER_THINKING
@@ -44,7 +44,7 @@ def refuse(param: str, reason: str) -> Never:
     raise InvalidRequest(f"{param}: {reason}", param=param, code="not_supported")
 
 
-def system_prompt(system: str | tuple[Text, ...] | None) -> str:
+def system_prompt(system: str | tuple[TextParam, ...] | None) -> str:
     """Return the system prompt as one text."""
     if isinstance(system, str):
         return system
@@ -73,7 +73,7 @@ def _of_user(message: UserMessage, place: str) -> Iterator[Json]:
     parts: list[Json] = []
     for index, block in enumerate(message.content):
         where = f"{place}.content.{index}"
-        if isinstance(block, ToolResult):
+        if isinstance(block, ToolResultParam):
             text, pictures = _result(block, where)
             yield {"role": "tool", "tool_call_id": block.tool_use_id, "content": text}
             parts += pictures
@@ -92,20 +92,20 @@ def _of_assistant(message: AssistantMessage, place: str) -> Json:
     for index, block in enumerate(message.content):
         where = f"{place}.content.{index}"
         match block:
-            case Text():
+            case TextParam():
                 texts.append(_text_part(_text(block, where)))
-            case Thinking():
+            case ThinkingParam():
                 thoughts.append(block.thinking)
-            case RedactedThinking():
+            case RedactedThinkingParam():
                 refuse(where, "redacted thinking can be read by Anthropic alone.")
-            case ToolUse():
+            case ToolUseParam():
                 calls.append(_call(block, where))
     found: Json = {"role": "assistant", "content": _shortest(texts) if texts else None if calls else ""}
     found |= {"tool_calls": calls} if calls else {}
     return found | ({EARLIER_THINKING: _BETWEEN.join(thoughts)} if thoughts else {})
 
 
-def _call(block: ToolUse, place: str) -> Json:
+def _call(block: ToolUseParam, place: str) -> Json:
     if block.caller is not None and block.caller.get("type") != "direct":
         refuse(f"{place}.caller", "only the model itself calls tools.")
     _refuse_given(f"{place}.toolset_name", block.toolset_name, "toolsets belong to Anthropic's own tools.")
@@ -113,7 +113,7 @@ def _call(block: ToolUse, place: str) -> Json:
     return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
 
 
-def _result(block: ToolResult, place: str) -> tuple[str, list[Json]]:
+def _result(block: ToolResultParam, place: str) -> tuple[str, list[Json]]:
     """Return the text of a tool's result, and its pictures and files, introduced by a line that names the call."""
     _refuse_given(f"{place}.toolset_name", block.toolset_name, "toolsets belong to Anthropic's own tools.")
     texts: list[str] = []
@@ -134,55 +134,55 @@ def _result(block: ToolResult, place: str) -> tuple[str, list[Json]]:
     return _BETWEEN.join(texts), others
 
 
-def _parts(block: Text | Image | Document | SearchResult, place: str) -> list[Json]:
+def _parts(block: TextParam | ImageParam | DocumentParam | SearchResultParam, place: str) -> list[Json]:
     match block:
-        case Text():
+        case TextParam():
             return [_text_part(_text(block, place))]
-        case Image():
+        case ImageParam():
             return [_picture(block, place)]
-        case Document():
+        case DocumentParam():
             return _document(block, place)
-        case SearchResult():
+        case SearchResultParam():
             _refuse_citations(block, place)
             texts = [_text(inner, place) for inner in block.content]
             return [_text_part("\n".join((block.title, block.source, *texts)))]
 
 
-def _picture(block: Image, place: str) -> Json:
+def _picture(block: ImageParam, place: str) -> Json:
     _refuse_given(f"{place}.transformations", block.transformations, "the engine does not transform images.")
     match block.source:
-        case Base64(media_type=media_type, data=data):
+        case Base64Source(media_type=media_type, data=data):
             url = f"data:{media_type};base64,{data}"
-        case Url(url=address):
+        case UrlSource(url=address):
             url = address
         case _:
             refuse(f"{place}.source", "files at Anthropic cannot be read here; send the image as base64.")
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _document(block: Document, place: str) -> list[Json]:
+def _document(block: DocumentParam, place: str) -> list[Json]:
     _refuse_citations(block, place)
     head = [_text_part(text) for text in (block.title, block.context) if text]
     match block.source:
-        case PlainText(data=data):
+        case TextSource(data=data):
             return [*head, _text_part(data)]
-        case Parts(content=inner):
+        case BlocksSource(content=inner):
             blocks = () if isinstance(inner, str) else inner
             texts = [_text_part(inner)] if isinstance(inner, str) else []
             return [*head, *texts, *(part for block in blocks for part in _parts(block, f"{place}.source"))]
-        case Base64(media_type=media_type, data=data) if media_type == _PDF:
+        case Base64Source(media_type=media_type, data=data) if media_type == _PDF:
             file: Json = {"filename": block.title or "document.pdf", "file_data": f"data:{_PDF};base64,{data}"}
             return [*head, {"type": "file", "file": file}]
         case _:
             refuse(f"{place}.source", "a document is a PDF as base64, a text, or blocks.")
 
 
-def _text(block: Text, place: str) -> str:
+def _text(block: TextParam, place: str) -> str:
     _refuse_given(f"{place}.citations", block.citations, "chats hold no citations.")
     return block.text
 
 
-def _refuse_citations(block: Document | SearchResult, place: str) -> None:
+def _refuse_citations(block: DocumentParam | SearchResultParam, place: str) -> None:
     if block.citations is not None and block.citations.enabled:
         refuse(f"{place}.citations", "the engine does not cite.")
 

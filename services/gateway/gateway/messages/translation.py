@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from gateway.engine import LoopModel
 from gateway.http import JsonBody, json_text
-from gateway.messages.blocks import Message, Text, UserMessage
+from gateway.messages.blocks import Message, TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
 from gateway.messages.users import user_of
@@ -51,14 +51,14 @@ def translated(asked: CreateMessage, model: LoopModel) -> TranslatedChat:
         refuse("messages", "the last message is the assistant's, and chat completions cannot continue it (prefill).")
     fields = _fields(asked, placed) | _generation(asked, model)
     reads = (asked.memory or NO_OPTIONS).long_context == "auto"
-    told: dict[str, object] = {
+    told: dict[str, object] = {  # as ``user``, the user of metadata comes after the header X-Memory-User-Id
         "model": asked.model,
         "messages": [row.message if reads else _heard(row) for row in placed],
         "stream": asked.stream,
         "memory": asked.memory,
     }
     if asked.metadata is not None and asked.metadata.user_id:
-        told["metadata"] = {"user_id": user_of(asked.metadata.user_id)}
+        told["user"] = user_of(asked.metadata.user_id)
     places = tuple(row.place for row in placed)
     return TranslatedChat(JsonBody(json_text(fields), fields), ChatRequest.model_validate(told), places)
 
@@ -83,7 +83,7 @@ def _words(message: Message) -> str | None:
     """Return the user's own words if the message holds reminders of an agent beside them, else None."""
     if not isinstance(message, UserMessage) or isinstance(message.content, str):
         return None
-    texts = [block.text for block in message.content if isinstance(block, Text)]
+    texts = [block.text for block in message.content if isinstance(block, TextParam)]
     own = [text for text in texts if not _is_reminder(text)]
     return None if len(own) == len(texts) else "\n".join(own)
 
