@@ -44,6 +44,8 @@ _A_OWNS = (
     "/v1/files/{file}",
     "/v1/files/{file}/content",
     "/v1/files/{file}/content?form=text",
+    "/v1/responses/{response}",
+    "/v1/responses/{response}/input_items",
 )
 
 
@@ -163,6 +165,7 @@ async def _everything_of_a(world: World) -> dict[str, str]:
     read = await post("/v1/long-read", asked(question=question))
     waiting_read = await post("/v1/long-read", asked(question=question, background=True))
     waiting_event = await post("/v1/memory/add", said(f"Later. {CANARY}"))
+    response = await post("/v1/responses", {"model": "m", "input": f"Tea? {CANARY}", "user": "alice"})
     page = await world.call(ALICE_KEY, "GET", "/v1/memory?user_id=alice&limit=1")
     return {
         "item": item,
@@ -171,5 +174,6 @@ async def _everything_of_a(world: World) -> dict[str, str]:
         "read": read["id"],
         "waiting_read": waiting_read["id"],
         "waiting_event": waiting_event["event_id"],
+        "response": response["id"],
         "cursor": page.json["next_cursor"],
     }

@@ -7,7 +7,7 @@ from tests.fakes.recall_store import FakeStore
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Hangs, Refuses, SendsBytes
 from tests.gateway.running import Gateway, running_gateway
 
-ROUTES = ["embeddings", "completions", "responses"]
+ROUTES = ["embeddings", "completions"]
 
 
 async def test_models_are_the_engines(gateway: Gateway) -> None:
@@ -37,7 +37,7 @@ async def test_body_and_answer_pass_untouched(gateway: Gateway, engine: FakeEngi
     assert (engine.last.path, engine.last.raw) == (route, b'{"model":"m",  "input":"x", "memory": {"kept": true}}')
 
 
-@pytest.mark.parametrize("route", ["completions", "responses"])
+@pytest.mark.parametrize("route", ["completions"])
 async def test_stream_passes_untouched(gateway: Gateway, engine: FakeEngine, route: str) -> None:
     raw = b'event: response.completed\ndata: {"type":"response.completed"}\n\n'
     engine.will(SendsBytes([raw], "text/event-stream; charset=utf-8"))
@@ -49,12 +49,6 @@ async def test_a_route_without_memory_says_so_in_its_header(gateway: Gateway, ro
     for stream in (False, True):
         answer = await gateway.post(f"/v1/{route}", {"model": "m", "input": "x", "user": "u1", "stream": stream})
         assert (answer.status, answer.headers["X-Memloop-Memory"]) == (200, "none")
-
-
-async def test_stored_responses_of_the_engine_are_out_of_reach(gateway: Gateway, engine: FakeEngine) -> None:
-    answer = await gateway.post("/v1/responses", {"model": "m", "input": "x", "previous_response_id": "resp_1"})
-    assert (answer.status, answer.error["param"]) == (501, "previous_response_id")
-    assert not engine.received
 
 
 async def test_refusal_passes(gateway: Gateway, engine: FakeEngine) -> None:

@@ -1,7 +1,7 @@
-"""The ``openai`` SDK's further ways to ask: parsed answers, raw responses, embeddings, completions, responses."""
+"""The ``openai`` SDK's further ways to ask: parsed answers, raw responses, embeddings, completions."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 
 import orjson
 import pytest
@@ -15,25 +15,6 @@ from tests.gateway.running import Gateway
 
 HI: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Hi."}]
 MEMORY = {"memory": {"user_id": "u1"}}
-RESPONSE: dict[str, object] = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1,
-    "model": MODEL,
-    "status": "completed",
-    "output": [
-        {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
-        }
-    ],
-    "parallel_tool_calls": True,
-    "tool_choice": "auto",
-    "tools": [],
-}
 
 
 class City(BaseModel):
@@ -111,23 +92,6 @@ async def test_completions(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
     assert answer.choices[0].text == " there"
 
 
-async def test_responses(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
-    engine.will(_json(RESPONSE))
-    answer = await sdk.responses.create(model=MODEL, input="Hi.")
-    assert answer.output_text == "Hello."
-    assert engine.last.path == "responses"
-
-
-async def test_streamed_responses(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
-    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-    delta = {"type": "response.output_text.delta", "delta": "Hello.", "sequence_number": 0, **place}
-    done = {"type": "response.completed", "sequence_number": 1, "response": RESPONSE}
-    engine.will(SendsBytes([_event(delta), _event(done)], "text/event-stream"))
-    stream = await sdk.responses.create(model=MODEL, input="Hi.", stream=True)
-    events = [event async for event in stream]
-    assert [event.type for event in events] == ["response.output_text.delta", "response.completed"]
-
-
 async def test_sync_client_streams(gateway: Gateway, engine: FakeEngine) -> None:
     engine.will(Says(pieces=["Hel", "lo."]))
 
@@ -154,7 +118,3 @@ async def test_retry_after_an_overload_is_the_sdks(
         answer = await client.chat.completions.create(model=MODEL, messages=HI)
     await back
     assert answer.choices[0].message.content == "Hello."
-
-
-def _event(body: Mapping[str, object]) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (str(body["type"]).encode(), orjson.dumps(body))

@@ -20,6 +20,7 @@ WITHOUT_BODY = (
     "POST /v1/memory/events/{event_id}/retry",
     "POST /v1/long-read/{read_id}/cancel",
     "POST /v1/memory/{item_id}/recover",
+    "POST /v1/responses/{response_id}/cancel",
 )
 
 

@@ -33,6 +33,8 @@ from gateway.messages import routes as messages
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
 from gateway.redis import redis_of
+from gateway.responses import routes as responses
+from gateway.responses.responses import open_records, open_responses
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
 from gateway.webhooks import routes as webhook_secrets
@@ -59,6 +61,7 @@ ROUTERS = (
     memories.router,
     mem0.router,
     mcp.router,
+    responses.router,
     admin.router,
     webhook_secrets.router,
     traces.router,
@@ -142,7 +145,7 @@ async def opened(
     async with (
         redis_of(settings) as redis,
         open_backend(config, settings, metrics) as backend,
-        open_memory(settings, redis, metrics=metrics) as memory,
+        open_memory(settings, redis, metrics=metrics, also_erases=(open_records(settings, redis).forget,)) as memory,
     ):
         access = open_access(settings, redis, counting=lambda: backend.models.counting, metrics=metrics)
         rules = memory.queue.lanes.rules
@@ -153,6 +156,7 @@ async def opened(
             app.state.files, app.state.webhooks = files, webhooks
             app.state.memory, app.state.reading = memory, reading
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
+            app.state.responses = open_responses(settings, redis, metrics)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)
             async with access.running():
                 yield

@@ -184,6 +184,8 @@ class MemoryMetrics:
         )
         self.turns_not_queued = count("memory_turns_not_queued", "Chat turns whose memory write could not be queued.")
         self.traces = count("loop_traces", "Recorded loop runs, by outcome of their trace.", ("outcome",))
+        self.responses_not_kept = count("responses_not_kept", "Responses that could not be stored.", ("reason",))
+        _begin_at_zero(self.responses_not_kept, ("full", "erased", "unavailable"))
         _begin_at_zero(self.memory_action, get_args(Action))
         _begin_at_zero(self.memory_tool_parse, ("native", "fallback", "failed"))
         _begin_at_zero(self.memory_writes_refused, ("400", "401", "403", "404", "413", "422"))

@@ -116,6 +116,15 @@ class GatewaySettings(ServiceSettings):
     sync_wait_s: float = Field(default=60.0, gt=0)
     """How long a memory add with ``sync`` waits for its event before it answers 202."""
 
+    response_keep_s: float = Field(default=30 * DAY_S, ge=60)
+    """How long a stored response remains available after it was made or last continued."""
+    tenant_response_bytes: int = Field(default=256 * MIB, ge=1)
+    """The most bytes that one tenant's stored responses hold in Redis."""
+    response_chain: int = Field(default=500, ge=1)
+    """The most stored responses that one response continues."""
+    engine_responses: bool = False
+    """Whether the engines speak the Responses API: requests without memory and state then pass through."""
+
     trace_keep_s: float = Field(default=30 * DAY_S, ge=60)
     tenant_traces: int = Field(default=10_000, ge=1)
     """How long, and how many, training traces are kept for a tenant that opted in."""

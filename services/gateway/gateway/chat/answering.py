@@ -58,18 +58,25 @@ def _same_places(index: int) -> int:
     return index
 
 
+async def _kept_nowhere(answer: bytes) -> bytes:
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
     """The form in which a chat's client gets the answer; by default OpenAI's.
 
     ``whole`` converts the engine's answer, ``streamed`` wraps the relay of its events, ``place_of`` maps the index of a
     message in the chat to the client's own message. A form's functions raise EngineError for an answer that the form
-    cannot hold.
+    cannot hold. ``kept`` stores a whole answer before the client gets it. ``subject`` names what the answer is beside
+    the user's data: ``Idempotency.forget`` deletes it by that name too.
     """
 
     whole: Callable[[Json], Json] = _as_it_is
     streamed: Callable[[Relay], Relay] = _directly
     place_of: Callable[[int], int] = _same_places
+    kept: Callable[[bytes], Awaitable[bytes]] = _kept_nowhere
+    subject: str = ""
 
 
 OPENAI: Final = AnswerForm()
@@ -116,7 +123,9 @@ async def answer_chat(request: Request, chat: Chat, allowance: Allowance, meter:
     if asked.fields.stream:
         refuse_key_of_stream(request)
     subject = subject_of_user(asked.named.user_id) if asked.named is not None else ""
-    return await chat.memory.idempotency.once(request, asked.principal, answering.answer, subject=subject)
+    return await chat.memory.idempotency.once(
+        request, asked.principal, answering.answer, subject=subject, also=asked.form.subject
+    )
 
 
 class _Answering:
@@ -207,10 +216,10 @@ class _Answering:
         self._meter.tokens(answer.get("usage"))
         shown = self._asked.form.whole(answer)
         if turn is None:
-            return raw if shown is answer else orjson.dumps(shown)
+            return await self._asked.form.kept(raw if shown is answer else orjson.dumps(shown))
         with self._meter.ours():
             memory = await turn.answered(self._chat, _reply_text(answer))
-            return with_memory(shown, memory)
+            return await self._asked.form.kept(with_memory(shown, memory))
 
 
 def engine_body(body: JsonBody, model: LoopModel, turn: ChatTurn | None, context: ReadContext | None = None) -> bytes:

@@ -5,7 +5,7 @@ from gateway.engine.backend import Backend, open_backend
 from gateway.engine.meter import Meter
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong_models
-from gateway.engine.passthrough import EngineCall, Relay, relay, send_broken
+from gateway.engine.passthrough import EngineCall, Relay, pass_through, relay, send_broken
 from gateway.engine.served import LoopModel
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "ModelsConfig",
     "Relay",
     "open_backend",
+    "pass_through",
     "read_models",
     "refusing_wrong_models",
     "relay",

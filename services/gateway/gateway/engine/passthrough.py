@@ -1,12 +1,13 @@
-"""Relays one client request to the engine and aborts the engine's work when the client disconnects."""
+"""Relays client requests to the engine and aborts the engine's work when the client disconnects."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from fastapi import Request, Response
 
+from gateway.access import Allowance
 from gateway.engine.backend import Backend
 from gateway.engine.errors import is_event_stream, refusal, soon
 from gateway.engine.meter import Meter
@@ -21,12 +22,18 @@ from gateway.http import (
     StopWhenGone,
     deadline_s,
     error_event,
+    json_text,
+    parsed_object,
+    read_json,
     within,
 )
 from memloop.clients import RawResponse
 from memloop.wire.errors import DependencyError
 from memloop_service.tracing import current
 
+_ASKING: Final = ("prompt", "input", "instructions")
+MEMORY_HEADER: Final = "x-memloop-memory"
+"""The response header of routes without memory; its value is ``none``."""
 Relay: TypeAlias = Callable[[RawResponse, Sink], Awaitable[None]]
 """Sends the engine's events to the client."""
 
@@ -117,6 +124,29 @@ class EngineCall:
     def _json(body: bytes, upstream: RawResponse) -> Response:
         kind = upstream.headers.get("Content-Type", "application/json")
         return Response(body, status_code=upstream.status, media_type=kind)
+
+
+async def pass_through(request: Request, backend: Backend, allowance: Allowance, operation: str) -> Response:
+    """Answer a request as the engine does, without memory. Raises as ``EngineCall.answer`` does."""
+    meter = Meter(backend.metrics, f"/v1/{operation}", operation, allowance)
+    with meter.ours():
+        body = await read_json(request)
+        model = backend.models.asked(body.fields.get("model"))
+        meter.goes_to(model)
+        await allowance.admit(*(body.fields.get(field) for field in _ASKING))
+
+    async def stream(upstream: RawResponse, out: Sink) -> None:
+        await relay(upstream, meter, out)
+
+    async def whole(raw: bytes) -> bytes:
+        meter.tokens(parsed_object(raw).get("usage"))
+        return raw
+
+    outgoing = body.raw if model.keeps_its_name else json_text({**body.fields, "model": model.engine_model})
+    call = EngineCall(request, backend, model, meter)
+    response = await call.answer(operation, outgoing, stream=stream, whole=whole)
+    response.headers[MEMORY_HEADER] = "none"
+    return response
 
 
 async def relay(upstream: RawResponse, meter: Meter, out: Sink) -> None:

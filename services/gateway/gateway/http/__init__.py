@@ -14,6 +14,7 @@ from gateway.http.idempotency import (
     refuse_key_of_batch,
     refuse_key_of_stream,
     subject_of_read,
+    subject_of_response,
     subject_of_user,
 )
 from gateway.http.json_output import json_text
@@ -56,6 +57,7 @@ __all__ = [
     "streams",
     "strictly",
     "subject_of_read",
+    "subject_of_response",
     "subject_of_user",
     "validated",
     "within",

@@ -150,11 +150,14 @@ class Idempotency:
         self._forget = Script(redis, _FORGET, acknowledged=True)
         self._max_bytes = max_bytes
 
-    async def once(self, request: Request, asker: Asker, work: Work, *, subject: Subject = "") -> Response:
+    async def once(
+        self, request: Request, asker: Asker, work: Work, *, subject: Subject = "", also: str = ""
+    ) -> Response:
         """The answer of ``work``, or the one that it gave to the same request before.
 
         The request's body must have been read. ``subject`` names whose data the answer holds, for ``forget``; a user
         may stand outside the body, so a request for another one is another request. So is one with other scopes.
+        ``also`` names a second subject.
         Raises Conflict, Unavailable, InvalidRequest, and what ``work`` raises.
         """
         key = request.headers.get(KEY_HEADER)
@@ -168,7 +171,8 @@ class Idempotency:
             return kept
         attempt = Attempt(seed)
         named = subject if isinstance(subject, str) else subject(attempt)
-        await self._noted(taken, _subject_key(asker.tenant, named))
+        for each in (named, also) if also else (named,):
+            await self._noted(taken, _subject_key(asker.tenant, each))
         answer = await self._worked(taken, work, attempt)
         if isinstance(answer, EventStream):  # of an engine that streams unasked
             await self._released(taken, "again")
@@ -282,6 +286,11 @@ def refuse_key_of_batch(request: Request) -> None:
 def subject_of_user(user_id: str) -> str:
     """The subject of answers that hold a user's data."""
     return f"user:{user_id}"
+
+
+def subject_of_response(response_id: str) -> str:
+    """The subject of an answer that is a stored response."""
+    return f"response:{response_id}"
 
 
 def subject_of_read(read_id: str) -> str:

@@ -1,6 +1,6 @@
 """Bundles the store, the queue of writes and the data that an erasure must reach into one value."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -17,6 +17,10 @@ from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces.keeper import TraceKeeper, open_traces
 from memloop.clients import Balancing, StoreClient
+from memloop.wire.memory import Namespace
+
+Erases: TypeAlias = Callable[[Namespace], Awaitable[object]]
+"""Deletes what a slice holds of a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,14 @@ class Memory:
     idempotency: Idempotency
     metrics: Metrics
     sync_wait_s: float
+    also_erases: tuple[Erases, ...] = ()
+    """What other slices hold of a user."""
 
 
 @asynccontextmanager
-async def open_memory(settings: GatewaySettings, redis: Redis, *, metrics: Metrics) -> AsyncGenerator[Memory]:
+async def open_memory(
+    settings: GatewaySettings, redis: Redis, *, metrics: Metrics, also_erases: tuple[Erases, ...] = ()
+) -> AsyncGenerator[Memory]:
     """Build the slice from the settings; close the store's client on exit."""
     first, *also = settings.stores
     balancing = Balancing(also=tuple(also), ready_path="readyz")
@@ -54,6 +62,7 @@ async def open_memory(settings: GatewaySettings, redis: Redis, *, metrics: Metri
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             metrics=metrics,
             sync_wait_s=settings.sync_wait_s,
+            also_erases=also_erases,
         )
 
 

@@ -6,7 +6,7 @@ Keys that one script uses share a hash tag in braces (``memloop_service.redis_li
   ``evt_7f…`` is at place 0x7f. A memory write takes them from its user, whose writes share a lane; a file from its
   tenant; a webhook from its read, since one step may end both. A read's digits are random, so that a tenant's reads
   spread over the cluster.
-* A tenant's stored contents share a tag with its quota.
+* A tenant's stored contents share a tag with its quota, and so do its stored responses.
 * API keys share a tag with the audit log of their changes.
 * All other keys are used alone and have no tag.
 """
@@ -85,8 +85,7 @@ class Partition:
 
     def erasures(self, lane: str) -> str:
         """Name the hash of the lane's erased scopes, each with the token of its last erasure. It outlives the user."""
-        digest = hashlib.sha256(lane.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"memloop:{{{self.tag}}}:erased:{digest}"
+        return f"memloop:{{{self.tag}}}:erased:{_digest(lane)}"
 
     def job(self, job_id: str) -> str:
         """Name the hash of a job: payload, record, status, counters."""
@@ -127,6 +126,26 @@ class Partition:
     def blob_bytes(self, tenant: str) -> str:
         """Name the counter of bytes that a tenant stores."""
         return f"memloop:{{{self.tag}}}:blob-bytes:{tenant}"
+
+    def response(self, tenant: str, response_id: str) -> str:
+        """Name the hash of a stored response."""
+        return f"memloop:{{{self.tag}}}:response:{tenant}:{response_id}"
+
+    def responses_of(self, tenant: str) -> str:
+        """Name the sorted set of a tenant's responses, by the time at which they expire."""
+        return f"memloop:{{{self.tag}}}:responses:{tenant}"
+
+    def response_sizes(self, tenant: str) -> str:
+        """Name the hash of the bytes of a tenant's responses, with their sum."""
+        return f"memloop:{{{self.tag}}}:response-sizes:{tenant}"
+
+    def responses_of_user(self, tenant: str, user_id: str) -> str:
+        """Name the sorted set of a user's responses, by the time at which they expire."""
+        return f"memloop:{{{self.tag}}}:responses-of:{tenant}:{user_id}"
+
+    def responses_erased(self, tenant: str, user_id: str) -> str:
+        """Name the hash of a user's erased scopes, for responses that are being made. It outlives the user."""
+        return f"memloop:{{{self.tag}}}:responses-erased:{tenant}:{_digest(user_id)}"
 
     @property
     def loose(self) -> str:
@@ -170,6 +189,11 @@ def event_id(lane: str, digits: str) -> str:
 def file_id(tenant: str, digits: str) -> str:
     """Make the id of a tenant's file from 32 hex digits, of which 30 are kept."""
     return f"file-{place_of(tenant):02x}{digits[2:]}"
+
+
+def response_id(tenant: str, digits: str) -> str:
+    """Make the id of a tenant's response from 32 hex digits, of which 30 are kept."""
+    return f"resp_{place_of(tenant):02x}{digits[2:]}"
 
 
 def delivery_id(read_id: str, digits: str) -> str:
@@ -229,3 +253,7 @@ def traces_of_user(tenant: str, user_id: str) -> str:
 def trace_body(tenant: str, trace_id: str) -> str:
     """Name the hash of a trace."""
     return f"memloop:traces:{{{tenant}}}:trace:{trace_id}"
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,149 @@
+"""Makes one response of an engine's chat completion, whole or as a stream, and keeps it before its client knows it."""
+
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from gateway.engine import Meter, Relay
+from gateway.http import EventCutter, Sink, data_of, object_in, objects_in, parsed_object
+from gateway.responses.answer import Draft
+from gateway.responses.assembly import Assembly
+from gateway.responses.keeping import Keeping
+from gateway.responses.requests import Asked
+from memloop.clients import RawResponse
+from memloop.wire.chat import Json
+from memloop.wire.errors import EngineError
+
+_DONE = b"[DONE]"
+
+
+class Making:
+    """One response. ``keeping`` is None for ``store: false``."""
+
+    def __init__(self, asked: Asked, draft: Draft, keeping: Keeping | None, meter: Meter) -> None:
+        self.draft = draft
+        self.assembly = Assembly(draft.item_id, logprobs=asked.request.wants_logprobs)
+        self._keeping = keeping
+        self._meter = meter
+
+    def whole(self, answer: Json) -> Json:
+        """Return the response of a whole chat completion. Raises EngineError for one without a message."""
+        choices = objects_in(answer.get("choices"))
+        if not choices or not isinstance(choices[0].get("message"), dict):
+            raise EngineError("the engine's answer is not a chat completion")
+        choice = {"finish_reason": "stop", **choices[0]}
+        self.assembly.feed(choice, object_in(choice["message"]))
+        return self.draft.answered(self.assembly, object_in(answer.get("usage")), None, stored=self.is_kept)
+
+    async def kept(self, answer: bytes) -> bytes:
+        """Keep a whole response and return it."""
+        if self._keeping is None:
+            return answer
+        response = parsed_object(answer)
+        if await self._keeping.keep(response):
+            return answer
+        return orjson.dumps({**response, "store": False})
+
+    def streamed(self, relay: Relay) -> Relay:
+        """Return a relay that sends the response's events instead of the chat's."""
+
+        async def stream(upstream: RawResponse, out: Sink) -> None:
+            events = _ResponseStream(self, self._meter, out)
+            await events.begin()
+            try:
+                await relay(upstream, events)
+                await events.finish()
+            finally:
+                await events.keep_if_answered()
+
+        return stream
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the response is to be kept."""
+        return self._keeping is not None
+
+    async def ended(self, usage: Json, memory: Json) -> Json:
+        """Return the response at the end of its stream, kept."""
+        response = self.draft.answered(self.assembly, usage, None, stored=self.is_kept)
+        if memory:
+            response["memory"] = memory
+        if self._keeping is not None and not await self._keeping.keep(response):
+            response["store"] = False
+        return response
+
+
+class _ResponseStream:
+    """Takes a chat's events and sends a response's."""
+
+    def __init__(self, making: Making, meter: Meter, out: Sink) -> None:
+        self._making = making
+        self._meter = meter
+        self._out = out
+        self._cutter = EventCutter()
+        self._number = 0
+        self._usage: Json = {}
+        self._memory: Json = {}
+        self._over = False
+
+    async def begin(self) -> None:
+        """Send the events before the engine's first."""
+        response = self._making.draft.in_progress()
+        await self._send({"type": f"response.{name}", "response": response} for name in ("created", "in_progress"))
+
+    async def send(self, events: bytes) -> None:
+        """Take events of the chat. Raises EngineError for a chunk that no chat has."""
+        for event in self._cutter.feed(events):
+            data = data_of(event)
+            if data == _DONE:
+                await self.finish()
+            elif data and not self._over:
+                await self._take(parsed_object(data))
+
+    async def finish(self) -> None:
+        """Send the last event, of a response that has failed if the answer is not complete."""
+        if self._over:
+            return
+        if self._making.assembly.finish_reason is None:
+            await self._fail("the engine closed the stream before the answer was complete", None)
+            return
+        self._over = True
+        response = await self._making.ended(self._usage, self._memory)
+        await self._send([{"type": f"response.{response['status']}", "response": response}])
+
+    async def keep_if_answered(self) -> None:
+        """Keep a complete answer whose client left before the last event."""
+        if not self._over and self._making.assembly.finish_reason is not None:
+            self._over = True
+            await self._making.ended(self._usage, self._memory)
+
+    async def _take(self, chunk: Json) -> None:
+        if "error" in chunk:
+            error = object_in(chunk["error"])
+            await self._fail(str(error.get("message") or "the engine failed"), error.get("code"))
+            return
+        with self._meter.ours():
+            self._usage = object_in(chunk.get("usage")) or self._usage
+            self._memory = object_in(chunk.get("memory")) or self._memory
+            choices = [choice for choice in objects_in(chunk.get("choices")) if choice.get("index", 0) == 0]
+            events = [event for choice in choices for event in self._fed(choice)]
+        if events:
+            await self._send(events)
+
+    def _fed(self, choice: Json) -> Sequence[Json]:
+        return self._making.assembly.feed(choice, object_in(choice.get("delta")))
+
+    async def _fail(self, message: str, code: object) -> None:
+        self._over = True
+        limited = str(code) in {"429", "rate_limit_exceeded"}
+        kind = "rate_limit_exceeded" if limited else "server_error"
+        response = self._making.draft.failed(self._making.assembly, kind, message)
+        await self._send([{"type": "response.failed", "response": response}])
+
+    async def _send(self, events: Iterable[Json]) -> None:
+        await self._out.send(b"".join(map(self._numbered, events)))
+
+    def _numbered(self, event: Json) -> bytes:
+        numbered = orjson.dumps({**event, "sequence_number": self._number})
+        self._number += 1
+        return b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), numbered)

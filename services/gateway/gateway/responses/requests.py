@@ -1,0 +1,188 @@
+"""The request of ``POST /v1/responses``, and what of it cannot be served.
+
+A field of the public API that no chat completion can carry is refused by name. A field that the public API does not
+have goes to the engine, as in chat, unless it would change what the translation relies on.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, JsonValue
+
+from gateway.http import validated
+from gateway.responses.items import Item, checked, items_of
+from memloop.wire.base import Integral, OpenWire, Wire
+from memloop.wire.chat import Json, MemoryOptions, Metadata
+from memloop.wire.errors import InvalidRequest
+
+LOGPROBS: Final = "message.output_text.logprobs"
+_INCLUDABLE: Final = frozenset({LOGPROBS, "message.input_image.image_url", "reasoning.encrypted_content"})
+"""Image URLs are always there; so is the reasoning, in clear."""
+_UNSERVED: Final = (
+    "access_programs",
+    "background",
+    "context_management",
+    "conversation",
+    "image",
+    "moderation",
+    "prompt",
+)
+_OF_CHAT: Final = {
+    "messages": "input",
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+    "response_format": "text.format",
+    "reasoning_effort": "reasoning.effort",
+    "verbosity": "text.verbosity",
+    "logprobs": "include",
+    "functions": "tools",
+    "function_call": "tool_choice",
+}
+"""Fields of chat completions by the field that replaces them."""
+_NO_PLACE: Final = ("n", "modalities", "audio", "web_search_options")
+"""Fields of chat completions whose answers a response cannot hold."""
+
+
+class ResponseRequest(OpenWire):
+    """The fields that the gateway reads. All others are in ``model_extra``."""
+
+    model: str
+    input: str | list[JsonValue] = Field(default_factory=list[JsonValue])
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    store: bool | None = Field(default=None, strict=True)
+    stream: bool | None = Field(default=None, strict=True)
+    tools: list[JsonValue] | None = None
+    tool_choice: JsonValue = None
+    parallel_tool_calls: bool | None = Field(default=None, strict=True)
+    max_output_tokens: Annotated[int, Integral] | None = Field(default=None, ge=1, strict=True)
+    max_tool_calls: Annotated[int, Integral] | None = Field(default=None, ge=1, strict=True)
+    top_logprobs: Annotated[int, Integral] | None = Field(default=None, ge=0, le=20, strict=True)
+    stream_options: Json | None = None
+    text: Json | None = None
+    reasoning: Json | None = None
+    include: tuple[str, ...] | None = None
+    truncation: str | None = None
+    metadata: Metadata | None = None
+    memory: MemoryOptions | None = None
+    safety_identifier: str | None = None
+    user: str | None = None
+
+    @property
+    def stores(self) -> bool:
+        """Whether the response is kept, which it is by default."""
+        return self.store is not False
+
+    @property
+    def wants_logprobs(self) -> bool:
+        """Whether the answer has the probabilities of its tokens."""
+        return LOGPROBS in (self.include or ()) or bool(self.top_logprobs)
+
+
+class Function(Wire):
+    """A tool that the client runs."""
+
+    type: Literal["function"]
+    name: str = Field(min_length=1, max_length=256)
+    description: str | None = None
+    parameters: Json | None = None
+    strict: bool | None = None
+    defer_loading: Literal[False] | None = None
+    allowed_callers: tuple[Literal["direct"], ...] | None = None
+
+
+class Format(Wire):
+    """The form of the answer's text."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    name: str | None = None
+    description: str | None = None
+    schema_: Json | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class TextOptions(Wire):
+    """``text`` of a request."""
+
+    format: Format = Format()
+    verbosity: str | None = None
+
+
+class ReasoningOptions(Wire):
+    """``reasoning`` of a request. A summary is never made; ``auto`` asks for one where there is any."""
+
+    effort: str | None = None
+    summary: Literal["auto"] | None = None
+    generate_summary: Literal["auto"] | None = None
+
+
+class StreamOptions(Wire):
+    """``stream_options`` of a request."""
+
+    include_obfuscation: Literal[False] | None = None
+
+
+class Asked(Wire):
+    """A request whose every field is served, taken apart."""
+
+    request: ResponseRequest
+    items: tuple[Item, ...]
+    tools: tuple[Function, ...]
+    text: TextOptions
+    reasoning: ReasoningOptions
+
+
+def read_request(fields: Json) -> Asked:
+    """Take the request apart.
+
+    Raises InvalidRequest (400), naming the field, for what cannot be served; Unprocessable (422) for what is malformed.
+    """
+    request = validated(ResponseRequest, fields)
+    _refuse_unserved(request)
+    return Asked(
+        request=request,
+        items=items_of(request.input),
+        tools=tuple(_function(tool, f"tools[{place}]") for place, tool in enumerate(request.tools or ())),
+        text=_text(request.text or {}),
+        reasoning=checked(ReasoningOptions, request.reasoning or {}, "reasoning"),
+    )
+
+
+def _refuse_unserved(request: ResponseRequest) -> None:
+    extra = {name: value for name, value in (request.model_extra or {}).items() if value not in (None, False)}
+    for name in (*_UNSERVED, *_NO_PLACE):
+        if name in extra:
+            raise _unserved(name, f"{name} is not supported.")
+    for name, ours in _OF_CHAT.items():
+        if name in extra:
+            raise _unserved(name, f"{name} is a field of chat completions. Use {ours}.")
+    check_include(request.include)
+    if request.truncation not in (None, "disabled"):
+        raise _unserved("truncation", f"truncation: {request.truncation!r} is not supported.", code="unsupported_value")
+    checked(StreamOptions, request.stream_options or {}, "stream_options")
+
+
+def check_include(values: Sequence[str] | None) -> None:
+    """Raise InvalidRequest unless everything that ``include`` names is in a response, if it has it at all."""
+    for value in values or ():
+        if value not in _INCLUDABLE:
+            raise _unserved("include", f"include: {value!r} is not supported.", code="unsupported_value")
+
+
+def _unserved(param: str, message: str, *, code: str = "unsupported_parameter") -> InvalidRequest:
+    return InvalidRequest(message, param=param, code=code)
+
+
+def _function(tool: JsonValue, place: str) -> Function:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    if not isinstance(tool, dict) or kind != "function":
+        message = f"{place}: tools of type {kind!r} are not supported. Only functions are: your application runs them."
+        raise _unserved(f"{place}.type", message, code="unsupported_value")
+    return checked(Function, tool, place)
+
+
+def _text(given: Json) -> TextOptions:
+    options = checked(TextOptions, given, "text")
+    if options.format.type == "json_schema" and (options.format.name is None or options.format.schema_ is None):
+        raise _unserved("text.format", "text.format: a json_schema needs name and schema.", code="invalid_request")
+    return options

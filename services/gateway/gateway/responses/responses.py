@@ -1,0 +1,71 @@
+"""Bundles the stored responses and their limits into one value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final, TypeAlias, cast
+
+from fastapi import Depends, Request
+from prometheus_client import Counter
+from redis.asyncio import Redis
+
+from gateway.chat.namespaces import USER_HEADER
+from gateway.metrics import Metrics
+from gateway.redis import RedisRoom
+from gateway.responses.records import ResponseRecords
+from gateway.settings import GatewaySettings
+from memloop.wire.chat import Json
+
+_STATE: Final = ("previous_response_id", "conversation", "memory", "background")
+_USERS: Final = ("user", "safety_identifier", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """Stored responses. ``max_context_bytes`` bounds what a request may continue; ``lost`` counts by reason.
+
+    ``pass_through``: the engines speak the Responses API themselves. ``memory_for_users``: a request that names a user
+    has memory although it does not ask for it.
+    """
+
+    records: ResponseRecords
+    max_context_bytes: int
+    pass_through: bool
+    memory_for_users: bool
+    lost: Counter
+
+    def passes(self, fields: Json, headers: Mapping[str, str]) -> bool:
+        """Return whether the engine answers the request itself: one without memory and without state."""
+        if not self.pass_through or fields.get("store") is not False or USER_HEADER in headers:
+            return False
+        names = (*_STATE, *_USERS) if self.memory_for_users else _STATE
+        return all(fields.get(name) in (None, False) for name in names)
+
+
+def open_records(settings: GatewaySettings, redis: Redis) -> ResponseRecords:
+    """Build the records from the settings."""
+    return ResponseRecords(
+        redis,
+        RedisRoom(redis, share=settings.redis_full_share),
+        keep_s=settings.response_keep_s,
+        tenant_bytes=settings.tenant_response_bytes,
+        chain=settings.response_chain,
+    )
+
+
+def open_responses(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Responses:
+    """Build the slice from the settings."""
+    return Responses(
+        open_records(settings, redis),
+        max_context_bytes=settings.max_json_bytes,
+        pass_through=settings.engine_responses,
+        memory_for_users=settings.memory_for_users,
+        lost=metrics.responses_not_kept,
+    )
+
+
+async def responses_of(request: Request) -> Responses:
+    """Return the slice from the application's state."""
+    return cast(Responses, request.app.state.responses)
+
+
+ResponsesDep: TypeAlias = Annotated[Responses, Depends(responses_of)]

@@ -1,0 +1,182 @@
+"""``/v1/responses``: OpenAI's Responses API, translated to chat completions, with the memory that chats have.
+
+A request without memory and without state passes through if the operator says that the engines speak the API themselves
+(docs/decisions/0062-responses-are-translated.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Final, Literal, TypeAlias
+
+from fastapi import APIRouter, Query, Request, Response
+
+from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
+from gateway.chat.answering import AnswerForm, AskedChat, answer_chat, asked_chat
+from gateway.chat.chat import Chat, ChatDep
+from gateway.engine import Meter, pass_through
+from gateway.http import JsonBody, body_of, json_text, read_json, streams, subject_of_response, validated
+from gateway.responses.answer import draft_of
+from gateway.responses.items import Item, items_of
+from gateway.responses.keeping import Keeping, named_items
+from gateway.responses.making import Making
+from gateway.responses.records import Owner, StoredResponse, new_response_id
+from gateway.responses.requests import Asked, ResponseRequest, check_include, read_request
+from gateway.responses.responses import Responses, ResponsesDep
+from gateway.responses.to_chat import chat_fields
+from memloop.wire.base import Wire
+from memloop.wire.chat import ChatRequest, Json
+from memloop.wire.errors import InvalidRequest, NotFound
+from memloop_service import ERRORS
+from memloop_service.direct_route import DirectRoute
+
+PATH: Final = "/v1/responses"
+_CHAT = needs("chat")
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
+Include: TypeAlias = Annotated[list[str] | None, Query()]
+
+router = APIRouter(tags=["responses"], responses=ERRORS)
+hot = APIRouter(route_class=DirectRoute)
+
+
+class ResponseDeleted(Wire):
+    """The answer to a deletion."""
+
+    id: str
+    object: str = "response"
+    deleted: bool = True
+
+
+@hot.post(
+    PATH,
+    response_model=None,
+    dependencies=[_CHAT, Room],
+    responses=streams(),
+    openapi_extra=body_of(ResponseRequest),
+)
+async def create_response(
+    request: Request, chat: ChatDep, responses: ResponsesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Response:
+    """Create a response. ``memory`` controls recall and writes, ``store: false`` keeps nothing."""
+    meter = Meter(chat.backend.metrics, PATH, "responses", allowance)
+    with meter.ours():
+        body = await read_json(request)
+    if responses.passes(body.fields, request.headers):
+        return await pass_through(request, chat.backend, allowance, "responses")
+    with meter.ours():
+        asked = await _translated(request, chat, responses, principal, read_request(body.fields), meter)
+        meter.goes_to(asked.model)
+    return await answer_chat(request, chat, allowance, meter, asked)
+
+
+@router.get(PATH + "/{response_id}", dependencies=[_CHAT])
+async def get_response(
+    response_id: str,
+    responses: ResponsesDep,
+    principal: PrincipalDep,
+    include: Include = None,
+    stream: bool = False,
+    starting_after: int | None = None,
+) -> Json:
+    """Return a stored response."""
+    check_include(include)
+    found = await responses.records.get(principal.tenant, response_id)
+    if stream or starting_after is not None:
+        raise InvalidRequest("Only background responses can be streamed again.", param="stream")
+    return found.response
+
+
+@router.delete(PATH + "/{response_id}", dependencies=[_CHAT])
+async def delete_response(
+    response_id: str, chat: ChatDep, responses: ResponsesDep, principal: PrincipalDep
+) -> ResponseDeleted:
+    """Delete a stored response. Those that continue it cannot be continued any more."""
+    await responses.records.delete(principal.tenant, response_id)
+    await chat.memory.idempotency.forget(principal.tenant, subject_of_response(response_id))
+    return ResponseDeleted(id=response_id)
+
+
+@router.get(PATH + "/{response_id}/input_items", dependencies=[_CHAT])
+async def list_input_items(
+    response_id: str,
+    responses: ResponsesDep,
+    principal: PrincipalDep,
+    include: Include = None,
+    after: Annotated[str | None, Query(max_length=256)] = None,
+    limit: Limit = 20,
+    order: Literal["asc", "desc"] = "desc",
+) -> Json:
+    """List the items of a response's own input."""
+    check_include(include)
+    found = await responses.records.get(principal.tenant, response_id)
+    return _page(found.input if order == "asc" else found.input[::-1], after=after, limit=limit)
+
+
+@router.post(PATH + "/{response_id}/cancel", dependencies=[_CHAT])
+async def cancel_response(response_id: str, responses: ResponsesDep, principal: PrincipalDep) -> Json:
+    """Refuse: only background responses can be cancelled. Closing its connection cancels any other."""
+    await responses.records.get(principal.tenant, response_id)
+    raise InvalidRequest("Cannot cancel a synchronous response.", param="response_id")
+
+
+router.include_router(hot)
+
+
+async def _translated(
+    request: Request, chat: Chat, responses: Responses, principal: Principal, asked: Asked, meter: Meter
+) -> AskedChat:
+    """Return the chat that answers the request, in a form that makes a response of its answer."""
+    earlier = await _earlier(asked, responses, principal)
+    body = chat_fields(asked, [*earlier, *asked.items])
+    read = validated(ChatRequest, {**body, "metadata": {**(asked.request.metadata or {})}})
+    draft = draft_of(asked, new_response_id(principal.tenant))
+    json_text({"response": {"response": draft.head}})  # what can be read may be nested too deeply to be written
+    plain = asked_chat(request, chat, principal, JsonBody(json_text(body), body), read)
+    keeping = await _keeping(asked, responses, Owner(principal.tenant, plain.named), draft.id)
+    making = Making(asked, draft, keeping, meter)
+    form = AnswerForm(
+        whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
+    )
+    return replace(plain, form=form)
+
+
+async def _earlier(asked: Asked, responses: Responses, principal: Principal) -> list[Item]:
+    """Return the items of all responses that this one continues."""
+    previous = asked.request.previous_response_id
+    if previous is None:
+        return []
+    chain = await responses.records.chain(principal.tenant, previous, max_bytes=responses.max_context_bytes)
+    return [item for link in chain for item in _items(link)]
+
+
+def _items(link: StoredResponse) -> Sequence[Item]:
+    output = link.response["output"]
+    return items_of([*link.input, *(output if isinstance(output, list) else ())])
+
+
+async def _keeping(asked: Asked, responses: Responses, owner: Owner, response_id: str) -> Keeping | None:
+    if not asked.request.stores:
+        return None
+    return Keeping(
+        records=responses.records,
+        owner=owner,
+        began=await responses.records.begin(owner),
+        input=named_items(asked.items, response_id),
+        previous=asked.request.previous_response_id or "",
+        lost=responses.lost,
+    )
+
+
+def _page(items: Sequence[Json], *, after: str | None, limit: int) -> Json:
+    ids = [item["id"] for item in items]
+    if after is not None and after not in ids:
+        raise NotFound("Item not found.", param="after")
+    start = 0 if after is None else ids.index(after) + 1
+    data = list(items[start : start + limit])
+    first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
+    return {
+        "object": "list",
+        "data": list(data),
+        "first_id": first,
+        "last_id": last,
+        "has_more": start + limit < len(items),
+    }

@@ -1,0 +1,83 @@
+"""The steps on stored responses that must be atomic, in Lua.
+
+``KEYS[2]`` is always the tenant's index of responses by the time at which they expire, ``KEYS[3]`` the hash of their
+sizes, whose field '' is the sum. Expired responses are uncounted first, at most 1000 at a time.
+"""
+
+from typing import Final
+
+_PRELUDE = """
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local function drop(id)
+  local size = redis.call('HGET', KEYS[3], id)
+  redis.call('ZREM', KEYS[2], id)
+  if size then
+    redis.call('HDEL', KEYS[3], id)
+    if redis.call('HINCRBY', KEYS[3], '', -size) <= 0 then redis.call('HDEL', KEYS[3], '') end
+  end
+end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1000)) do drop(id) end
+local function erasures(key, names)
+  local found = {}
+  for _, name in ipairs(names) do table.insert(found, redis.call('HGET', key, name) or '-') end
+  return table.concat(found, ' ')
+end
+"""
+
+ROOM: Final = (
+    _PRELUDE
+    + """
+-- KEYS[1] erasures of the user; ARGV: scopes. Returns the bytes that the tenant's responses hold, and the erasures
+return {redis.call('HGET', KEYS[3], '') or '0', erasures(KEYS[1], ARGV)}
+"""
+)
+
+KEEP: Final = (
+    _PRELUDE
+    + """
+-- KEYS[1] erasures of the user, KEYS[4] record, KEYS[5] the user's index
+-- ARGV: id, keep ms, bytes, quota, erasures at the beginning, number of scopes, scopes…, the record's fields…
+local scopes, fields = {}, {}
+for place = 7, 6 + ARGV[6] do table.insert(scopes, ARGV[place]) end
+for place = 7 + ARGV[6], #ARGV do table.insert(fields, ARGV[place]) end
+if erasures(KEYS[1], scopes) ~= ARGV[5] then return 'erased' end
+drop(ARGV[1])
+if (tonumber(redis.call('HGET', KEYS[3], '')) or 0) + ARGV[3] > tonumber(ARGV[4]) then return 'full' end
+local ends = string.format('%.0f', now + ARGV[2])
+redis.call('HSET', KEYS[4], unpack(fields))
+redis.call('ZADD', KEYS[2], ends, ARGV[1])
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
+redis.call('HINCRBY', KEYS[3], '', ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', now)
+redis.call('ZADD', KEYS[5], ends, ARGV[1])
+for place = 2, 5 do redis.call('PEXPIRE', KEYS[place], ARGV[2]) end
+return 'kept'
+"""
+)
+
+CONTINUE: Final = (
+    _PRELUDE
+    + """
+-- KEYS[4] record; ARGV: id, keep ms, the beginning of the names of the users' indexes, whose tag is the record's
+-- Returns the record's fields, and keeps it for longer
+local found = redis.call('HMGET', KEYS[4], 'user', 'previous', 'input', 'response')
+if not found[1] then return {} end
+local ends = string.format('%.0f', now + ARGV[2])
+local of_user = ARGV[3] .. found[1]
+redis.call('ZADD', KEYS[2], ends, ARGV[1])
+redis.call('ZADD', of_user, ends, ARGV[1])
+for _, key in ipairs({KEYS[2], KEYS[3], KEYS[4], of_user}) do redis.call('PEXPIRE', key, ARGV[2]) end
+return found
+"""
+)
+
+DELETE: Final = (
+    _PRELUDE
+    + """
+-- KEYS[1] record, KEYS[4] the user's index; ARGV: id. Returns how many were deleted
+drop(ARGV[1])
+redis.call('ZREM', KEYS[4], ARGV[1])
+return redis.call('DEL', KEYS[1])
+"""
+)

@@ -1,0 +1,21 @@
+"""``/v1/responses`` in the tenant matrix."""
+
+from tests.gateway.tenants import Attempt
+
+_ASKED: dict[str, object] = {"model": "m", "input": "When is tea?"}
+_AS_ALICE: list[dict[str, object]] = [{"memory": {"user_id": "alice"}}, {"memory": {}, "user": "alice"}]
+
+ATTEMPTS: dict[str, list[Attempt]] = {
+    "POST /v1/responses": [
+        Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}"}),
+        Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}", "store": False, "stream": True}),
+        *(
+            Attempt("/v1/responses", _ASKED | named, 200, lambda body: body["memory"]["retrieved"] == [])
+            for named in _AS_ALICE
+        ),
+    ],
+    "GET /v1/responses/{response_id}": [Attempt("/v1/responses/{response}"), Attempt("/v1/responses/{read}")],
+    "DELETE /v1/responses/{response_id}": [Attempt("/v1/responses/{response}")],
+    "GET /v1/responses/{response_id}/input_items": [Attempt("/v1/responses/{response}/input_items")],
+    "POST /v1/responses/{response_id}/cancel": [Attempt("/v1/responses/{response}/cancel")],
+}
