@@ -190,7 +190,8 @@ def checked(model: type[_Model], fields: Json, place: str) -> _Model:
 
 def _fault(error: ValidationError, place: str) -> InvalidRequest:
     faults = error.errors(include_url=False, include_input=False, include_context=False)
-    first = max(faults, key=lambda fault: len(fault["loc"]))  # of a union, the branch that fits best
+    # an unknown field, else the fault of the branch of a union that fits best
+    first = max(faults, key=lambda fault: (fault["type"] == "extra_forbidden", len(fault["loc"])))
     param = "".join(_steps(place, first["loc"]))
     if first["type"] not in _NOT_OURS:
         return Unprocessable(f"{param}: {first['msg']}", param=param)

@@ -77,19 +77,19 @@ class ResponseRecords:
         self._continue = Script(redis, CONTINUE)
         self._delete = Script(redis, DELETE, acknowledged=True)
 
-    async def begin(self, owner: Owner) -> str:
-        """Return the user's erasures so far, for ``keep``.
+    async def begin(self, owner: Owner, *, size: int) -> str:
+        """Return the user's erasures so far, for ``keep`` of a response of at least ``size`` bytes.
 
-        Raises RateLimited when the tenant's responses fill its quota, Unavailable while Redis is nearly full.
+        Raises RateLimited when the tenant's quota has no room for it, Unavailable while Redis is nearly full.
         """
         await self._redis_room.check()
         part = self._keys.of_name(owner.tenant)
         keys = [part.responses_erased(owner.tenant, owner.user_id), *self._counted(owner.tenant)]
         held, erasures = await self._room.rows(keys, list(owner.scopes))
-        if int(held) >= self._tenant_bytes:
+        if int(held) + size + _BYTES_BESIDE > self._tenant_bytes:
             raise RateLimited(
-                f"This tenant's stored responses hold {self._tenant_bytes} bytes, which is the limit. Delete some, or "
-                "send store: false.",
+                f"This tenant's stored responses may hold {self._tenant_bytes} bytes, and this one does not fit. "
+                "Delete some, or send store: false.",
                 param="store",
                 code="response_quota_exceeded",
                 retry_after_s=60.0,
@@ -134,7 +134,7 @@ class ResponseRecords:
         """
         found: list[StoredResponse] = []
         wanted, size = response_id, 0
-        while wanted:
+        while wanted or not found:
             if len(found) == self._chain:
                 raise InvalidRequest(
                     f"A response may continue at most {self._chain} others.",

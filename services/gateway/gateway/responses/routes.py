@@ -129,9 +129,9 @@ async def _translated(
     body = chat_fields(asked, [*earlier, *asked.items])
     read = validated(ChatRequest, {**body, "metadata": {**(asked.request.metadata or {})}})
     draft = draft_of(asked, new_response_id(principal.tenant))
-    json_text({"response": {"response": draft.head}})  # what can be read may be nested too deeply to be written
+    size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
     plain = asked_chat(request, chat, principal, JsonBody(json_text(body), body), read)
-    keeping = await _keeping(asked, responses, Owner(principal.tenant, plain.named), draft.id)
+    keeping = await _keeping(asked, responses, Owner(principal.tenant, plain.named), draft.id, size=size)
     making = Making(asked, draft, keeping, meter)
     form = AnswerForm(
         whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
@@ -153,14 +153,15 @@ def _items(link: StoredResponse) -> Sequence[Item]:
     return items_of([*link.input, *(output if isinstance(output, list) else ())])
 
 
-async def _keeping(asked: Asked, responses: Responses, owner: Owner, response_id: str) -> Keeping | None:
+async def _keeping(asked: Asked, responses: Responses, owner: Owner, response_id: str, *, size: int) -> Keeping | None:
     if not asked.request.stores:
         return None
+    items = named_items(asked.items, response_id)
     return Keeping(
         records=responses.records,
         owner=owner,
-        began=await responses.records.begin(owner),
-        input=named_items(asked.items, response_id),
+        began=await responses.records.begin(owner, size=size + len(json_text(items))),
+        input=items,
         previous=asked.request.previous_response_id or "",
         lost=responses.lost,
     )

@@ -1,0 +1,303 @@
+"""The translation between the Responses API and chat completions: what both can hold arrives, the rest is refused."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.responses.assembly import Assembly
+from gateway.responses.items import items_of
+from gateway.responses.to_chat import messages_of
+from memloop.wire.chat import Json
+from memloop.wire.errors import EngineError, InvalidRequest
+
+Object: TypeAlias = dict[str, Any]
+Said: TypeAlias = tuple[str, ...]
+"""One thing that somebody said: who, as what, and the content."""
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+NAMES = st.text("abcdefgh_", min_size=1, max_size=8)
+
+
+def _object(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Object]:
+    return st.fixed_dictionaries(fields)
+
+
+def _texts(kind: str) -> st.SearchStrategy[Object]:
+    return _object(type=st.just(kind), text=TEXTS)
+
+
+IMAGES = _object(type=st.just("input_image"), image_url=TEXTS, detail=st.sampled_from(["auto", "low", "high"]))
+FILES = _object(type=st.just("input_file"), filename=TEXTS, file_data=TEXTS)
+AUDIO = _object(type=st.just("input_audio"), input_audio=_object(data=TEXTS, format=st.just("wav")))
+PARTS: dict[str, st.SearchStrategy[Object]] = {
+    "user": st.one_of(_texts("input_text"), IMAGES, FILES, AUDIO),
+    "system": _texts("input_text"),
+    "developer": _texts("input_text"),
+    "assistant": st.one_of(_texts("output_text"), _object(type=st.just("refusal"), refusal=TEXTS)),
+}
+
+
+def _messages(role: str) -> st.SearchStrategy[Object]:
+    return _object(role=st.just(role), content=st.one_of(TEXTS, st.lists(PARTS[role], min_size=1, max_size=3)))
+
+
+MESSAGES = st.one_of(*map(_messages, PARTS))
+CALLS = _object(type=st.just("function_call"), call_id=NAMES, name=NAMES, arguments=TEXTS)
+OUTPUTS = st.one_of(TEXTS, st.lists(_texts("input_text"), min_size=1, max_size=2))
+REASONING = _object(
+    type=st.just("reasoning"), summary=st.just([]), content=st.lists(_texts("reasoning_text"), min_size=1, max_size=1)
+)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Object]:
+    """Items in any order; an output follows its call."""
+    items: list[Object] = []
+    for item in draw(st.lists(st.one_of(MESSAGES, CALLS, REASONING), min_size=1, max_size=8)):
+        items.append(item)
+        if item.get("type") == "function_call" and draw(st.booleans()):
+            items.append({"type": "function_call_output", "call_id": item["call_id"], "output": draw(OUTPUTS)})
+    return items
+
+
+def said_in_items(items: Sequence[Object]) -> Iterator[Said]:
+    """What a list of items says."""
+    for item in items:
+        match item.get("type", "message"):
+            case "message":
+                role = "system" if item["role"] == "developer" else item["role"]
+                content = item["content"]
+                parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content
+                yield from ((role, *_part(part)) for part in parts)
+            case "function_call":
+                yield "assistant", "call", item["call_id"], item["name"], item["arguments"]
+            case "function_call_output":
+                output = item["output"]
+                texts = [output] if isinstance(output, str) else [part["text"] for part in output]
+                yield from (("tool", item["call_id"], text) for text in texts)
+            case _:
+                yield "assistant", "thinks", item["content"][0]["text"]
+
+
+def _part(part: Object) -> Said:
+    match part["type"]:
+        case "input_image":
+            return "image", part["image_url"], part["detail"]
+        case "input_file":
+            return "file", part["filename"], part["file_data"]
+        case "input_audio":
+            return "audio", part["input_audio"]["data"], part["input_audio"]["format"]
+        case "refusal":
+            return "refusal", part["refusal"]
+        case _:
+            return "text", part["text"]
+
+
+def said_in_messages(messages: Sequence[Any]) -> Iterator[Said]:
+    """What the messages of a chat say."""
+    for message in messages:
+        role = message["role"]
+        if role == "tool":
+            yield from (("tool", message["tool_call_id"], text[1]) for text in _content(message["content"]))
+            continue
+        if "reasoning_content" in message:
+            yield role, "thinks", message["reasoning_content"]
+        yield from ((role, *part) for part in _content(message["content"]))
+        for call in message.get("tool_calls", ()):
+            yield role, "call", call["id"], call["function"]["name"], call["function"]["arguments"]
+
+
+def _content(content: Any) -> Iterator[Said]:
+    if isinstance(content, str):
+        yield from [("text", content)] if content else []
+        return
+    for part in content or ():
+        match part["type"]:
+            case "image_url":
+                yield "image", part["image_url"]["url"], part["image_url"]["detail"]
+            case "file":
+                yield "file", part["file"]["filename"], part["file"]["file_data"]
+            case "input_audio":
+                yield "audio", part["input_audio"]["data"], part["input_audio"]["format"]
+            case "refusal":
+                yield "refusal", part["refusal"]
+            case _:
+                yield "text", part["text"]
+
+
+def joined_system(said: Sequence[Said]) -> list[Said]:
+    """The same, with the system's texts at the beginning as one."""
+    leading = 0
+    while leading < len(said) and said[leading][:2] == ("system", "text"):
+        leading += 1
+    text = "\n\n".join(part[2] for part in said[:leading])
+    return [("system", "text", text), *said[leading:]] if leading else list(said)
+
+
+@given(conversations())
+def test_a_chat_says_what_the_items_say_in_their_order(items: list[Object]) -> None:
+    messages = messages_of(items_of(items), None)
+    assert list(said_in_messages(messages)) == joined_system(list(said_in_items(items)))
+
+
+@given(conversations(), TEXTS)
+def test_instructions_come_first(items: list[Object], instructions: str) -> None:
+    [first, *_] = messages_of(items_of(items), instructions)
+    assert isinstance(first, dict)
+    assert first["role"] == "system"
+    assert str(first["content"]).startswith(instructions)
+
+
+@given(conversations(), st.data())
+def test_an_item_with_a_field_that_engines_do_not_know_is_refused_by_name(
+    items: list[Object], data: st.DataObject
+) -> None:
+    place = data.draw(st.integers(0, len(items) - 1))
+    items[place] = {**items[place], "unheard_of": 1}
+    with pytest.raises(InvalidRequest) as refused:
+        items_of(items)
+    assert (refused.value.http_status, refused.value.param) == (400, f"input[{place}].unheard_of")
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> Object:
+    """An engine's message: any of reasoning, text and calls."""
+    message: Object = {"role": "assistant", "content": draw(st.none() | TEXTS)}
+    if draw(st.booleans()):
+        message["reasoning_content"] = draw(TEXTS)
+    calls = draw(st.lists(st.tuples(NAMES, st.text('{}":a', max_size=6)), max_size=3))
+    if calls:
+        message["tool_calls"] = [
+            {"id": f"call_{place}", "type": "function", "function": {"name": name, "arguments": arguments}}
+            for place, (name, arguments) in enumerate(calls)
+        ]
+    return message
+
+
+def deltas_of(message: Object, size: int) -> Iterator[Object]:
+    """The message as an engine streams it, in pieces of this size."""
+    yield {"role": "assistant", "content": ""}
+    for field in ("reasoning_content", "content"):
+        yield from ({field: piece} for piece in _pieces(message.get(field) or "", size))
+    for index, call in enumerate(message.get("tool_calls", ())):
+        function = call["function"]
+        head = {"name": function["name"], "arguments": ""}
+        yield {"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": head}]}
+        for piece in _pieces(function["arguments"], size):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def _pieces(text: str, size: int) -> Iterator[str]:
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def assembly() -> Assembly:
+    return Assembly(lambda prefix, place: f"{prefix}_{place}")
+
+
+def streamed(message: Object, size: int = 3, reason: str = "stop") -> tuple[Assembly, list[Json]]:
+    """What a stream of the message becomes, and its events."""
+    made, events = assembly(), list[Json]()
+    for delta in deltas_of(message, size):
+        events += made.feed({}, delta)
+    return made, events + made.feed({"finish_reason": reason}, {})
+
+
+@given(answers(), st.integers(1, 5))
+def test_a_stream_and_a_whole_answer_have_the_same_items(message: Object, size: int) -> None:
+    whole = assembly()
+    whole.feed({"finish_reason": "stop"}, message)
+    made, _ = streamed(message, size)
+    assert made.output == whole.output
+    assert made.text() == (message["content"] or "")
+
+
+@given(answers(), st.integers(1, 5))
+def test_the_items_of_an_answer_become_the_engines_message_again(message: Object, size: int) -> None:
+    made, _ = streamed(message, size)
+    again = messages_of(items_of([{"role": "user", "content": "x"}, *made.output]), None)[1:]
+    expected = {name: value for name, value in message.items() if value is not None}
+    if len(expected) == 1:
+        assert again == []
+    else:
+        assert [_spoken(part) for part in again] == [{"content": expected.pop("content", None), **_kept(expected)}]
+
+
+def _spoken(message: Any) -> Object:
+    says_nothing = message["content"] in (None, "")
+    return {**message, "content": None if says_nothing else message["content"]}
+
+
+def _kept(message: Object) -> Object:
+    return {name: value for name, value in message.items() if name in {"role", "reasoning_content", "tool_calls"}}
+
+
+@given(answers(), st.integers(1, 5))
+def test_events_are_in_the_public_apis_order(message: Object, size: int) -> None:
+    made, events = streamed(message, size)
+    assert [event["item"] for event in events if event["type"] == "response.output_item.done"] == made.output
+    for index, item in enumerate(made.output):
+        own = [event for event in events if event["output_index"] == index]
+        assert (own[0]["type"], own[-1]["type"]) == ("response.output_item.added", "response.output_item.done")
+        assert {str(event.get("item_id", item["id"])) for event in own} == {str(item["id"])}
+        assert _grown(own) == _shown(item)
+    assert [event["output_index"] for event in events] == sorted(int(str(event["output_index"])) for event in events)
+
+
+def _grown(events: Sequence[Json]) -> str:
+    """The deltas of one item, after checking that they are framed."""
+    kinds = [str(event["type"]).removeprefix("response.") for event in events][1:-1]
+    deltas = [str(event["delta"]) for event in events if "delta" in event]
+    if kinds[0] == "content_part.added":
+        assert kinds[-1] == "content_part.done"
+        kinds = kinds[1:-1]
+    *middle, last = kinds
+    assert last.endswith(".done")
+    assert set(middle) <= {last.removesuffix("done") + "delta"}
+    return "".join(deltas)
+
+
+def _shown(item: Mapping[str, Any]) -> str:
+    return item["arguments"] if item["type"] == "function_call" else item["content"][0]["text"]
+
+
+def test_calls_that_an_engine_numbers_alike_are_kept_apart() -> None:
+    made = assembly()
+    for place in (1, 2):
+        function = {"name": f"f{place}", "arguments": "{}"}
+        called: Any = {"index": 0, "id": f"call_{place}", "function": function}
+        made.feed({}, {"tool_calls": [called]})
+    made.feed({"finish_reason": "tool_calls"}, {})
+    assert [(item["name"], item["arguments"]) for item in made.output] == [("f1", "{}"), ("f2", "{}")]
+
+
+def test_a_call_without_an_id_gets_one_and_arguments_may_be_an_object() -> None:
+    made = assembly()
+    called: Json = {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}
+    made.feed({"finish_reason": "stop"}, called)
+    assert made.output[0]["call_id"]
+    assert made.output[0]["arguments"] == '{"a":1}'
+
+
+def test_a_delta_of_a_call_that_never_began_is_the_engines_error() -> None:
+    with pytest.raises(EngineError):
+        assembly().feed({}, {"tool_calls": [{"index": 1, "function": {"arguments": "{}"}}]})
+
+
+def test_a_reply_that_the_engine_broke_off_is_its_error() -> None:
+    with pytest.raises(EngineError):
+        assembly().feed({"finish_reason": "abort"}, {"content": "Hel"})
+
+
+def test_a_refusal_is_a_part_of_its_own() -> None:
+    made = assembly()
+    events = [*made.feed({}, {"refusal": "I "}), *made.feed({"finish_reason": "stop"}, {"refusal": "won't."})]
+    assert made.output[0]["content"] == [{"type": "refusal", "refusal": "I won't."}]
+    assert [event["type"] for event in events][2:5] == [
+        "response.refusal.delta",
+        "response.refusal.delta",
+        "response.refusal.done",
+    ]
