@@ -132,6 +132,7 @@ def build(
         settings=settings,
         routers=[router],
         readiness={"redis": parts.buffers.ping, "vectors": adapters.vectors.ping},
+        warnings={"vectors": adapters.vectors.warning},
         registry=registry,
         lifespan=lifespan,
         adopts_ids=True,

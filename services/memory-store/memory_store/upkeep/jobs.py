@@ -21,6 +21,7 @@ from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import Point
 from memory_store.vectors.schema import CollectionSpec, family, generation, successor
+from memory_store.vectors.server_state import ServerState
 
 _POLL_S = 0.2
 _log = logging.getLogger(__name__)
@@ -69,6 +70,10 @@ class Upkeep:
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+    async def vectors(self) -> ServerState | None:
+        """What the Qdrant server is; None of embedded vectors."""
+        return await self._live.state()
 
     async def collections(self) -> tuple[str, tuple[str, ...]]:
         """The collection in service, and those that are kept beside it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,19 @@ class CollectionList(Wire):
     job: Job | None
 
 
+class VectorState(Wire):
+    """A Qdrant server, its nodes, and how the collection in service lies on them; all null with embedded vectors."""
+
+    version: str | None = None
+    distributed: bool | None = None
+    nodes: int | None = None
+    shards: int | None = None
+    copies: int | None = None
+    copies_asked: int | None = None
+    write_consistency: int | None = None
+    warning: str | None = None
+
+
 class Reembed(Wire):
     """``POST /v1/admin/reembed``."""
 
@@ -61,6 +75,11 @@ def admin_routes(upkeep: Upkeep) -> APIRouter:
         in_service, kept = await upkeep.collections()
         return CollectionList(in_service=in_service, kept=kept, job=_job(await upkeep.job()))
 
+    @router.get("/vectors")
+    async def vectors() -> VectorState:
+        state = await upkeep.vectors()
+        return VectorState.model_validate({**asdict(state), "warning": state.warning}) if state else VectorState()
+
     @router.delete("/collections/{name}", status_code=204)
     async def drop(name: str) -> None:
         await upkeep.drop(name)
@@ -78,7 +97,7 @@ def admin_routes(upkeep: Upkeep) -> APIRouter:
     async def snapshot() -> StreamingResponse:
         return StreamingResponse(_blocks(await upkeep.archive()), media_type="application/x-tar")
 
-    _ = collections, drop, reembed, flush, snapshot
+    _ = collections, vectors, drop, reembed, flush, snapshot
     return router
 
 

@@ -8,6 +8,7 @@ from memloop.wire.errors import Unavailable
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec
+from memory_store.vectors.server_state import ServerState
 
 SHARED = "shared"
 """The site of collections that several processes open."""
@@ -76,6 +77,15 @@ class LiveCollection:
         """Work on the other one; the one before. The caller has paused writes and searches."""
         before, self._current, self._spec = self._now, other, spec
         return before
+
+    async def state(self) -> ServerState | None:
+        """What the Qdrant server is, and how the collection lies on it; None of embedded vectors."""
+        return None
+
+    async def warning(self) -> str | None:
+        """A sentence for the operator about that; None where all is as it was asked for."""
+        state = await self.state()
+        return state.warning if state else None
 
     async def ping(self) -> None:
         """Raise if it cannot answer."""

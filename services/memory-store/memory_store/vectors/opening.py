@@ -35,7 +35,12 @@ async def kept_open(vectors: LiveCollection, spec: CollectionSpec) -> AsyncGener
 
 async def _open(vectors: LiveCollection, spec: CollectionSpec) -> None:
     await vectors.open(spec)
-    _log.info("collection %s is open", spec.name)
+    state = None
+    with contextlib.suppress(DependencyError):
+        state = await vectors.state()
+    _log.info("collection %s is open, on %s", spec.name, state or "embedded vectors")
+    if state and state.warning:
+        _log.warning("%s", state.warning)
 
 
 async def _until_open(vectors: LiveCollection, spec: CollectionSpec) -> None:

@@ -26,6 +26,7 @@ from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, is_ours
 from memory_store.vectors.server_errors import alias_taken, made_meanwhile, translated
 from memory_store.vectors.server_layout import OWNER, Layout, owner_of
 from memory_store.vectors.server_setup import ONE_NODE, Spread, set_up
+from memory_store.vectors.server_state import ServerState, state_of
 from memory_store.vectors.server_version import check_version
 
 _ALIAS = "memloop"
@@ -42,6 +43,13 @@ class QdrantServer(LiveCollection):
         self, client: AsyncQdrantClient, spread: Spread = ONE_NODE, *, points: AsyncQdrantClient | None = None
     ) -> None:
         super().__init__(ServerCollections(client, spread, points=points))
+        self._client = client
+        self._spread = spread
+
+    async def state(self) -> ServerState:
+        """What the server is, and how the collection lies on it."""
+        with translated():
+            return await state_of(self._client, self.name, self._spread)
 
 
 class ServerCollections:

@@ -49,7 +49,7 @@ _OLD_LAYOUT = (
 
 
 async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, spread: Spread) -> None:
-    nodes = await _nodes(client)
+    nodes = await nodes_of(client)
     layout = Layout(shard_keys=(spread.shards or _SHARDS_PER_NODE * nodes) if nodes else 0)
     with made_meanwhile():
         await client.create_collection(
@@ -64,7 +64,7 @@ async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sp
         )
 
 
-async def _nodes(client: AsyncQdrantClient) -> int:
+async def nodes_of(client: AsyncQdrantClient) -> int:
     """The number of nodes; 0 of a server that is not distributed, and of qdrant-client's local mode."""
     try:
         status = await client.cluster_status()
