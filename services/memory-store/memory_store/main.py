@@ -62,6 +62,7 @@ from memory_store.vectors.opening import kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec
+from memory_store.vectors.server_clients import RenewedClient
 from memory_store.vectors.server_nodes import AnyNode
 from memory_store.vectors.server_setup import Spread
 
@@ -266,7 +267,7 @@ def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
     if settings.qdrant_url is None:
         return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s, flushing=metrics.flushing)
     spread = Spread(settings.qdrant_shards, settings.qdrant_replicas, settings.qdrant_write_consistency)
-    points = _qdrant_client(settings, settings.qdrant_grpc_port) if settings.qdrant_grpc_port else None
+    points = RenewedClient(lambda: _qdrant_client(settings, settings.qdrant_grpc_port))
     return QdrantServer(_qdrant_client(settings), spread, points=points)
 
 

@@ -23,6 +23,7 @@ from memory_store.vectors.port import (
     SparseVector,
 )
 from memory_store.vectors.schema import DENSE, SPARSE, CollectionSpec, is_ours
+from memory_store.vectors.server_clients import RenewedClient
 from memory_store.vectors.server_errors import alias_taken, made_meanwhile, translated
 from memory_store.vectors.server_layout import OWNER, Layout, owner_of
 from memory_store.vectors.server_setup import ONE_NODE, Spread, set_up
@@ -36,11 +37,15 @@ _PAYLOAD = models.PayloadSelectorExclude(exclude=[OWNER])
 class QdrantServer(LiveCollection):
     """``VectorStore`` on a Qdrant server. The clients are closed with the store.
 
-    ``points``: the client of requests about points, where it is another one.
+    ``points``: the client of requests about points, if it is another one.
     """
 
     def __init__(
-        self, client: AsyncQdrantClient, spread: Spread = ONE_NODE, *, points: AsyncQdrantClient | None = None
+        self,
+        client: AsyncQdrantClient,
+        spread: Spread = ONE_NODE,
+        *,
+        points: AsyncQdrantClient | RenewedClient | None = None,
     ) -> None:
         super().__init__(ServerCollections(client, spread, points=points))
         self._client = client
@@ -56,7 +61,11 @@ class ServerCollections:
     """``Collections`` of a Qdrant server; an alias names the one in service."""
 
     def __init__(
-        self, client: AsyncQdrantClient, spread: Spread = ONE_NODE, *, points: AsyncQdrantClient | None = None
+        self,
+        client: AsyncQdrantClient,
+        spread: Spread = ONE_NODE,
+        *,
+        points: AsyncQdrantClient | RenewedClient | None = None,
     ) -> None:
         self._client = client
         self._points = points or client
@@ -116,10 +125,14 @@ class ServerCollections:
 class ServerCollection:
     """``Collection`` of a Qdrant server. A request that names tenant and user asks the shard of that user alone."""
 
-    def __init__(self, client: AsyncQdrantClient, name: str, layout: Layout) -> None:
-        self._client = client
+    def __init__(self, client: AsyncQdrantClient | RenewedClient, name: str, layout: Layout) -> None:
+        self._source = client
         self._layout = layout
         self.name = name
+
+    @property
+    def _client(self) -> AsyncQdrantClient:
+        return self._source.now() if isinstance(self._source, RenewedClient) else self._source
 
     async def close(self) -> None:
         """Nothing is held: the server keeps what it has acknowledged."""
