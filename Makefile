@@ -250,6 +250,10 @@ bench-fairness: $(READY) ## a tenant's add and chat, alone and beside another on
 bench-pending: $(READY) ## what listing turns without a decision adds to a search
 	$(BIN)/python -m benchmarks.memory.pending
 
+.PHONY: bench-qdrant
+bench-qdrant: $(READY) ## rankings on Qdrant Edge, beside a cluster over REST and gRPC if QDRANT_NODES=http://…,… is set; ARGS="--sizes 1k 100k"
+	$(BIN)/python -m benchmarks.qdrant $(ARGS)
+
 .PHONY: evaluate-retrieval
 evaluate-retrieval: $(READY) ## recall with and without each trick of retrieval, on made-up conversations
 	$(BIN)/memloop-evaluate retrieval

@@ -51,9 +51,9 @@ _PLACES = (
 )
 
 
-def user_of(number: int) -> str:
+def user_of(number: int, *, users: int = USERS) -> str:
     """Return the user of a fact."""
-    return f"user-{number % USERS}"
+    return f"user-{number % users}"
 
 
 def fact(number: int) -> str:
