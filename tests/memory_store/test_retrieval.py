@@ -1,5 +1,6 @@
 """The boosts of retrieval one by one, as pure functions, and together through a search."""
 
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memloop.wire.errors import DependencyError
+from memloop.wire.errors import DependencyError, Timeout
 from memloop.wire.limits import EARLIEST
 from memloop.wire.memory import MemoryDraft, MemoryType
 from memory_store.items.conversation import PLACES_PER_SECOND, place_of, speaker_of
@@ -19,11 +20,12 @@ from memory_store.retrieval.candidates import Candidate, ordered
 from memory_store.retrieval.conversation import around, contexts
 from memory_store.retrieval.names import possible_names, without_names
 from memory_store.retrieval.relevance import Relevance
-from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing
+from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker, RerankerMissing, ThreadScorer
 from memory_store.retrieval.time_windows import Window, windows
 from memory_store.retrieval.tuning import Tuning
 from memory_store.vectors.filters import AnyOf, NumberRange
 from memory_store.vectors.port import Placed, Ranked
+from tests.fakes.processes import PATIENCE_S
 from tests.memory_store.api import StoreApi
 
 ASKED_AT = datetime(2026, 1, 15, 12, tzinfo=UTC)
@@ -238,17 +240,18 @@ class Backwards:
         return [place / len(texts) for place in range(len(texts))]
 
 
-async def test_a_reranker_has_the_last_word_on_the_best_candidates_only() -> None:
-    reranker = Reranker(Backwards, depth=2)
+async def test_a_reranker_fuses_its_order_with_the_own_one_for_the_best_candidates_only() -> None:
+    reranker = Reranker(ThreadScorer(Backwards), depth=3)
     await reranker.start()
-    hits = [candidate("a", score=0.9), candidate("b", score=0.8), candidate("c", score=0.7)]
+    scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}
+    hits = [candidate(key, score=score) for key, score in scores.items()]
 
     found = await reranker.reordered("q", hits)
 
-    assert [one.id for one in found] == ["b", "a", "c"]
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    assert found[0].found["fused_score"] == 0.8
-    reranker.close()
+    assert [one.id for one in found] == ["a", "c", "b", "d"]
+    assert [one.score for one in found] == pytest.approx([0.9, 0.8, 0.7, 0.6])
+    assert (found[1].found["fused_score"], found[1].found["rerank_score"]) == (0.7, pytest.approx(2 / 3))
+    await reranker.close()
 
 
 async def test_a_reranker_that_fails_is_a_dependency_that_fails() -> None:
@@ -256,11 +259,31 @@ async def test_a_reranker_that_fails_is_a_dependency_that_fails() -> None:
         def score(self, question: str, texts: Sequence[str]) -> Sequence[float]:
             raise ValueError(f"{question}{texts}")
 
-    reranker = Reranker(Broken)
+    reranker = Reranker(ThreadScorer(Broken))
     await reranker.start()
     with pytest.raises(DependencyError, match="reranking model failed"):
         await reranker.reordered("q", [candidate("a")])
-    reranker.close()
+    await reranker.close()
+
+
+async def test_a_reranker_that_takes_too_long_is_not_waited_for() -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.go_on = threading.Event()
+
+        def score(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+            del question
+            self.go_on.wait(PATIENCE_S)
+            return [0.0 for _ in texts]
+
+    slow = Slow()
+    reranker = Reranker(ThreadScorer(lambda: slow), budget_s=0.01)
+    await reranker.start()
+    for _ in range(3):
+        with pytest.raises(Timeout):
+            await reranker.reordered("q", [candidate("a")])
+    slow.go_on.set()
+    await reranker.close()
 
 
 def test_a_missing_reranking_model_is_reported_with_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,10 @@ class Still:
     async def embed(self, texts: Sequence[str]) -> Sequence[tuple[float, ...]]:
         return [(1.0,)] * len(texts)
 
+    async def embed_query(self, text: str) -> tuple[float, ...]:
+        del text
+        return (1.0,)
+
 
 async def test_long_texts_are_stemmed_beside_the_event_loop() -> None:
     encoding = TextEncoding(Still(), Bm25())

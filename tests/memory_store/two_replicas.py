@@ -64,6 +64,10 @@ class SteppedEmbedder:
         await self.turn()
         return _ENCODER.encode(texts)
 
+    async def embed_query(self, text: Any) -> Any:
+        """The encoder's vector."""
+        return (await self.embed([text]))[0]
+
 
 @dataclass(frozen=True)
 class Replica:

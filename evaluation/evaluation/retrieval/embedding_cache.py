@@ -28,6 +28,10 @@ class CachedEmbedder:
             self._fresh = True
         return [self._known[text] for text in texts]
 
+    async def embed_query(self, text: str) -> Vector:
+        """Embed a question as any text."""
+        return (await self.embed([text]))[0]
+
     def save(self) -> None:
         """Write the new embeddings."""
         if self._fresh:

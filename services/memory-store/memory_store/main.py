@@ -27,9 +27,8 @@ from memloop_service.chores import alongside
 from memory_store.access.store_key import requires
 from memory_store.buffers.buffers import Buffers
 from memory_store.buffers.routes import buffer_routes
-from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
-from memory_store.embedding.sentence_encoder import SentenceEncoder, usable_threads
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import Clock, now
 from memory_store.items.guarded import GuardedStore
@@ -44,11 +43,12 @@ from memory_store.items.statements import WritePolicy
 from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
+from memory_store.models.chosen import embedder_of, reranker_of, secret_of
 from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import RedisLink, connect
 from memory_store.redis.service import ServiceRecord
 from memory_store.retrieval import Retrieval
-from memory_store.retrieval.rerank import CrossEncoderScorer, Reranker
+from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.routes import search_routes
 from memory_store.settings import Settings
 from memory_store.upkeep.copying import Stores
@@ -75,9 +75,9 @@ class Adapters:
     """The outside world of one process."""
 
     vectors: LiveCollection
-    embedder: BatchingEmbedder
+    embedder: EmbeddingModel
     redis: RedisLink
-    embedder_for: Callable[[str], BatchingEmbedder] | None = None
+    embedder_for: Callable[[str], EmbeddingModel] | None = None
     """Makes the embedder of another model, for a re-embedding; None where there is no other model."""
     reranker: Reranker | None = None
 
@@ -109,7 +109,7 @@ def build(
 ) -> FastAPI:
     """Returns the app over the adapters; its lifespan opens and closes them."""
     parts = _parts(settings, adapters, metrics, clock)
-    key = settings.store_key.get_secret_value() if settings.store_key else None
+    key = secret_of(settings.store_key)
     router = APIRouter(prefix="/v1", dependencies=[Depends(requires(key))], responses=ERRORS)
     for routes in parts.routers():
         router.include_router(routes)
@@ -226,7 +226,7 @@ async def opened(settings: Settings, adapters: Adapters) -> AsyncGenerator[None]
         stack.push_async_callback(adapters.redis.aclose)
         stack.push_async_callback(adapters.embedder.close)
         if adapters.reranker is not None:
-            stack.callback(adapters.reranker.close)
+            stack.push_async_callback(adapters.reranker.close)
             await adapters.reranker.start()
         dimension = await adapters.embedder.start()
         spec = CollectionSpec(settings.embedding_model, dimension, start_empty=settings.embedding_start_empty)
@@ -252,15 +252,11 @@ def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
     """The real adapters that the settings name; nothing is opened yet."""
     return Adapters(
         vectors=_vectors(settings, metrics),
-        embedder=_embedder(settings, metrics, settings.embedding_model),
+        embedder=embedder_of(settings, metrics, settings.embedding_model),
         redis=connect(settings.redis_url, ack_copies=settings.redis_ack_copies),
-        embedder_for=lambda model: _embedder(settings, metrics, model),
-        reranker=_reranker(settings.rerank_model),
+        embedder_for=lambda model: embedder_of(settings, metrics, model),
+        reranker=reranker_of(settings),
     )
-
-
-def _reranker(model: str | None) -> Reranker | None:
-    return Reranker(lambda: CrossEncoderScorer(model)) if model is not None else None
 
 
 def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
@@ -278,22 +274,10 @@ def _qdrant_client(settings: Settings, grpc_port: int | None = None) -> AsyncQdr
         transport=AnyNode(urls) if len(urls) > 1 else None,
         grpc_port=grpc_port or 0,
         prefer_grpc=grpc_port is not None,
-        api_key=settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None,
+        api_key=secret_of(settings.qdrant_api_key),
         timeout=_QDRANT_TIMEOUT_S,
         check_compatibility=False,
     )
-
-
-def _embedder(settings: Settings, metrics: Metrics, model: str) -> BatchingEmbedder:
-    def load() -> SentenceEncoder:
-        return SentenceEncoder(
-            model,
-            threads=settings.embedding_threads or usable_threads(),
-            batch=settings.embedding_batch,
-            precision=settings.embedding_precision,
-        )
-
-    return BatchingEmbedder(load, metrics=metrics, max_batch=settings.embedding_batch, cached=settings.embedding_cache)
 
 
 def main() -> None:

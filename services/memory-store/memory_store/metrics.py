@@ -25,6 +25,12 @@ class Metrics:
         self.search_seconds = Histogram(
             "memory_search_seconds", "Time of a search, by stage", ["stage"], registry=registry, buckets=_SECONDS
         )
+        self.searches_degraded = Counter(
+            "memory_store_searches_degraded_total",
+            "Searches that did without a model that failed",
+            ["model"],
+            registry=registry,
+        )
         self.writes = Counter(
             "memory_store_writes_total", "Drafts, by outcome and deciding rule", ["outcome", "rule"], registry=registry
         )
@@ -65,6 +71,8 @@ class Metrics:
         """A series that first appears with its first event hides that event from ``rate``."""
         for found in ("hit", "miss"):
             self.embed_cache.labels(found)
+        for model in ("embedding", "reranking"):
+            self.searches_degraded.labels(model)
         for place in ("vectors", "buffers"):
             self.erased.labels(place)
         for kind in ("reembed", "flush"):

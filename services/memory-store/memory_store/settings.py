@@ -11,6 +11,11 @@ from memloop_service import ServiceSettings
 from memloop_service.settings import EMPTY_IS_UNSET
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, Precision
 
+ENDPOINT = "endpoint:"
+"""Begins the name of a model that is served elsewhere."""
+MOST_JUDGED = 50
+"""The cost of a cross-encoder grows with every candidate."""
+
 
 class Settings(ServiceSettings):
     """``MEMLOOP_`` before each name, but for Qdrant's own: ``QDRANT_URL``, ``QDRANT_API_KEY``, ``QDRANT_GRPC_PORT``.
@@ -47,6 +52,18 @@ class Settings(ServiceSettings):
     edge_flush_s: float = Field(default=15.0, gt=0)
     """The most that a power cut can take; a killed process loses nothing."""
     embedding_model: str = DEFAULT_MODEL
+    """A sentence-transformers model, by folder or name, or ``endpoint:`` and a model that ``embedding_url`` serves."""
+    embedding_url: Annotated[str | None, EMPTY_IS_UNSET] = None
+    """Base URL of an OpenAI-compatible endpoint; ``/embeddings`` is added."""
+    embedding_api_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = None
+    embedding_dimension: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1)
+    """Of the endpoint's vectors; checked at the start, and lets the store start while the endpoint is away."""
+    embedding_shorten: bool = False
+    """Asks the endpoint for vectors of that dimension."""
+    embedding_timeout_s: float = Field(default=30.0, gt=0)
+    """For one batch, repetitions included."""
+    embedding_query_timeout_s: float = Field(default=1.0, gt=0)
+    """Then a search goes by words alone."""
     embedding_threads: Annotated[int | None, EMPTY_IS_UNSET] = Field(default=None, ge=1)
     """Unset: a thread for each core that this process may use, four at most."""
     embedding_batch: int = Field(default=32, ge=1)
@@ -56,13 +73,33 @@ class Settings(ServiceSettings):
     embedding_start_empty: bool = False
     """Allows a new, empty collection beside those of other embedding models."""
     rerank_model: Annotated[str | None, EMPTY_IS_UNSET] = None
-    """A cross-encoder that judges the best results of a search anew; a folder or a name."""
+    """A cross-encoder that judges the best results of a search: a folder, a name, or ``endpoint:`` and a model."""
+    rerank_url: Annotated[str | None, EMPTY_IS_UNSET] = None
+    """Base URL of an endpoint in the form of Cohere, Jina and vLLM; ``/rerank`` is added."""
+    rerank_api_key: Annotated[SecretStr | None, EMPTY_IS_UNSET] = None
+    rerank_candidates: int = Field(default=20, ge=1, le=MOST_JUDGED)
+    rerank_timeout_s: float = Field(default=0.5, gt=0)
+    """Then a search keeps the order that it had."""
     bm25_language: str = "english"
     near_duplicate_similarity: Annotated[float | None, EMPTY_IS_UNSET] = Field(default=None, gt=0, le=1)
     raw_turn_days: float = Field(default=30.0, gt=0)
     deleted_days: float = Field(default=30.0, gt=0)
     sweep_s: float = Field(default=300.0, gt=0)
     buffer_max_turns: int = Field(default=200, ge=1)
+
+    @model_validator(mode="after")
+    def _whole_endpoints(self) -> Self:
+        for model, url, names in (
+            (self.embedding_model, self.embedding_url, ("MEMLOOP_EMBEDDING_MODEL", "MEMLOOP_EMBEDDING_URL")),
+            (self.rerank_model, self.rerank_url, ("MEMLOOP_RERANK_MODEL", "MEMLOOP_RERANK_URL")),
+        ):
+            if model is not None and model.startswith(ENDPOINT) and url is None:
+                raise ValueError(f"{names[0]}={model} needs {names[1]}")
+        if self.rerank_url is not None and not (self.rerank_model or "").startswith(ENDPOINT):
+            raise ValueError(f"MEMLOOP_RERANK_URL needs MEMLOOP_RERANK_MODEL={ENDPOINT} and the name of its model")
+        if self.embedding_shorten and self.embedding_dimension is None:
+            raise ValueError("MEMLOOP_EMBEDDING_SHORTEN needs MEMLOOP_EMBEDDING_DIMENSION")
+        return self
 
     @property
     def qdrant_urls(self) -> list[str]:

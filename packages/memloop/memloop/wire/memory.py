@@ -226,12 +226,14 @@ class PendingTurn(Wire):
 class SearchResult(Wire):
     """Hits, best first. ``pending`` are turns that may become memories, those with most words of the query first.
 
-    ``pending_complete`` is false when Redis did not answer in time: such turns may be missing.
+    ``pending_complete`` is false when Redis did not answer in time: such turns may be missing. ``degraded`` is true
+    when the embedding model failed, so that words alone decided, or the reranking model did.
     """
 
     results: tuple[SearchHit, ...]
     pending: tuple[PendingTurn, ...] = ()
     pending_complete: bool = True
+    degraded: bool = False
 
 
 class ItemPage(Wire):

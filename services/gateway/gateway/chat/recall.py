@@ -29,6 +29,7 @@ _MOST_PENDING = 20
 _PENDING_SHARE = 2
 """Pending turns get at most this part of the budget: one half."""
 _UNREAD = "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
+_DEGRADED = "A model of the memory store did not respond; this reply may lack memories that it would have found."
 _Part = TypeVar("_Part")
 
 
@@ -75,6 +76,8 @@ async def recall(
         errors.append("The memory store did not respond; this reply was made without memories.")
     except MemloopError as refusal:
         errors.append(f"The memory store rejected the search: {refusal.message}")
+    if found.degraded:
+        errors.append(_DEGRADED)
     if not (standing.complete and found.pending_complete):
         chat.memory.metrics.pending_unread.inc()
         errors.append(_UNREAD)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from memloop.wire.errors import DependencyError, Unavailable
-from memory_store.embedding.vector_cache import VectorCache
+from memory_store.embedding.vector_cache import KnownVectors, VectorCache
 from memory_store.metrics import Metrics
 
 Vector: TypeAlias = tuple[float, ...]
@@ -20,6 +20,22 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return one vector per text, in order. Raises ``Unavailable`` when too many texts wait."""
+        ...
+
+    async def embed_query(self, text: str) -> Vector:
+        """Return the vector of a text that is searched for. Raises ``DependencyError``, soon if the model is away."""
+        ...
+
+
+class EmbeddingModel(Embedder, Protocol):
+    """An ``Embedder`` that is opened and closed."""
+
+    async def start(self) -> int:
+        """Make it ready and return its dimension."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of it; texts that still wait are turned away."""
         ...
 
 
@@ -58,7 +74,7 @@ class BatchingEmbedder:
         self._metrics = metrics
         self._max_batch = max_batch
         self._max_waiting = max_waiting
-        self._cache = VectorCache(cached)
+        self._known = KnownVectors(VectorCache(cached), looked_up=metrics.embed_cache)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedder")
         self._queue: asyncio.Queue[_Wanted] = asyncio.Queue()
         self._waiting = 0
@@ -82,14 +98,12 @@ class BatchingEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Their vectors: kept ones, and for the rest those that the encoder makes."""
-        known = {text: vector for text in texts if (vector := self._cache.get(text)) is not None}
-        unknown = [text for text in texts if text not in known]
-        self._metrics.embed_cache.labels("hit").inc(len(texts) - len(unknown))
-        self._metrics.embed_cache.labels("miss").inc(len(unknown))
-        for text, vector in zip(unknown, await self._encoded(unknown), strict=True):
-            known[text] = vector
-            self._cache.put(text, vector)
-        return [known[text] for text in texts]
+        return await self._known.of(texts, self._encoded)
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed it as any text."""
+        [vector] = await self.embed([text])
+        return vector
 
     async def _encoded(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Queue the texts for the next batch; many of them batch by batch, so that others come between."""

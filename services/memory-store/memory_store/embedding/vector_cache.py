@@ -3,6 +3,9 @@
 import hashlib
 from array import array
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+
+from prometheus_client import Counter
 
 
 class VectorCache:
@@ -26,6 +29,29 @@ class VectorCache:
         self._vectors[_key(text)] = array("f", vector)
         if len(self._vectors) > self._entries:
             self._vectors.popitem(last=False)
+
+
+class KnownVectors:
+    """The vectors of texts, from the cache where it has them. ``looked_up`` counts by ``hit`` and ``miss``."""
+
+    def __init__(self, cache: VectorCache, *, looked_up: Counter) -> None:
+        self._cache = cache
+        self._looked_up = looked_up
+
+    async def of(
+        self,
+        texts: Sequence[str],
+        make: Callable[[Sequence[str]], Awaitable[Sequence[tuple[float, ...]]]],
+    ) -> list[tuple[float, ...]]:
+        """Return the vectors of the texts; ``make`` makes those that are missing."""
+        known = {text: vector for text in texts if (vector := self._cache.get(text)) is not None}
+        unknown = [text for text in texts if text not in known]
+        self._looked_up.labels("hit").inc(len(texts) - len(unknown))
+        self._looked_up.labels("miss").inc(len(unknown))
+        for text, vector in zip(unknown, await make(unknown) if unknown else (), strict=True):
+            known[text] = vector
+            self._cache.put(text, vector)
+        return [known[text] for text in texts]
 
 
 def _key(text: str) -> bytes:

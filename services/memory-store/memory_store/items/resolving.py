@@ -35,7 +35,7 @@ class Resolver:
 
     async def _near_duplicate(self, statement: Statement, batch: Batch, similarity: float) -> Resolution | None:
         text = f"{statement.draft.key}: {statement.draft.value}"
-        dense, _ = await self._encoding.query(text)
+        dense = await self._encoding.dense(text)
         marked = self._encoding.marked_words(text)
         for found in await self._vectors.nearest(dense, where=_comparable(statement), limit=_NEIGHBOURS):
             record = from_payload(found.id, found.payload)

@@ -1,13 +1,17 @@
-"""Reorders the best candidates by a cross-encoder, if the operator configured one: none is shipped."""
+"""Reorders the best candidates by a cross-encoder, local or remote, if the operator configured one: none is shipped."""
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Final, Protocol
 
-from memloop.wire.errors import DependencyError
+from memloop.clients.balancing import Breaker
+from memloop.wire.errors import DependencyError, Timeout
 from memory_store.retrieval.candidates import Candidate
+
+_RRF: Final = 60
+_MOST_CHARS: Final = 2_000
 
 
 class PairScorer(Protocol):
@@ -45,36 +49,134 @@ class CrossEncoderScorer:
         return [float(score) for score in scores]
 
 
-class Reranker:
-    """Puts the best ``depth`` candidates in the order of a model, on one thread of its own."""
+class Scorer(Protocol):
+    """A ``PairScorer`` somewhere else: on a thread, or behind HTTP."""
 
-    def __init__(self, load: Callable[[], PairScorer], *, depth: int = 20) -> None:
+    async def start(self) -> None:
+        """Make it ready. Raises the error of doing so."""
+        ...
+
+    async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
+        """Return the scores of the texts by their place, higher is better; some may be missing.
+
+        Raises ``DependencyError``, and ``Timeout`` after ``within_s``.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Stop."""
+        ...
+
+
+class ThreadScorer:
+    """``Scorer`` of a model that runs on one thread of its own. A call that waits too long never begins."""
+
+    def __init__(self, load: Callable[[], PairScorer]) -> None:
         self._load = load
-        self._depth = depth
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reranker")
-        self._scorer: PairScorer | None = None
+        self._model: PairScorer | None = None
 
     async def start(self) -> None:
         """Load the model. Raises the error of loading it."""
-        self._scorer = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+        self._model = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
 
-    def close(self) -> None:
-        """Stop."""
-        self._thread.shutdown(wait=True, cancel_futures=True)
-
-    async def reordered(self, question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the judged candidates in the model's order, then the rest in theirs. Raises ``DependencyError``."""
-        if self._scorer is None:
+    async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
+        """Return the model's scores of all texts."""
+        if self._model is None:
             raise DependencyError("the reranking model is not loaded")
-        head, tail = list(candidates[: self._depth]), list(candidates[self._depth :])
-        texts = [one.text for one in head]
         loop = asyncio.get_running_loop()
         try:
-            scores = await loop.run_in_executor(self._thread, self._scorer.score, question, texts)
+            async with asyncio.timeout(within_s):
+                scores = await loop.run_in_executor(self._thread, self._model.score, question, texts)
+        except TimeoutError as error:
+            raise Timeout("the reranking model did not answer in time") from error
         except Exception as error:
             raise DependencyError(f"the reranking model failed: {type(error).__name__}") from error
-        lift = max((one.score for one in tail), default=0.0)
-        for one, score in zip(head, scores, strict=True):
-            one.found["fused_score"] = one.score
-            one.shares = {"rerank": lift + score}
-        return sorted(head, key=lambda one: -one.score) + tail
+        return dict(enumerate(scores))
+
+    async def close(self) -> None:
+        """Stop once the running call has ended."""
+        await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)
+
+
+class RankingEndpoint(Protocol):
+    """The client of an endpoint (``memloop.clients.model_endpoint``)."""
+
+    async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
+        """Return the scores of the texts by their place. Raises ``DependencyError``."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class EndpointScorer:
+    """``Scorer`` of a remote model behind a circuit breaker. Long texts are cut, the question as well."""
+
+    def __init__(self, endpoint: RankingEndpoint, breaker: Breaker) -> None:
+        self._endpoint = endpoint
+        self._breaker = breaker
+
+    async def start(self) -> None:
+        """Do nothing: searches go on without the endpoint."""
+
+    async def scores(self, question: str, texts: Sequence[str], *, within_s: float) -> Mapping[int, float]:
+        """Return the endpoint's scores."""
+        await self._breaker.admit(lambda: self._probed(within_s))
+        cut = [text[:_MOST_CHARS] for text in texts]
+        asked = self._endpoint.scores(question[:_MOST_CHARS], cut, within_s=within_s)
+        return await self._breaker.watched(asked)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._endpoint.close()
+
+    async def _probed(self, within_s: float) -> None:
+        await self._endpoint.scores("Where?", ["Here."], within_s=within_s)
+
+
+class Reranker:
+    """Fuses the order of the best ``depth`` candidates with the order in which a model puts them.
+
+    The model has ``budget_s`` seconds. Source of the fusion: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion
+    outperforms Condorcet and individual Rank Learning Methods", 2009.
+    """
+
+    def __init__(self, scorer: Scorer, *, depth: int = 20, budget_s: float = 1.0) -> None:
+        self._scorer = scorer
+        self._depth = depth
+        self._budget_s = budget_s
+
+    async def start(self) -> None:
+        """Make the model ready. Raises the error of doing so."""
+        await self._scorer.start()
+
+    async def close(self) -> None:
+        """Stop."""
+        await self._scorer.close()
+
+    async def reordered(self, question: str, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the judged candidates in the fused order, then the rest in theirs.
+
+        The judged ones exchange their scores, so that scores still fall and keep their scale. Raises
+        ``DependencyError``, and leaves the candidates as they were.
+        """
+        head, tail = list(candidates[: self._depth]), list(candidates[self._depth :])
+        scores = await self._scorer.scores(question, [one.text for one in head], within_s=self._budget_s)
+        order = _fused(len(head), scores)
+        values = [one.score for one in head]
+        for at, value in zip(order, values, strict=True):
+            one = head[at]
+            one.found |= {"fused_score": one.score}
+            if at in scores:
+                one.found |= {"rerank_score": scores[at]}
+            one.shares["rerank"] = value - one.score
+        return [head[at] for at in order] + tail
+
+
+def _fused(count: int, scores: Mapping[int, float]) -> list[int]:
+    """Return the places 0 to ``count`` by the sum of 1 / (60 + rank) over both orders; the first order breaks ties."""
+    judged = {at: rank for rank, at in enumerate(sorted(scores, key=lambda at: (-scores[at], at)), 1)}
+    value = {at: 1 / (_RRF + at + 1) + (1 / (_RRF + judged[at]) if at in judged else 0.0) for at in range(count)}
+    return sorted(range(count), key=lambda at: (-value[at], at))

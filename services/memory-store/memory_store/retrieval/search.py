@@ -1,10 +1,12 @@
 """Search: dense and BM25 rankings in one round trip, added up; the best read, boosted, packed into a budget."""
 
+import logging
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from memloop.chunking import EstimatingSplitter
+from memloop.wire.errors import DependencyError
 from memloop.wire.memory import SearchHit, SearchOptions, SearchResult, StoreSearch
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.documents import Clock, from_payload, now, within
@@ -18,8 +20,9 @@ from memory_store.retrieval.relevance import Relevance
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.tuning import Tuning
 from memory_store.vectors.filters import Condition, Ids, OneOf, all_of, parse_filters, utc
-from memory_store.vectors.port import Payload, SparseVector, VectorStore
+from memory_store.vectors.port import Payload, Query, SparseVector, VectorStore
 
+_log = logging.getLogger(__name__)
 _MIN_DEPTH = 50
 _DEPTH_PER_HIT = 4
 _MIN_RANKED = 200
@@ -30,17 +33,17 @@ _MOST_NAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
+class _Asked:
     """What is asked for; ``where`` can be seen, ``corpus`` counts the words, ``depth`` is read at most.
 
-    ``named``: the words of the question that name speakers.
+    ``named``: the words of the question that name speakers. ``dense`` is None if the embedding model failed.
     """
 
     where: Condition
     corpus: Condition
     depth: int
     named: frozenset[str]
-    dense: tuple[float, ...]
+    dense: tuple[float, ...] | None
     sparse: SparseVector
 
 
@@ -60,6 +63,7 @@ class Retrieval:
         self._vectors = vectors
         self._encoding = encoding
         self._stage = metrics.search_stage
+        self._degraded = metrics.searches_degraded
         self._splitter = EstimatingSplitter()
         self._clock = clock
         self._tuning = tuning or Tuning()
@@ -69,8 +73,9 @@ class Retrieval:
         """The best memories first, as they are once ``after`` has ended: it may run while the query is embedded.
 
         ``score`` is the cosine plus the weighted BM25 score and the boosts; ``threshold`` applies to it.
-        ``max_tokens`` is spent best first, by a conservative estimate; a memory that does not fit is left out. Raises
-        ``Unprocessable`` for a filter that cannot be understood.
+        ``max_tokens`` is spent best first, by a conservative estimate; a memory that does not fit is left out. A model
+        that fails is done without: the result is ``degraded``, and no ``threshold`` applies to the scores of words
+        alone. Raises ``Unprocessable`` for a filter that cannot be understood.
         """
         with self._stage("total"):
             query = await self._query(request)
@@ -79,13 +84,26 @@ class Retrieval:
             with self._stage("vectors"):
                 candidates = await self._candidates(query)
             boost(candidates, request.query, self._tuning, named=query.named, asked_at=self._asked_at(request))
-            best = ordered(candidates)
-            if self._reranker is not None:
-                with self._stage("rerank"):
-                    best = await self._reranker.reordered(request.query, best)
-        return SearchResult(results=tuple(self._packed(request, best)))
+            best, judged = await self._reranked(request.query, ordered(candidates))
+        by_words = query.dense is None
+        if by_words:
+            self._degraded.labels("embedding").inc()
+        options = request.model_copy(update={"threshold": None}) if by_words else request
+        return SearchResult(results=tuple(self._packed(options, best)), degraded=by_words or not judged)
 
-    async def _query(self, request: StoreSearch) -> _Query:
+    async def _reranked(self, question: str, candidates: list[Candidate]) -> tuple[list[Candidate], bool]:
+        """Returns the candidates, and whether the reranking model has judged them if there is one."""
+        if self._reranker is None or not candidates:
+            return candidates, True
+        with self._stage("rerank"):
+            try:
+                return await self._reranker.reordered(question, candidates), True
+            except DependencyError as error:
+                self._degraded.labels("reranking").inc()
+                _log.warning("a search was not reranked: %s", error.message)
+                return candidates, False
+
+    async def _query(self, request: StoreSearch) -> _Asked:
         user_filter = parse_filters(request.filters) if request.filters else None
         view = View(latest_only=request.latest_only, include_raw=request.include_raw, as_of=request.as_of)
         namespace = within(request.namespace)
@@ -94,7 +112,7 @@ class Retrieval:
         with self._stage("embed"):
             dense, sparse = await self._encoding.query(without_names(request.query, named))
         depth = max(_MIN_DEPTH, _DEPTH_PER_HIT * request.top_k)
-        return _Query(where, corpus=namespace, depth=depth, named=named, dense=dense, sparse=sparse)
+        return _Asked(where, corpus=namespace, depth=depth, named=named, dense=dense, sparse=sparse)
 
     async def _speakers(self, question: str, where: Condition) -> frozenset[str]:
         """Returns the words of the question that name a speaker of memories that can be seen."""
@@ -105,7 +123,7 @@ class Retrieval:
         known = await self._vectors.values("speaker", where=spoken, limit=_MOST_NAMES)
         return frozenset(words) & known.keys()
 
-    async def _candidates(self, query: _Query) -> list[Candidate]:
+    async def _candidates(self, query: _Asked) -> list[Candidate]:
         """Returns the best by the rankings and by the turns around them."""
         relevance = await self._relevance(query)
         payloads = await self._read(relevance.best(_PROMPTERS, raised={}), query)
@@ -114,13 +132,17 @@ class Retrieval:
         payloads |= await self._read([one for one in best if one not in payloads], query)
         return [_candidate(one, payloads[one], relevance, context.get(one)) for one in best if one in payloads]
 
-    async def _relevance(self, query: _Query) -> Relevance:
-        queries = [query.dense, query.sparse] if query.sparse else [query.dense]
+    async def _relevance(self, query: _Asked) -> Relevance:
+        by_meaning: list[Query] = [query.dense] if query.dense is not None else []
+        by_words: list[Query] = [query.sparse] if query.sparse else []
         limit = max(_MIN_RANKED, query.depth)
+        if not (queries := by_meaning + by_words):
+            return Relevance((), (), self._tuning)
         rankings = await self._vectors.rank(queries, where=query.where, corpus=query.corpus, limit=limit)
-        return Relevance(rankings[0], rankings[1] if query.sparse else (), self._tuning)
+        dense, sparse = rankings[: len(by_meaning)], rankings[len(by_meaning) :]
+        return Relevance(dense[0] if dense else (), sparse[0] if sparse else (), self._tuning)
 
-    async def _read(self, ids: Sequence[str], query: _Query) -> dict[str, Payload]:
+    async def _read(self, ids: Sequence[str], query: _Asked) -> dict[str, Payload]:
         """Returns the payloads in the order of the ids; what has left the view since it was ranked is left out."""
         if not ids:
             return {}
@@ -129,7 +151,7 @@ class Retrieval:
         return {one: payloads[one] for one in ids if one in payloads}
 
     async def _context(
-        self, payloads: Mapping[str, Payload], relevance: Relevance, query: _Query
+        self, payloads: Mapping[str, Payload], relevance: Relevance, query: _Asked
     ) -> dict[str, Context]:
         """Returns what the turns around them add to the best items and to the turns of the same sessions."""
         tuning = self._tuning

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memloop.wire.errors import Conflict, MemloopError, NotFound, NotSupported, Unprocessable
-from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.items.documents import Clock, from_payload, now
 from memory_store.metrics import Metrics
 from memory_store.redis.service import Service, Serving
@@ -49,7 +49,7 @@ class Upkeep:
         stores: Stores,
         *,
         gate: Gate,
-        embedder_for: Callable[[str], BatchingEmbedder] | None,
+        embedder_for: Callable[[str], EmbeddingModel] | None,
         rewrite_redis: Callable[[], Awaitable[tuple[str, ...]]],
         metrics: Metrics,
         clock: Clock = now,
@@ -162,7 +162,7 @@ class Upkeep:
         self._task = asyncio.create_task(self._reembed(model, embedder, progress), name="reembed")
         return progress
 
-    async def _reembed(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
+    async def _reembed(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
         try:
             with self._recorded(progress):
                 async with self._busy:
@@ -170,7 +170,7 @@ class Upkeep:
         except Exception:  # noqa: BLE001 - recorded as the end of the job, for whoever began it
             _log.exception("the memories could not be embedded anew")
 
-    async def _embed_anew(self, model: str, embedder: BatchingEmbedder, progress: Progress) -> None:
+    async def _embed_anew(self, model: str, embedder: EmbeddingModel, progress: Progress) -> None:
         async def embedded(points: Sequence[Point]) -> Sequence[Point]:
             texts = [from_payload(point.id, point.payload).embedded_text for point in points]
             vectors = await embedder.embed(texts)
@@ -225,7 +225,7 @@ class Upkeep:
         await self._stores.membership.put_in_force(lease.copy)
         await self._stores.record.clear(lease.copy, progress.as_json())
 
-    async def _prepare(self, lease: Lease, target: Serving, embedder: BatchingEmbedder | None = None) -> None:
+    async def _prepare(self, lease: Lease, target: Serving, embedder: EmbeddingModel | None = None) -> None:
         spec = CollectionSpec(target.model, target.dimension)
         collection = await self._live.collections.open(spec, target.name)
         self._stores.membership.prepare(Prepared(target, collection, embedder, lease.copy))

@@ -11,7 +11,7 @@ from typing import Final
 
 from memloop.wire.errors import MemloopError, NotSupported, Unavailable
 from memloop_service.chores import alongside, ended
-from memory_store.embedding.embedder import BatchingEmbedder
+from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.redis.service import FRESH_S, Copying, Seen, Service, ServiceRecord, Serving
 from memory_store.vectors.gate import Gate
@@ -35,7 +35,7 @@ class Prepared:
 
     serving: Serving
     collection: Collection
-    embedder: BatchingEmbedder | None = None
+    embedder: EmbeddingModel | None = None
     copy: str = ""
 
     async def close(self) -> None:
@@ -59,7 +59,7 @@ class Membership:
         record: ServiceRecord,
         *,
         gate: Gate,
-        embedder_for: Callable[[str], BatchingEmbedder] | None = None,
+        embedder_for: Callable[[str], EmbeddingModel] | None = None,
         pause: Callable[[], Awaitable[None]] = pause,
     ) -> None:
         self.gen = ""
@@ -79,7 +79,7 @@ class Membership:
         self._looked_at = self._fresh_until = 0.0
         self._prepared: Prepared | None = None
         self._preparing: asyncio.Task[None] | None = None
-        self._embedder: BatchingEmbedder | None = None
+        self._embedder: EmbeddingModel | None = None
         if not self._alone:
             live.confirm = self._confirm
 

@@ -15,7 +15,7 @@ Answer = TypeVar("Answer")
 
 
 class CircuitOpen(Unavailable):
-    """The engine was unreachable several times in a row; requests to it are suspended for a while."""
+    """A server was unreachable several times in a row; requests to it are suspended for a while."""
 
     default_code = "engine_circuit_open"
 
@@ -23,7 +23,8 @@ class CircuitOpen(Unavailable):
 class Breaker:
     """Opens for ``open_s`` seconds after ``failures`` failures in a row; then one probe decides.
 
-    ``answers`` are errors that an answer caused, although they are kinds of Unavailable.
+    ``answers`` are errors that an answer caused, although they are kinds of Unavailable. ``peer`` names the server in
+    errors.
     """
 
     def __init__(
@@ -33,11 +34,13 @@ class Breaker:
         open_s: float,
         clock: Callable[[], float] = time.monotonic,
         answers: tuple[type[MemloopError], ...] = (),
+        peer: str = "engine",
     ) -> None:
         self._most = failures
         self._open_s = open_s
         self._clock = clock
         self._answers = answers
+        self._peer = peer
         self._failures = 0
         self._opened_at: float | None = None
         self._probing = False
@@ -52,7 +55,8 @@ class Breaker:
             return
         left_s = self._opened_at + self._open_s - self._clock()
         if left_s > 0 or self._probing:
-            raise CircuitOpen("The engine cannot be reached.", retry_after_s=max(1.0, left_s))
+            code = f"{self._peer.replace(' ', '_')}_circuit_open"
+            raise CircuitOpen(f"The {self._peer} cannot be reached.", code=code, retry_after_s=max(1.0, left_s))
         self._probing = True
         try:
             await self.watched(probe())

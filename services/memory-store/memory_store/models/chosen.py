@@ -1,0 +1,92 @@
+"""The embedding and the reranking model that the settings name: in this process, or behind an endpoint."""
+
+from typing import Final
+
+from pydantic import SecretStr
+
+from memloop.clients import Timeouts
+from memloop.clients.balancing import Breaker
+from memloop.clients.model_endpoint import EmbeddingsClient, RerankClient
+from memloop.wire.errors import Unprocessable
+from memory_store.embedding.embedder import BatchingEmbedder, EmbeddingModel
+from memory_store.embedding.endpoint_embedder import EndpointEmbedder, EndpointLimits
+from memory_store.embedding.sentence_encoder import SentenceEncoder, usable_threads
+from memory_store.metrics import Metrics
+from memory_store.retrieval.rerank import CrossEncoderScorer, EndpointScorer, Reranker, Scorer, ThreadScorer
+from memory_store.settings import ENDPOINT, Settings
+
+_CONNECT_S: Final = 5.0
+_FAILURES: Final = 5
+_OPEN_S: Final = 5.0
+
+
+def embedder_of(settings: Settings, metrics: Metrics, model: str) -> EmbeddingModel:
+    """Return a model of that name, which is not started. Raises ``Unprocessable`` if its endpoint is not set."""
+    if model.startswith(ENDPOINT):
+        return _remote_embedder(settings, metrics, model.removeprefix(ENDPOINT))
+
+    def load() -> SentenceEncoder:
+        return SentenceEncoder(
+            model,
+            threads=settings.embedding_threads or usable_threads(),
+            batch=settings.embedding_batch,
+            precision=settings.embedding_precision,
+        )
+
+    return BatchingEmbedder(load, metrics=metrics, max_batch=settings.embedding_batch, cached=settings.embedding_cache)
+
+
+def _remote_embedder(settings: Settings, metrics: Metrics, model: str) -> EmbeddingModel:
+    if settings.embedding_url is None:
+        raise Unprocessable(f"{ENDPOINT}{model} needs MEMLOOP_EMBEDDING_URL", param="model", code="no_embedding_url")
+    dimension = settings.embedding_dimension
+    client = EmbeddingsClient(
+        settings.embedding_url,
+        model=model,
+        api_key=secret_of(settings.embedding_api_key),
+        timeouts=_within(settings.embedding_timeout_s),
+        dimensions=dimension if settings.embedding_shorten else None,
+    )
+    limits = EndpointLimits(
+        timeout_s=settings.embedding_timeout_s,
+        query_timeout_s=settings.embedding_query_timeout_s,
+        max_batch=settings.embedding_batch,
+        cached=settings.embedding_cache,
+    )
+    return EndpointEmbedder(client, _breaker("embedding endpoint"), metrics=metrics, dimension=dimension, limits=limits)
+
+
+def reranker_of(settings: Settings) -> Reranker | None:
+    """Return the reranker, which is not started; None without a model."""
+    model = settings.rerank_model
+    if model is None:
+        return None
+    scorer = _remote_scorer(settings, model) if model.startswith(ENDPOINT) else _local_scorer(model)
+    return Reranker(scorer, depth=settings.rerank_candidates, budget_s=settings.rerank_timeout_s)
+
+
+def _local_scorer(model: str) -> Scorer:
+    return ThreadScorer(lambda: CrossEncoderScorer(model))
+
+
+def _remote_scorer(settings: Settings, model: str) -> Scorer:
+    client = RerankClient(
+        settings.rerank_url or "",
+        model=model.removeprefix(ENDPOINT),
+        api_key=secret_of(settings.rerank_api_key),
+        timeouts=_within(settings.rerank_timeout_s),
+    )
+    return EndpointScorer(client, _breaker("reranking endpoint"))
+
+
+def _breaker(peer: str) -> Breaker:
+    return Breaker(failures=_FAILURES, open_s=_OPEN_S, peer=peer)
+
+
+def _within(total_s: float) -> Timeouts:
+    return Timeouts(connect_s=min(_CONNECT_S, total_s), read_s=total_s, total_s=total_s)
+
+
+def secret_of(value: SecretStr | None) -> str | None:
+    """Return the secret itself."""
+    return value.get_secret_value() if value else None
