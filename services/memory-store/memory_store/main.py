@@ -117,8 +117,11 @@ def build(
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         del app
-        settling = parts.settler.keep_settling(adapters.vectors.opened)
-        async with opened(settings, adapters), parts.membership.watching(), alongside(settling):
+        async with (
+            opened(settings, adapters),
+            parts.membership.watching(),
+            alongside(parts.settler.keep_settling(adapters.vectors.opened)),
+        ):
             sweep = _sweep(parts.items.items, adapters.vectors.opened, settings.sweep_s)
             sweeper = asyncio.create_task(sweep, name="sweeper")
             try:
