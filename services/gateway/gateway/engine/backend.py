@@ -22,6 +22,8 @@ from memloop.wire.errors import DependencyError
 from memloop_service.chores import alongside
 
 _POLL_S: Final = 0.5
+_MISFIT_POLL_S: Final = 30.0
+"""A profile that does not fit stays so until someone restarts the launcher; each look loads a tokenizer."""
 _FIRST_LOOK_S: Final = 30.0
 """More than any service takes that answers at all."""
 
@@ -101,10 +103,18 @@ async def _first_arrivals(openings: list[_Opening], models: Models, metrics: Met
 
 
 async def _later_arrivals(openings: list[_Opening], models: Models, metrics: Metrics) -> None:
-    """Ask for the models that are not there yet, repeatedly."""
-    while openings:
-        await asyncio.sleep(_POLL_S)
-        openings = [openings[place] for place in await _arrivals(openings, models, metrics)]
+    """Ask for each model that is not there yet, repeatedly."""
+    await asyncio.gather(*(_later_arrival(opening, models, metrics) for opening in openings))
+
+
+async def _later_arrival(opening: _Opening, models: Models, metrics: Metrics) -> None:
+    pause_s = _POLL_S
+    while True:
+        await asyncio.sleep(pause_s)
+        failure = await _arrival(opening, models, metrics)
+        if failure is None:
+            return
+        pause_s = _MISFIT_POLL_S if isinstance(failure, ProfileError) else _POLL_S
 
 
 async def _arrivals(

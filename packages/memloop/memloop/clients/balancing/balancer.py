@@ -6,6 +6,7 @@ ready, all are asked. A request goes to another replica only if no connection ca
 """
 
 import asyncio
+import contextvars
 import itertools
 import logging
 from collections import Counter
@@ -150,7 +151,7 @@ class Balancer:
         async with self._beginning:
             if self._following is None or self._following.done():
                 await self._resolve()
-                self._following = asyncio.create_task(self._followed())
+                self._following = asyncio.create_task(self._followed(), context=contextvars.Context())  # no request's
 
     async def _followed(self) -> None:
         async with asyncio.TaskGroup() as group:
