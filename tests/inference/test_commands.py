@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from inference.engines import BUILDERS, Adapter, EnginePlan, PromptLookup
+from inference.machine import EngineName
 
 BIG = EnginePlan(
     engine="vllm",
@@ -150,3 +151,9 @@ def test_the_operators_own_environment_wins_over_defaults_but_not_over_what_must
 
 def test_an_engine_on_gpus_keeps_its_own_processes_and_threads() -> None:
     assert BUILDERS["vllm"](BIG).defaults == BUILDERS["sglang"](BIG).defaults == {}
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "vllm-cpu"])
+def test_a_users_own_arguments_come_last(engine: EngineName) -> None:
+    extra = ("--hf-overrides", '{"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}')
+    assert BUILDERS[engine](replace(TINY, engine=engine, extra_args=extra)).argv[-2:] == extra

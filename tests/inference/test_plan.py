@@ -53,6 +53,14 @@ def test_a_machine_has_the_cores_that_this_process_may_use(monkeypatch: pytest.M
     assert Machine.look().cores == 1
 
 
+@pytest.mark.parametrize("file", ["nvidia0", "kfd", "dxg"], ids=["NVIDIA", "AMD", "WSL2"])
+def test_a_gpu_is_known_by_its_device_file(tmp_path: Path, file: str) -> None:
+    assert not Machine.look(tmp_path).has_gpu
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / file).touch()
+    assert Machine.look(tmp_path).has_gpu
+
+
 def test_a_hub_id_needs_no_row() -> None:
     plan = plan_of(LauncherSettings(model="Qwen/Qwen3-8B"), GPU)
     assert (plan.model, plan.local, plan.served_name) == ("Qwen/Qwen3-8B", False, "Qwen3-8B")
@@ -169,3 +177,14 @@ def test_a_typing_error_in_a_row_is_refused(tmp_path: Path) -> None:
     file.write_text('[models.m]\nsource = "a/b"\nmax_len = 3\n')
     with pytest.raises(RegistryError, match="max_len"):
         read_registry(file)
+
+
+def test_a_users_own_arguments_are_split_as_a_shell_does(checkpoint: Path) -> None:
+    text = """--hf-overrides '{"max_position_embeddings": 131072}' --enable-expert-parallel"""
+    plan = plan_of(LauncherSettings(model=str(checkpoint), profile="tiny", serve_extra_args=text))
+    assert plan.extra_args == ("--hf-overrides", '{"max_position_embeddings": 131072}', "--enable-expert-parallel")
+
+
+def test_an_open_quote_among_a_users_arguments_is_refused(checkpoint: Path) -> None:
+    settings = LauncherSettings(model=str(checkpoint), profile="tiny", serve_extra_args="--a 'b")
+    assert refusal(settings) == "MEMLOOP_SERVE_EXTRA_ARGS: No closing quotation"

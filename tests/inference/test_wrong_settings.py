@@ -110,6 +110,10 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
         "MEMLOOP_SERVE_REVISION chooses among versions on a hub, but the model is a folder",
     ),
     "serve_seed": ({"MEMLOOP_SERVE_SEED": "-1"}, "MEMLOOP_SERVE_SEED: Input should be greater than or equal to 0"),
+    "serve_extra_args": (
+        {"MEMLOOP_SERVE_EXTRA_ARGS": "--enable-expert-parallel --port=1"},
+        "MEMLOOP_SERVE_EXTRA_ARGS: other settings decide --port",
+    ),
     "serve_trust_remote_code": ({"MEMLOOP_SERVE_TRUST_REMOTE_CODE": "maybe"}, "CODE: Input should be a valid boolean"),
 }
 

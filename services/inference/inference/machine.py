@@ -10,7 +10,8 @@ import joblib  # pyright: ignore[reportMissingTypeStubs]
 
 EngineName: TypeAlias = Literal["vllm", "sglang", "vllm-cpu"]
 ENGINES: tuple[EngineName, ...] = ("vllm", "sglang", "vllm-cpu")
-_GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd")
+_GPU_FILES = ("dev/nvidiactl", "dev/nvidia0", "dev/kfd", "dev/dxg")
+"""NVIDIA's, AMD's, and WSL2's, where a GPU of Windows has this file alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,10 @@ class Machine:
     cores: int = 1
 
     @classmethod
-    def look(cls) -> "Machine":
-        """Describe the local machine, with the engines of the running Python."""
+    def look(cls, root: Path = Path("/")) -> "Machine":
+        """Describe the local machine, with the engines of the running Python. ``root`` holds its ``dev``."""
         return cls(
-            has_gpu=any(Path(file).exists() for file in _GPU_FILES),
+            has_gpu=any((root / file).exists() for file in _GPU_FILES),
             installed=frozenset(name for name in ENGINES if _is_installed(name)),
             cores=joblib.cpu_count(only_physical_cores=True),
         )

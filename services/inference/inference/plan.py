@@ -6,6 +6,7 @@ from pathlib import Path
 from inference.adapters import adapter_rank, adapters_of
 from inference.contradictions import contradictions
 from inference.engines import EnginePlan, PromptLookup
+from inference.extra_arguments import extra_arguments
 from inference.machine import ENGINES, EngineName, Machine
 from inference.prompts import choose_prompts
 from inference.registry import ModelCard
@@ -59,6 +60,7 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         revision=settings.serve_revision,
         seed=settings.serve_seed,
         trust_remote_code=settings.serve_trust_remote_code,
+        extra_args=extra_arguments(settings.serve_extra_args),
     )
     reasons = contradictions(settings, plan)
     if reasons:

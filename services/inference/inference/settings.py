@@ -74,6 +74,8 @@ class LauncherSettings(ServiceSettings):
     serve_revision: str | None = None
     serve_seed: int = Field(default=0, ge=0)
     serve_trust_remote_code: bool = False
+    serve_extra_args: str = ""
+    """More arguments of the engine, quoted as in a shell. They come last, so that they win."""
 
     @field_validator("engine_api_key")
     @classmethod

@@ -1,5 +1,6 @@
 """What users add to pods, whose priority is whose, and what the platform decides about users and groups."""
 
+import shlex
 from typing import Any
 
 import pytest
@@ -71,6 +72,12 @@ def test_databases_and_the_trainers_head_can_be_placed(chart: Rendered, part: st
     spec = chart.objects(values).pod(PARTS[part])["spec"]
     assert spec["nodeSelector"] == {"pool": "data"}
     assert spec["tolerations"] == [{"key": "data", "operator": "Exists"}]
+
+
+def test_the_engine_gets_its_extra_arguments_word_for_word(chart: Rendered, minimal: Values) -> None:
+    words = ["--hf-overrides", '{"rope_scaling": {"factor": 4.0}}', "--note", 'it\'s \\ "quoted" $HOME']
+    objects = chart.objects(changed(minimal, "inference.defaults.extraArgs", words))
+    assert shlex.split(objects.settings("demo-inference-main")["MEMLOOP_SERVE_EXTRA_ARGS"] or "") == words
 
 
 def priorities(objects: Objects) -> dict[str, str | None]:

@@ -22,6 +22,11 @@ spec:
 {{ include "memloop.name" (dict "root" .root "component" (printf "inference-%s%s" .model.name (ternary "-pods" "" .model.headless))) }}
 {{- end }}
 
+{{/* Words quoted for a shell. */}}
+{{- define "memloop.shellWords" -}}
+{{- range $number, $word := . }}{{ if $number }} {{ end }}'{{ replace "'" "'\\''" $word }}'{{ end -}}
+{{- end }}
+
 {{/* Who uses a volume of weights: "all" replicas one claim, "one" replica alone, or "each" its own. */}}
 {{- define "memloop.cacheOf" -}}
 {{- $single := and (eq (int .replicas) 1) (eq .autoscaling.mode "none") -}}

@@ -95,6 +95,7 @@ class EnginePlan:
     seed: int = 0
     trust_remote_code: bool = False
     strict_tools: bool = False
+    extra_args: tuple[str, ...] = ()
 
     @property
     def listens_openly(self) -> bool:

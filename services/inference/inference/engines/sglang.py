@@ -10,7 +10,7 @@ REASONING_PARSERS = {"qwen3": "qwen3", "deepseek_r1": "deepseek-r1"}
 
 def sglang_command(plan: EnginePlan) -> Command:
     """Build the command for SGLang on GPUs."""
-    argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan))
+    argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
     return Command(argv, quiet_environment(plan), secrets_of(plan))
 
 

@@ -17,7 +17,7 @@ _CPU_KV_CACHE_BYTES = 1 << 30
 
 def vllm_command(plan: EnginePlan) -> Command:
     """Build the command for vLLM on GPUs."""
-    argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan))
+    argv = (plan.python, *_MODULE, *_model(plan), *_listen(plan), *_resources(plan), *_answers(plan), *plan.extra_args)
     key = {"VLLM_API_KEY": plan.api_key} if plan.api_key else {}
     return Command(argv, quiet_environment(plan) | key)
 
