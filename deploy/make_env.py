@@ -15,11 +15,15 @@ import secrets
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "<secret>"
 _APP_SCOPES = "chat+memory:read+memory:write+long-read"
 _GPU_MEMORY = "32g"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - refused as an address, not listened on
+_HOST = "host.docker.internal"
+"""What docker-compose.yml calls this machine."""
 
 
 def main() -> int:
@@ -28,6 +32,8 @@ def main() -> int:
     if arguments.profile == "external" and not arguments.engine_url.startswith(("http://", "https://")):
         print("make_env: the profile external needs --engine-url https://…/v1", file=sys.stderr)
         return 2
+    if arguments.profile == "external":
+        arguments.engine_url = reachable(arguments.engine_url)
     if arguments.reader and arguments.profile != "cpu":
         print("make_env: --reader goes with the profile cpu; for others write a models file", file=sys.stderr)
         return 2
@@ -42,6 +48,17 @@ def main() -> int:
     print("make_env: the application's key; both are shown this once:", file=sys.stderr)
     print(key)
     return 0
+
+
+def reachable(url: str) -> str:
+    """The URL as a container reaches it: this machine's loopback is another one there."""
+    parts = urlsplit(url)
+    if parts.hostname not in _LOOPBACK:
+        return url
+    place = f"{_HOST}:{parts.port}" if parts.port else _HOST
+    made = urlunsplit(parts._replace(netloc=place))
+    print(f"make_env: containers reach this machine at {made}; the engine must listen beyond loopback", file=sys.stderr)
+    return made
 
 
 def filled(example: str, values: Mapping[str, str]) -> str:

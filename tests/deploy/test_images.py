@@ -173,6 +173,45 @@ def test_make_env_asks_for_the_endpoint_of_the_external_profile(root: Path, tmp_
     assert (found["MEMLOOP_ENGINE_URL"], found["MEMLOOP_INFERENCE_URL"]) == ("https://e.example/v1", "")
 
 
+@pytest.mark.parametrize(
+    ("given", "reached"),
+    [
+        ("http://localhost:8000/v1", "http://host.docker.internal:8000/v1"),
+        ("http://127.0.0.1:11434/v1", "http://host.docker.internal:11434/v1"),
+        ("http://[::1]:8000/v1", "http://host.docker.internal:8000/v1"),
+        ("http://0.0.0.0/v1", "http://host.docker.internal/v1"),
+        ("https://e.example/v1", "https://e.example/v1"),
+    ],
+)
+def test_an_engine_on_this_machine_has_a_name_that_containers_reach(
+    root: Path, tmp_path: Path, services: dict[str, dict[str, Any]], given: str, reached: str
+) -> None:
+    done = made(root, tmp_path / ".env", "--profile", "external", "--engine-url", given)
+    assert values(tmp_path / ".env")["MEMLOOP_ENGINE_URL"] == reached
+    assert (reached in done.stderr) == (given != reached)
+    for name in ("gateway", "worker"):
+        assert services[name]["extra_hosts"] == ["host.docker.internal:host-gateway"]
+
+
+def launcher_settings(root: Path) -> set[str]:
+    text = (root / "services/inference/inference/settings.py").read_text()
+    return {f"MEMLOOP_{name.upper()}" for name in re.findall(r"^    (serve_\w+):", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("name", ["inference", "inference-cpu", "inference-reader"])
+def test_every_setting_of_the_engine_reaches_its_container(
+    root: Path, services: dict[str, dict[str, Any]], name: str
+) -> None:
+    of_the_image = {"MEMLOOP_SERVE_PYTHON", "MEMLOOP_SERVE_NAME"}
+    assert launcher_settings(root) - of_the_image <= set(services[name]["environment"])
+
+
+def test_a_first_start_may_download_for_an_hour(services: dict[str, dict[str, Any]]) -> None:
+    service = services["inference"]
+    assert service["environment"]["MEMLOOP_SERVE_START_TIMEOUT_S"] == "${MEMLOOP_SERVE_START_TIMEOUT_S:-3600}"
+    assert service["healthcheck"] == {"start_period": "${MEMLOOP_SERVE_START_TIMEOUT_S:-3600}s"}
+
+
 def test_make_env_starts_a_reader_beside_the_cpus_model_and_nowhere_else(root: Path, tmp_path: Path) -> None:
     assert made(root, tmp_path / ".env", "--profile", "gpu", "--reader").returncode == 2
     made(root, tmp_path / ".env", "--profile", "cpu", "--reader")

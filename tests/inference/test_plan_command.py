@@ -1,6 +1,7 @@
 """``plan``: command, memory and warnings of a start, on paper."""
 
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -105,3 +106,14 @@ def test_a_row_without_weights_names_the_missing_setting() -> None:
 def test_a_plan_shows_no_key() -> None:
     assert "s3cret" not in text_of("Qwen3-4B", engine_api_key="s3cret")
     assert "s3cret" not in text_of("Qwen3-4B", engine_api_key="s3cret", engine="sglang")
+
+
+@pytest.mark.parametrize("gib", [16, 24], ids=lambda gib: f"{gib} GB")
+def test_composes_window_of_the_default_model_fits_a_small_card(gib: int) -> None:
+    compose = (Path(__file__).parents[2] / "docker-compose.yml").read_text()
+    [window] = re.findall(r"MEMLOOP_SERVE_MAX_MODEL_LEN:-(\d+)", compose)
+    [model] = re.findall(r"MEMLOOP_MODEL:-(Qwen\S+)}", compose)
+    shape = CARDS[model].shape
+    assert shape is not None
+    found = estimate(plan(), shape, Hardware(gib * GIB, 1), call_tokens=int(window))
+    assert found.chunks_at_once >= 2
