@@ -57,18 +57,22 @@ def content_of(answer: Answer) -> list[dict[str, Any]]:
     events: list[agent.Object] = [orjson.loads(raw.partition(b"\ndata: ")[2]) for raw in answer.events]
     for event in events:
         if event["type"] == "content_block_start":
-            blocks.append(dict(event["content_block"]) | {"json": ""})
+            blocks.append({**event["content_block"], "json": ""})
         elif event["type"] == "content_block_delta":
-            block, delta = blocks[event["index"]], event["delta"]
-            for kind, field in (("text", "text"), ("thinking", "thinking"), ("signature", "signature")):
-                if delta["type"] == f"{kind}_delta":
-                    block[field] += delta[field]
-            block["json"] += delta.get("partial_json", "")
+            _add(blocks[event["index"]], event["delta"])
     for block in blocks:
         raw = block.pop("json")
         if block["type"] == "tool_use":
             block["input"] = orjson.loads(raw or "{}")
     return blocks
+
+
+def _add(block: agent.Object, delta: agent.Object) -> None:
+    if delta["type"] == "input_json_delta":
+        block["json"] += delta["partial_json"]
+    else:
+        field = delta["type"].removesuffix("_delta")
+        block[field] += delta[field]
 
 
 def streamed(chunks: list[Any]) -> SendsBytes:
