@@ -59,7 +59,7 @@ def content_of(answer: Answer) -> list[dict[str, Any]]:
         if event["type"] == "content_block_start":
             blocks.append({**event["content_block"], "json": ""})
         elif event["type"] == "content_block_delta":
-            _add(blocks[event["index"]], event["delta"])
+            _add(blocks[int(event["index"])], event["delta"])
     for block in blocks:
         raw = block.pop("json")
         if block["type"] == "tool_use":

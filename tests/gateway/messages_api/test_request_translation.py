@@ -246,6 +246,16 @@ def test_an_id_that_openais_user_cannot_hold_is_not_sent_as_one() -> None:
     assert "user" not in chat_of(request(metadata={"user_id": "x" * 65}))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [[], [{"type": "document", "source": {"type": "content", "content": []}}]],
+    ids=["no block", "an empty document"],
+)
+def test_a_message_of_nothing_stays_a_message(content: list[Object]) -> None:
+    sent = chat_of(request(messages=[{"role": "user", "content": content}]))
+    assert sent["messages"] == [{"role": "user", "content": ""}]
+
+
 def _with(block: Object, role: str = "user") -> Object:
     messages = [{"role": role, "content": [block]}, {"role": "user", "content": "Hi."}]
     return {"messages": messages}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-import orjson
 from fastapi import Request, Response
 
 from gateway.access import Allowance, Principal
@@ -16,7 +15,7 @@ from gateway.chat.memory_rights import permitted
 from gateway.chat.namespaces import asks_for_memory, namespace_of
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
-from gateway.chat.relay import relay_chat, with_memory
+from gateway.chat.relay import relay_chat, with_memory, written
 from gateway.engine import EngineCall, LoopModel, Meter, Relay, relay
 from gateway.http import (
     Attempt,
@@ -216,7 +215,7 @@ class _Answering:
         self._meter.tokens(answer.get("usage"))
         shown = self._asked.form.whole(answer)
         if turn is None:
-            return await self._asked.form.kept(raw if shown is answer else orjson.dumps(shown))
+            return await self._asked.form.kept(raw if shown is answer else written(shown))
         with self._meter.ours():
             memory = await turn.answered(self._chat, _reply_text(answer))
             return await self._asked.form.kept(with_memory(shown, memory))

@@ -1,5 +1,7 @@
 """Relays a chat's stream to its client, with the memory field on the last chunk."""
 
+from collections.abc import Mapping
+
 import orjson
 
 from gateway.chat.chat import Chat
@@ -102,8 +104,13 @@ class _ChatStream:
 
 def with_memory(answer: Json, memory: ChatMemory) -> bytes:
     """The engine's object with memory's part. Raises EngineError when it is nested too deeply to be written."""
+    return written({**answer, "memory": memory.model_dump()})
+
+
+def written(answer: Mapping[str, object]) -> bytes:
+    """Encode an answer as JSON. Raises EngineError when it is nested too deeply."""
     try:
-        return orjson.dumps({**answer, "memory": memory.model_dump()})
+        return orjson.dumps(answer)
     except orjson.JSONEncodeError as error:
         raise EngineError("the engine's answer is nested too deeply") from error
 

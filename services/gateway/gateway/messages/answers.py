@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from gateway.http import object_in, objects_in
 from memloop.wire.base import Wire
-from memloop.wire.chat import Json
+from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import EngineError
 
 StopReason: TypeAlias = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "refusal"]
@@ -27,6 +27,7 @@ _REASONS: Final[dict[object, StopReason]] = {
     "content_filter": "refusal",
 }
 _MATCHED: Final = ("stop_reason", "matched_stop")
+ADDED: Final = {"memory"}
 _REASONING: Final = ("reasoning", "reasoning_content")
 
 
@@ -82,6 +83,8 @@ class MessageAnswer(Wire):
     stop_reason: StopReason | None = None
     stop_sequence: str | None = None
     usage: MessageUsage
+    memory: ChatMemory | None = None
+    """What the gateway adds."""
 
 
 class TokenCount(Wire):
@@ -114,7 +117,7 @@ def message_of(answer: Json, *, model: str, stops: Sequence[str], thinking: bool
         stop_sequence=sequence,
         usage=usage_of(answer.get("usage")),
     )
-    return message.model_dump()
+    return message.model_dump(exclude=ADDED)
 
 
 def stop_of(choice: Json, stops: Sequence[str], *, calls: bool, refused: bool) -> tuple[StopReason, str | None]:
@@ -162,7 +165,12 @@ def signature_of(checksum: bytes) -> str:
 def arguments_in(function: Json) -> str:
     """Return a tool call's arguments as JSON text; some engines send the object itself."""
     arguments = function.get("arguments")
-    return arguments if isinstance(arguments, str) else orjson.dumps(arguments or {}).decode()
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return orjson.dumps(arguments or {}).decode()
+    except orjson.JSONEncodeError as error:
+        raise EngineError("the arguments of the engine's tool call are nested too deeply") from error
 
 
 def _blocks(said: Json, *, thinking: bool) -> Iterator[ThinkingBlock | TextBlock | ToolUseBlock]:

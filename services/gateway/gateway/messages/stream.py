@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from gateway.engine import Meter, send_broken
 from gateway.http import EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
 from gateway.messages.answers import (
+    ADDED,
     MessageAnswer,
     arguments_in,
     new_call_id,
@@ -126,7 +127,7 @@ class MessageStream:
             return
         self._started = True
         message = MessageAnswer(id=new_message_id(), model=self._model, usage=usage_of(self._usage))
-        yield _event({"type": "message_start", "message": message.model_dump()})
+        yield _event({"type": "message_start", "message": message.model_dump(exclude=ADDED)})
         yield _event(_PING)
 
     def _delta(self, said: Json) -> Iterator[bytes]:

@@ -71,6 +71,7 @@ def _of_user(message: UserMessage, place: str) -> Iterator[Json]:
         yield {"role": "user", "content": message.content}
         return
     parts: list[Json] = []
+    has_results = any(isinstance(block, ToolResultParam) for block in message.content)
     for index, block in enumerate(message.content):
         where = f"{place}.content.{index}"
         if isinstance(block, ToolResultParam):
@@ -79,7 +80,7 @@ def _of_user(message: UserMessage, place: str) -> Iterator[Json]:
             parts += pictures
         else:
             parts += _parts(block, where)
-    if parts or not message.content:
+    if parts or not has_results:
         yield {"role": "user", "content": _shortest(parts)}
 
 

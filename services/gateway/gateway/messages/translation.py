@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from gateway.engine import LoopModel
-from gateway.http import JsonBody, json_text
+from gateway.http import JsonBody, json_text, validated
 from gateway.messages.blocks import Message, TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
@@ -51,7 +51,7 @@ def translated(asked: CreateMessage, model: LoopModel) -> TranslatedChat:
         refuse("messages", "the last message is the assistant's, and chat completions cannot continue it (prefill).")
     fields = _fields(asked, placed) | _generation(asked, model)
     reads = (asked.memory or NO_OPTIONS).long_context == "auto"
-    told: dict[str, object] = {  # as ``user``, the user of metadata comes after the header X-Memory-User-Id
+    told: Json = {  # as ``user``, the user of metadata comes after the header X-Memory-User-Id
         "model": asked.model,
         "messages": [row.message if reads else _heard(row) for row in placed],
         "stream": asked.stream,
@@ -60,13 +60,13 @@ def translated(asked: CreateMessage, model: LoopModel) -> TranslatedChat:
     if asked.metadata is not None and asked.metadata.user_id:
         told["user"] = user_of(asked.metadata.user_id)
     places = tuple(row.place for row in placed)
-    return TranslatedChat(JsonBody(json_text(fields), fields), ChatRequest.model_validate(told), places)
+    return TranslatedChat(JsonBody(json_text(fields), fields), validated(ChatRequest, told), places)
 
 
 def prompt_of(asked: Prompt) -> tuple[ChatRequest, Json]:
     """Translate a prompt alone, to count its tokens. Raises as ``translated`` does."""
     fields = _fields(asked, _placed(asked))
-    return ChatRequest.model_validate({"model": asked.model, "messages": fields["messages"]}), fields
+    return validated(ChatRequest, fields), fields
 
 
 def _placed(asked: Prompt) -> list[_Placed]:
