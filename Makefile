@@ -127,7 +127,7 @@ test-fast: $(READY) $(SGLANG)
 	$(PYTEST) -m "not slow and not engine"
 
 # Each runs by a command of its own below.
-SLOW_ALONE := tests/stack/test_gate.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_vector_contract.py qdrant) \
+SLOW_ALONE := tests/stack/test_gate.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py test_vector_contract.py qdrant) \
   $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile
 test-slow: $(READY) ## the tests that take minutes and have no command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
@@ -166,8 +166,8 @@ test-kills: $(READY) ## kill -9 of the worker at twenty random moments of a read
 	$(BIN)/pytest -m slow -s tests/gateway/test_worker_kills.py
 
 .PHONY: test-stores
-test-stores: $(READY) ## three stores under a flush and a re-embedding, one of them killed in each, in twenty rounds
-	$(BIN)/pytest -m slow -s tests/memory_store/test_stores_killed.py
+test-stores: $(READY) ## stores under a flush and a re-embedding: one of three killed in each, in twenty rounds; and Redis failing over
+	$(BIN)/pytest -m slow -s tests/memory_store/test_stores_killed.py tests/memory_store/test_stores_redis_failover.py
 
 .PHONY: test-qdrant
 QDRANT_TESTS := $(addprefix tests/memory_store/,qdrant test_vector_contract.py)

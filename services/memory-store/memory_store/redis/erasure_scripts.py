@@ -3,7 +3,7 @@
 Each of a write's three steps takes any number of *claims* of one partition: KEYS are fence, erasures, writing and notes
 of each claim in turn, ARGV[1] is a JSON list of them, ``{"token": "7" or "", "began": "7" or "", "mark": "…", "scopes":
 ["…", …], "user": "…"}``. The reply is one text for each claim, whose first word is ``ok``, ``stale``, ``erased``,
-``moved``, ``late``, ``unsettled`` or ``settling``. The steps take the gate's KEYS besides
+``moved``, ``late``, ``noted``, ``unsettled`` or ``settling``. The steps take the gate's KEYS besides
 (``memory_store.redis.gate_scripts``).
 
 The hash ``notes`` has the points of each write of the user that is not over, by the write's name, as JSON, after
@@ -132,13 +132,14 @@ CLOSE: Final = (
     + """
 -- ARGV: claims, the write's name, generation. A write that is listed no more took too long: an erasure or a copy may
 -- not have waited for it
-local counts = leave(ARGV[2], ARGV[3])
+local counts, noted = leave(ARGV[2], ARGV[3])
 return each_claim(function(claim, fence, erasures, writing, notes)
   local listed = redis.call('ZREM', writing, ARGV[2]) == 1
   redis.call('HDEL', notes, ARGV[2])
   forget_user(notes, claim.user)
   if not listed and mark_of(erasures, claim.scopes) ~= claim.mark then return 'erased' end
-  return counts and 'ok' or 'late'
+  if not counts then return 'late' end
+  return noted and 'noted' or 'ok'
 end)
 """
 )
@@ -174,12 +175,13 @@ return 'ok'
 END: Final = (
     GATED
     + """
--- KEYS: erasures; ARGV: scope, mark, generation, the erasure's name. Returns 1, or 0 if the deletion may not be whole:
--- the lease ran out, another erasure of the same scope began, or a copy did not wait for it
-local counts = leave(ARGV[4], ARGV[3])
+-- KEYS: erasures; ARGV: scope, mark, generation, the erasure's name. Returns 1, 2 if a copy has a note of it, or 0 if
+-- the deletion may not be whole: the lease ran out, another erasure of the same scope began, or a copy did not wait
+local counts, noted = leave(ARGV[4], ARGV[3])
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 local held = underway(KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[1], 'until ' .. ARGV[1])
-return held and counts and 1 or 0
+if not (held and counts) then return 0 end
+return noted and 2 or 1
 """
 )

@@ -35,7 +35,7 @@ from typing import Final, Protocol, TypeAlias, cast
 from memloop.wire.errors import Conflict, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import LuaScript, redis_errors
-from memory_store.redis import erasure_scripts, settling_scripts
+from memory_store.redis import erasure_scripts, gate_scripts, settling_scripts
 from memory_store.redis.fencing import KEEP_MS, refuse_stale, stale_token
 from memory_store.redis.key_names import KeyNames, Partition
 from memory_store.redis.link import RedisLink
@@ -44,6 +44,7 @@ OPEN_MS: Final = 20_000
 """Longer than any upsert takes that has not failed (Qdrant's client gives up after 10 s)."""
 _LEASE_MS: Final = 60_000
 _POLL_S: Final = 0.02
+_NOTED: Final = 2
 
 Refusal: TypeAlias = Conflict | Unavailable
 
@@ -118,6 +119,7 @@ class Opened:
 
     name: str
     gen: str
+    note: str
     begun: Sequence[Begun]
     refusals: Sequence[Refusal | None]
 
@@ -152,6 +154,7 @@ class Erasures:
         self._begin = LuaScript(link, erasure_scripts.BEGIN)
         self._open = LuaScript(link, erasure_scripts.OPEN)
         self._close = LuaScript(link, erasure_scripts.CLOSE)
+        self._again = LuaScript(link, gate_scripts.NOTE_AGAIN, acknowledged=True)
         self._refuse = LuaScript(link, settling_scripts.REFUSE)
         self._start = LuaScript(link, erasure_scripts.START)
         self._enter = LuaScript(link, erasure_scripts.ENTER)
@@ -173,11 +176,16 @@ class Erasures:
         if "moved" in replies:
             raise Moved(self.standing)
         self._refuse_unsettled([one.claim for one in begun], replies, "settling")
-        return Opened(name, gen, begun, [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)])
+        return Opened(
+            name, gen, note, begun, [_refusal(one.claim, reply) for one, reply in zip(begun, replies, strict=True)]
+        )
 
     async def close(self, opened: Opened) -> Sequence[Refusal | None]:
         """Take the write off the list. The points of a claim that is refused as erased must be taken back."""
         replies = await self.each(self._close, opened.begun, opened.name, opened.gen)
+        if "noted" in replies:
+            for part in {self.keys.of_lane(one.claim.namespace.lane()) for one in opened.begun}:
+                await self._note_again(part, opened.gen, opened.note)
         return [_refusal(one.claim, reply) for one, reply in zip(opened.begun, replies, strict=True)]
 
     async def refuse(self, opened: Opened) -> None:
@@ -235,7 +243,20 @@ class Erasures:
         part = self.keys.of_lane(lane)
         args = [erasure.namespace.scopes()[-1], erasure.mark, erasure.gen, erasure.name]
         with redis_errors():
-            return bool(await self._end(keys=[part.erasures(lane), *self._gate(part)], args=args))
+            ended = int(await self._end(keys=[part.erasures(lane), *self._gate(part)], args=args))
+        if ended == _NOTED:
+            await self._note_again(part, erasure.gen, erasure.namespace.model_dump_json())
+        return bool(ended)
+
+    async def _note_again(self, part: Partition, gen: str, note: str) -> None:
+        """Have replicas keep the note of a change that a copy has to bring. Raises ``Unavailable`` and ``Moved``.
+
+        A replica that took over without the note would lose the change in the copy.
+        """
+        with redis_errors():
+            counts = await self._again(keys=self._gate(part), args=[gen, note])
+        if not counts:
+            raise Moved(self.standing)
 
     async def each(self, script: LuaScript, begun: Sequence[Begun], *args: str | int) -> list[str]:
         """Run a script over all claims, once per partition; the replies are in the order of the claims."""
@@ -282,7 +303,7 @@ def _begun(claim: Claim, reply: str) -> Begun | Refusal:
 
 def _refusal(claim: Claim, reply: str) -> Refusal | None:
     state, _, detail = reply.partition(" ")
-    if state == "ok":
+    if state in {"ok", "noted"}:
         return None
     if state == "late":
         return Unavailable("The write took too long: repeat it.", code="write_too_late", retry_after_s=1.0)

@@ -27,20 +27,30 @@ local function enter(name, note, ms)
   redis.call('ZADD', passages, now_ms() + ms, name)
   if redis.call('HEXISTS', gate, 'copy') == 1 then redis.call('HSET', pending, name, note) end
 end
--- Whether the change counts: a copy may not have waited for one that took too long
+-- Whether the change counts: a copy may not have waited for one that took too long. And whether it was noted
 local function leave(name, gen)
   local note = redis.call('HGET', pending, name)
   if note then
     redis.call('HDEL', pending, name)
     redis.call('RPUSH', changed, note)
   end
-  if redis.call('ZREM', passages, name) == 1 then return true end
-  return is_open(gen) and redis.call('HEXISTS', gate, 'copy') == 0
+  if redis.call('ZREM', passages, name) == 1 then return true, note ~= false end
+  return is_open(gen) and redis.call('HEXISTS', gate, 'copy') == 0, false
 end
 local function inside()
   redis.call('ZREMRANGEBYSCORE', passages, '-inf', now_ms())
   return redis.call('ZCARD', passages)
 end
+"""
+)
+
+NOTE_AGAIN: Final = (
+    GATE
+    + """
+-- ARGV: generation, note. Notes a change that is over once more. Returns 0 where another generation is in service
+if redis.call('HGET', gate, 'gen') ~= ARGV[1] then return 0 end
+if redis.call('HEXISTS', gate, 'copy') == 1 then redis.call('RPUSH', changed, ARGV[2]) end
+return 1
 """
 )
 

@@ -143,8 +143,8 @@ class ServiceRecord:
         return all(await self._at_gates(gate_scripts.EMPTY))
 
     async def decide(self, copy: str) -> bool:
-        """Put the target of a copy in service. False when its end is decided already."""
-        return bool(await self._at_home(record_scripts.DECIDE, copy))
+        """Put the target of a copy in service, on replicas too. False when its end is decided already."""
+        return bool(await self._run(record_scripts.DECIDE, self._home, [copy], acknowledged=True))
 
     async def abandon(self, copy: str, *, own: bool) -> None:
         """Decide that a copy fails: one's own, or one whose lease is over."""
@@ -160,9 +160,11 @@ class ServiceRecord:
     async def _at_gates(self, source: str, *args: str | int) -> list[Any]:
         return await asyncio.gather(*(self._run(source, keys, args) for keys in self._gates))
 
-    async def _run(self, source: str, keys: Sequence[str], args: Sequence[str | int]) -> Any:
+    async def _run(
+        self, source: str, keys: Sequence[str], args: Sequence[str | int], *, acknowledged: bool = False
+    ) -> Any:
         with redis_errors():
-            return await LuaScript(self._link, source)(keys=keys, args=args)
+            return await LuaScript(self._link, source, acknowledged=acknowledged)(keys=keys, args=args)
 
 
 def _home(part: Partition, site: str) -> list[str]:
