@@ -18,6 +18,8 @@ from benchmarks.qdrant.measuring import AT_ONCE, Times, measured
 from benchmarks.qdrant.peers import Peer, peers
 from memloop.scoring.percentiles import percentile
 
+_BLOCK = 512
+
 
 def main() -> None:
     """Measure and print. The last line is one JSON object."""
@@ -36,8 +38,14 @@ async def run(sizes: Sequence[str], rounds: int) -> dict[str, float]:
         with tempfile.TemporaryDirectory() as folder:
             async with peers(Path(folder), SIZES[size]) as there:
                 found = await measured(there, rounds)
+                figures[f"edge_bytes_per_memory_{size}"] = round(_allocated(Path(folder)) / SIZES[size])
                 figures |= {f"{name}_{size}": value for name, value in _figures(there, found).items()}
     return figures
+
+
+def _allocated(folder: Path) -> int:
+    """The disk that all files take, with their log of recent writes."""
+    return sum(file.stat().st_blocks * _BLOCK for file in folder.rglob("*") if file.is_file())
 
 
 def _figures(there: Sequence[Peer], found: Mapping[str, Times]) -> dict[str, float]:
