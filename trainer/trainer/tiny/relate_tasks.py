@@ -108,14 +108,14 @@ def _case(rng: random.Random, things: tuple[str, ...]) -> Case:
         return _as_the_writer_stores(rng)
     who, attribute = _who(rng), _attribute(rng, things)
     new = _memory(rng, who, attribute, _value(rng))
-    others = [_other(rng, new, attribute, things) for _ in range(rng.choice((0, 1, 2, 2)))]
+    stored = [_other(rng, new, attribute, things) for _ in range(rng.choice((1, 2, 3, 3)))]
     if rng.random() < 0.4:
-        return Case(new, tuple(others) or (_other(rng, new, attribute, things),))
+        return Case(new, tuple(stored))
     value = new.value if rng.random() < 0.45 else _value(rng)
     drawn = iter(lambda: _memory(rng, who, attribute, value), None)
-    held = next(memory for memory in drawn if memory.draft.key != new.draft.key)
-    at = rng.randrange(len(others) + 1)
-    return Case(new, (*others[:at], held, *others[at:]), at)
+    at = rng.randrange(len(stored))
+    stored[at] = next(memory for memory in drawn if memory.draft.key != new.draft.key)
+    return Case(new, tuple(stored), at)
 
 
 def _as_the_writer_stores(rng: random.Random) -> Case:
@@ -158,8 +158,17 @@ def _other(rng: random.Random, new: Memory, attribute: str, things: tuple[str, .
     other = next(each for each in iter(lambda: _attribute(rng, things), "") if noun_of(each) != new.noun)
     if kind == "thing":
         return _memory(rng, new.who, other, value)
-    text = rng.choice(TRAINED_ASIDES).format(who=new.who, noun=noun_of(rng.choice((attribute, other))))
+    text = _aside(rng, things).format(who=new.who, noun=noun_of(rng.choice((attribute, other))))
     return Memory(MemoryDraft(key=text.rstrip("."), value=text), new.who, "", "")
+
+
+def _aside(rng: random.Random, things: tuple[str, ...]) -> str:
+    """Draw a sentence that states no code; half of them in any words, for few sentences would be learned by heart."""
+    if rng.random() < 0.5:
+        return rng.choice(TRAINED_ASIDES)
+    words = rng.choices(things, k=rng.choice((2, 3, 4)))
+    words.insert(rng.randrange(1, len(words) + 1), "the {noun}")
+    return f"{{who}} {' '.join(words)}."
 
 
 def _drawn(rng: random.Random) -> Iterator[str]:
