@@ -55,7 +55,7 @@ def translated(asked: CreateMessage, model: LoopModel) -> TranslatedChat:
         "model": asked.model,
         "messages": [row.message if reads else _heard(row) for row in placed],
         "stream": asked.stream,
-        "memory": asked.memory,
+        "memory": asked.memory and asked.memory.model_dump(mode="json", exclude_unset=True),
     }
     if asked.metadata is not None and asked.metadata.user_id:
         told["user"] = user_of(asked.metadata.user_id)
