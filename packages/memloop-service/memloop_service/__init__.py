@@ -9,6 +9,7 @@ from memloop_service.incoming import INCOMING, IncomingBody
 from memloop_service.logs import configure_logging
 from memloop_service.metrics import new_registry, watch_disk
 from memloop_service.metrics_port import metrics_served
+from memloop_service.processes import Sibling, run_processes
 from memloop_service.request_times import RequestTimes
 from memloop_service.run import refuse_open_listen, run
 from memloop_service.settings import ServiceSettings
@@ -23,6 +24,7 @@ __all__ = [
     "IncomingBody",
     "RequestTimes",
     "ServiceSettings",
+    "Sibling",
     "StillStarting",
     "configure_logging",
     "create_app",
@@ -32,6 +34,7 @@ __all__ = [
     "new_registry",
     "refuse_open_listen",
     "run",
+    "run_processes",
     "start_tracing",
     "watch_disk",
 ]

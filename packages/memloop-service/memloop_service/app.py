@@ -19,6 +19,7 @@ from memloop_service.edge import Edge
 from memloop_service.errors import handle
 from memloop_service.health import Check, Warn, health_routes
 from memloop_service.incoming import BodyLimits
+from memloop_service.merged_metrics import given_to_siblings
 from memloop_service.metrics import introduce, metrics_app, metrics_route, new_registry, watch_dependencies, watch_loop
 from memloop_service.settings import ServiceSettings
 from memloop_service.tracing import flush_spans, is_tracing, traced
@@ -104,6 +105,7 @@ def _watched(lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[st
             async with (
                 alongside(watch_loop(registry)),
                 lifespan(app),
+                given_to_siblings(registry),
                 alongside(watch_dependencies(registry, checks)),
             ):
                 yield

@@ -16,12 +16,12 @@ from prometheus_client import (
     GCCollector,
     Histogram,
     ProcessCollector,
-    generate_latest,
 )
 from starlette.responses import Response
 
 from memloop_service.errors import ERRORS
 from memloop_service.health import Check, is_there
+from memloop_service.merged_metrics import exposition
 
 _TEXT: Final = {"text/plain": {"schema": {"type": "string"}}}
 _EVERY_S: Final = 0.25
@@ -48,7 +48,7 @@ def metrics_route(registry: CollectorRegistry) -> APIRouter:
 
     @router.get("/metrics", response_class=Response, responses={200: {"content": _TEXT}})
     async def metrics() -> Response:
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(await exposition(registry), media_type=CONTENT_TYPE_LATEST)
 
     _ = metrics
     return router

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from memloop_service.listening import listener
+from memloop_service.processes import inherited
 from memloop_service.settings import ServiceSettings
 
 _STOP_S = 1
@@ -29,7 +29,7 @@ async def metrics_served(app: FastAPI, settings: ServiceSettings) -> AsyncGenera
     config.load()
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
-    bound = listener(settings, settings.metrics_port)
+    bound = inherited(settings, settings.metrics_port)
     await server.startup(sockets=[bound])
     try:
         yield

@@ -8,9 +8,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from memloop_service.drain import DrainingServer
-from memloop_service.listening import listener
 from memloop_service.logs import configure_logging
 from memloop_service.metrics_port import metrics_served
+from memloop_service.processes import Sibling, inherited
 from memloop_service.settings import ServiceSettings
 
 _KEEP_ALIVE_S = 75
@@ -45,7 +45,9 @@ def run(app: FastAPI, settings: ServiceSettings, *, drain_s: float = 0.0) -> Non
 
 async def _serve(server: DrainingServer, app: FastAPI, settings: ServiceSettings) -> None:
     """Serve the app; its metrics from the start of the process to the end of its drain."""
-    own = listener(settings, settings.port)
+    own = inherited(settings, settings.port)
+    if (sibling := Sibling.here()) is not None:
+        sibling.ends_with_its_parent()
     async with metrics_served(app, settings):
         await server.serve(sockets=[own])
 

@@ -39,7 +39,16 @@ from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
 from gateway.webhooks import routes as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
-from memloop_service import RequestTimes, create_app, new_registry, refuse_open_listen, run, start_tracing
+from memloop_service import (
+    RequestTimes,
+    Sibling,
+    create_app,
+    new_registry,
+    refuse_open_listen,
+    run,
+    run_processes,
+    start_tracing,
+)
 
 CLIENT_CLOSED_REQUEST = 499
 LARGER = ("/v1/long-read", "/v1/long-read/estimate", "/v1/memory/batch", "/v1/memory/import", "/mcp")
@@ -172,6 +181,10 @@ def main() -> None:
     """Serve until a signal. Exits with a message on wrong settings or an unprotected public address."""
     settings = GatewaySettings()
     refuse_open_listen(settings.host, has_keys=bool(load_static_keys(settings)))
+    if settings.processes > 1 and Sibling.here() is None:
+        run_processes("gateway.main", settings, settings.processes)
+        return
+    settings = settings.of_one_process()
     start_tracing("gateway")
     with refusing_wrong_models():
         app = build_app(settings)
