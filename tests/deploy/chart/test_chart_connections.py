@@ -156,9 +156,9 @@ def test_an_engine_without_the_hub_goes_nowhere(chart: Rendered) -> None:
 @pytest.mark.parametrize("process", ["gateway", "worker"])
 def test_gateway_and_worker_use_the_releases_own_services(chart: Rendered, minimal: Values, process: str) -> None:
     settings = chart.objects(minimal).settings(f"demo-{process}")
-    assert settings["MEMLOOP_STORE_URL"] == "http://demo-memory-store:7801"
-    assert settings["MEMLOOP_INFERENCE_URL"] == "http://demo-inference-main:7802"
-    assert settings["MEMLOOP_ENGINE_URL"] == "http://demo-inference-main:7803/v1"
+    assert settings["MEMLOOP_STORE_URL"] == "http://demo-memory-store-pods:7801"
+    assert settings["MEMLOOP_INFERENCE_URL"] == "http://demo-inference-main-pods:7802"
+    assert settings["MEMLOOP_ENGINE_URL"] == "http://demo-inference-main-pods:7803/v1"
     assert settings["MEMLOOP_MODEL"] == "Qwen3-4B"
 
 
@@ -175,8 +175,8 @@ def test_an_external_engine_replaces_the_own_one(chart: Rendered) -> None:
 
 def test_two_pools_of_one_model_stand_in_for_each_other(chart: Rendered) -> None:
     settings = chart.objects(values_of("pools")).settings("demo-gateway")
-    assert settings["MEMLOOP_ENGINE_URL"] == "http://demo-inference-spot:7803/v1"
-    assert settings["MEMLOOP_ENGINE_FALLBACK_URLS"] == "http://demo-inference-reserved:7803/v1"
+    assert settings["MEMLOOP_ENGINE_URL"] == "http://demo-inference-spot-pods:7803/v1"
+    assert settings["MEMLOOP_ENGINE_FALLBACK_URLS"] == "http://demo-inference-reserved-pods:7803/v1"
 
 
 def test_a_router_stands_before_models_that_differ(chart: Rendered) -> None:
@@ -221,4 +221,4 @@ def test_services_and_budgets_choose_the_pods_that_they_mean(chart: Rendered) ->
     for one in [*objects.of("Service"), *objects.of("PodDisruptionBudget")]:
         wanted = one["spec"]["selector"].get("matchLabels", one["spec"]["selector"]).items()
         chosen = {owner for owner, labels in pods.items() if wanted <= labels}
-        assert chosen == {one["metadata"]["name"]}
+        assert chosen == {one["metadata"]["name"].removesuffix("-pods")}

@@ -110,22 +110,22 @@ def test_names_are_resolved_on_every_kind_of_cluster(chart: Rendered, minimal: V
     assert {(one["protocol"], one["port"]) for one in rule["ports"]} >= {("UDP", port), ("TCP", port)}
 
 
-def test_a_headless_service_names_the_ready_pods_of_an_engine(chart: Rendered, minimal: Values) -> None:
-    objects = chart.objects(changed(minimal, "inference.defaults", {"headless": True, "replicas": 2}))
-    service = objects.named("Service", "demo-inference-main-pods")
-    assert service["spec"]["clusterIP"] == "None"
-    assert service["spec"]["publishNotReadyAddresses"] is False
-    pod = objects.pod("demo-inference-main")
-    assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+@pytest.mark.parametrize("process", ["inference-main", "memory-store"])
+def test_gateways_see_each_ready_pod(chart: Rendered, minimal: Values, process: str) -> None:
+    objects = chart.objects(minimal)
+    service = objects.named("Service", f"demo-{process}-pods")["spec"]
+    assert service["clusterIP"] == "None"
+    assert service["publishNotReadyAddresses"] is False
+    pod = objects.pod(f"demo-{process}")
+    assert service["selector"].items() <= pod["metadata"]["labels"].items()
     numbers = {port["name"]: port["containerPort"] for port in pod["spec"]["containers"][0]["ports"]}
-    assert [port["port"] == numbers[port["name"]] for port in service["spec"]["ports"]] == [True, True]
-    settings = objects.settings("demo-gateway")
-    assert settings["MEMLOOP_ENGINE_URL"] == "http://demo-inference-main-pods:7803/v1"
-    assert settings["MEMLOOP_INFERENCE_URL"] == "http://demo-inference-main-pods:7802"
+    assert all(port["port"] == numbers[port["name"]] for port in service["ports"]), "a headless Service maps no ports"
+    used = [value or "" for value in objects.settings("demo-gateway").values()]
+    assert any(f"http://demo-{process}-pods:" in value for value in used)
 
 
 def test_an_engine_with_two_services_is_scraped_once(chart: Rendered) -> None:
-    objects = chart.objects(changed(values_of("trial"), "inference.defaults", {"headless": True}))
+    objects = chart.objects(values_of("trial"))
     wanted = objects.named("ServiceMonitor", "demo-inference-small")["spec"]["selector"]["matchLabels"].items()
     chosen = [one["metadata"]["name"] for one in objects.of("Service") if wanted <= one["metadata"]["labels"].items()]
     assert chosen == ["demo-inference-small"]

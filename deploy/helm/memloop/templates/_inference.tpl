@@ -1,27 +1,4 @@
 {{/* The parts of one entry of inference.models. root, component, group, model (its name), values (with defaults), image, config */}}
-{{- define "memloop.inferenceService" -}}
-apiVersion: v1
-kind: Service
-metadata: {{- include "memloop.metadata" (merge (ternary (dict "component" (printf "%s-pods" .component) "group" "inference-pods") (dict) (default false .headless)) .) | nindent 2 }}
-spec:
-  {{- if .headless }}
-  clusterIP: None
-  publishNotReadyAddresses: false
-  {{- end }}
-  selector: {{- include "memloop.selector" . | nindent 4 }}
-  ports:
-    - { name: launcher, port: 7802, targetPort: launcher }
-    - { name: engine, port: 7803, targetPort: engine }
-    {{- if not .headless }}
-    - { name: metrics, port: 7809, targetPort: metrics }
-    {{- end }}
-{{- end }}
-
-{{/* The host of an engine. root, model (with defaults) */}}
-{{- define "memloop.engineHost" -}}
-{{ include "memloop.name" (dict "root" .root "component" (printf "inference-%s%s" .model.name (ternary "-pods" "" .model.headless))) }}
-{{- end }}
-
 {{/* Words quoted for a shell. */}}
 {{- define "memloop.shellWords" -}}
 {{- range $number, $word := . }}{{ if $number }} {{ end }}'{{ replace "'" "'\\''" $word }}'{{ end -}}
@@ -66,7 +43,7 @@ rollingUpdate: { maxSurge: {{ .values.maxSurge }}, maxUnavailable: {{ .values.ma
 {{- end }}
 
 {{- define "memloop.inferenceDeployment" -}}
-{{- $drain := add .values.preStopSeconds (mul 2 .values.stopTimeoutSeconds) 20 }}
+{{- $drain := add .values.drainSeconds (mul 2 .values.stopTimeoutSeconds) 20 }}
 apiVersion: apps/v1
 kind: Deployment
 metadata: {{- include "memloop.metadata" . | nindent 2 }}
@@ -104,8 +81,6 @@ spec:
             - { name: launcher, containerPort: 7802 }
             - { name: engine, containerPort: 7803 }
             - { name: metrics, containerPort: 7809 }
-          lifecycle:
-            preStop: { sleep: { seconds: {{ .values.preStopSeconds }} } }
           startupProbe:
             httpGet: { path: /readyz, port: launcher }
             periodSeconds: 10

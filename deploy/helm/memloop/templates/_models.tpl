@@ -39,7 +39,7 @@
 {{- if $entry.profileConfigMap }}{{ $_ := set $table "profile" (printf "/etc/memloop/profiles/%d" .number) }}{{ end -}}
 {{- if $entry.inference -}}
 {{- $own := include "memloop.ownEngine" . | fromJson -}}
-{{- $host := include "memloop.engineHost" (dict "root" .root "model" $own) -}}
+{{- $host := include "memloop.podsHost" (dict "root" .root "component" (printf "inference-%s" $own.name)) -}}
 {{- $_ := set $table "engine_url" (printf "http://%s:7803/v1" $host) -}}
 {{- $_ := set $table "inference_url" (printf "http://%s:7802" $host) -}}
 {{- $_ := set $table "api_key_env" "MEMLOOP_ENGINE_API_KEY" -}}

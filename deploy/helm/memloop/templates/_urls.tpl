@@ -53,21 +53,12 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- range .Values.inference.models -}}
 {{- $model := include "memloop.model" (dict "root" $ "entry" .) | fromJson -}}
 {{- $_ := set $served (include "memloop.servedName" $model) $model.name -}}
-{{- $urls = append $urls (printf "http://%s:7803/v1" (include "memloop.engineHost" (dict "root" $ "model" $model))) -}}
+{{- $urls = append $urls (printf "http://%s:7803/v1" (include "memloop.podsHost" (dict "root" $ "component" (printf "inference-%s" $model.name)))) -}}
 {{- end -}}
 {{- if gt (len $served) 1 }}{{ fail (printf "inference.models serve different models (%s): set engine.urls to a router for these models, or list them in models" (keys $served | sortAlpha | join ", ")) }}{{ end -}}
 {{- end -}}
 {{- if not $urls }}{{ fail "engine.urls is needed when inference.models is empty" }}{{ end -}}
 {{ join "," $urls }}
-{{- end }}
-
-{{/* Seconds for which gateway and worker wait for an engine at their start. */}}
-{{- define "memloop.startupWait" -}}
-{{- $slowest := ternary 0 1800 (not (empty .Values.inference.models)) -}}
-{{- range .Values.inference.models -}}
-{{- $slowest = max $slowest (add (include "memloop.model" (dict "root" $ "entry" .) | fromJson).startTimeoutSeconds 300) -}}{{/* as its probe: and the warm-up */}}
-{{- end -}}
-{{ .Values.engine.startupWaitSeconds | default $slowest }}
 {{- end }}
 
 {{/* The port of a URL: its own, or its scheme's. */}}
@@ -88,9 +79,9 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- define "memloop.gatewayConfig" -}}
 {{- $storage := .Values.storage.url | default (ternary "file:///data" "" (ne .Values.storage.existingClaim "")) -}}
 {{- $config := dict
-      "MEMLOOP_STORE_URL" (printf "http://%s:7801" (include "memloop.name" (dict "root" . "component" "memory-store")))
+      "MEMLOOP_STORE_URL" (printf "http://%s:7801" (include "memloop.podsHost" (dict "root" . "component" "memory-store")))
       "MEMLOOP_STORAGE_URL" $storage
-      "MEMLOOP_STARTUP_WAIT_S" (include "memloop.startupWait" .) -}}
+      "MEMLOOP_STARTUP_WAIT_S" (toString .Values.engine.startupWaitSeconds) -}}
 {{- $config = merge $config (include "memloop.limits" . | fromJson) -}}
 {{- if .Values.models }}{{ $_ := set $config "MEMLOOP_MODELS" "/etc/memloop/models/models.toml" }}
 {{- else }}{{ $config = merge $config (include "memloop.oneModel" . | fromJson) }}
@@ -106,8 +97,7 @@ http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
       "MEMLOOP_ENGINE_DIALECT" .Values.engine.dialect
       "MEMLOOP_MODEL" (include "memloop.loopModel" .) -}}
 {{- with .Values.inference.models }}
-{{- $first := include "memloop.model" (dict "root" $ "entry" (first .)) | fromJson }}
-{{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "http://%s:7802" (include "memloop.engineHost" (dict "root" $ "model" $first))) }}
+{{- $_ := set $config "MEMLOOP_INFERENCE_URL" (printf "http://%s:7802" (include "memloop.podsHost" (dict "root" $ "component" (printf "inference-%s" (first .).name)))) }}
 {{- end -}}
 {{ toJson $config }}
 {{- end }}
