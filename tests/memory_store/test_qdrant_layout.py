@@ -171,3 +171,13 @@ async def test_the_owner_is_the_tenant_index() -> None:
     schemas = {name: models.CreateFieldIndex.model_validate(index).field_schema for name, index in made.items()}
     assert [name for name, schema in schemas.items() if getattr(schema, "is_tenant", False)] == ["owner"]
     assert next(iter(made)) == "owner"
+
+
+async def test_the_graph_of_a_new_collection_is_built_within_each_user() -> None:
+    server = QdrantStandIn()
+    async with opened(server) as vectors:
+        graph = server.collections[vectors.name].params.hnsw_config
+
+    assert graph is not None
+    assert graph.m == 0
+    assert graph.payload_m == 16

@@ -10,6 +10,8 @@ from memory_store.vectors.server_errors import made_meanwhile
 from memory_store.vectors.server_layout import Layout
 
 _SHARDS_PER_NODE = 2
+_PER_USER = models.HnswConfigDiff(m=0, payload_m=16)
+"""A graph within each user's vectors and none over all: nothing asks for the nearest vectors of several users."""
 _log = logging.getLogger(__name__)
 
 
@@ -56,6 +58,7 @@ async def _create(client: AsyncQdrantClient, spec: CollectionSpec, name: str, sp
             name,
             vectors_config={DENSE: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE)},
             sparse_vectors_config={SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)},
+            hnsw_config=_PER_USER,
             sharding_method=models.ShardingMethod.CUSTOM if nodes else None,
             shard_number=1,
             replication_factor=spread.replicas,
