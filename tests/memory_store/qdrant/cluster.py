@@ -14,6 +14,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from memory_store.vectors.filters import AllOf
 from memory_store.vectors.qdrant_server import QdrantServer, ServerCollection, ServerCollections
+from memory_store.vectors.schema import is_ours
 from memory_store.vectors.server_layout import Layout
 from memory_store.vectors.server_nodes import AnyNode
 from memory_store.vectors.server_setup import ONE_NODE, Spread
@@ -111,7 +112,8 @@ class Cluster:
 
 async def _is_whole(client: AsyncQdrantClient) -> bool:
     with suppress(ResponseHandlingException, UnexpectedResponse):
-        for one in (await client.get_collections()).collections:
+        ours = [one for one in (await client.get_collections()).collections if is_ours(one.name)]
+        for one in ours:
             info = await client.http.distributed_api.collection_cluster_info(one.name)
             if info.result is None or info.result.shard_transfers:
                 return False

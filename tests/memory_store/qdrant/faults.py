@@ -56,11 +56,11 @@ class CommandFaults:
         begin, end = (os.environ.get(name) for name in names)
         if begin is None or end is None:
             pytest.skip(f"needs {names[0]} and {names[1]}")
-        await _run(begin.format(node=node))
+        await _run(begin.replace("{node}", str(node)))
         try:
             yield
         finally:
-            await _run(end.format(node=node))
+            await _run(end.replace("{node}", str(node)))
 
 
 async def _run(command: str) -> None:
