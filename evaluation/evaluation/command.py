@@ -10,6 +10,7 @@ from typing import Final, cast
 
 EVALUATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "memory": ("evaluation.memory.command", "judge the memory on a LoCoMo, LongMemEval or HaluMem file"),
+    "languages": ("evaluation.languages.command", "measure recall on the same facts in eight languages"),
     "retrieval": ("evaluation.retrieval.command", "measure recall with and without each trick of retrieval"),
     "updates": ("evaluation.updates.command", "count changed facts that are replaced and other facts that are kept"),
     "ruler": ("evaluation.ruler.command", "score long reads of RULER-HQA and RULER files"),

@@ -1,0 +1,1 @@
+"""Recall on the same facts in several languages."""
