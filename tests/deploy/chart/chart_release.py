@@ -10,7 +10,9 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "deploy/helm/memloop"
-FILES = {path.name.removesuffix("-values.yaml"): path for path in CHART.glob("ci/*-values.yaml")}
+FILES = {path.name.removesuffix("-values.yaml"): path for path in CHART.glob("*/*-values.yaml")}
+PRESETS = sorted(name for name, path in FILES.items() if path.parent.name == "presets")
+"""Files that a user's own values follow."""
 Values: TypeAlias = dict[str, Any]
 Object: TypeAlias = dict[str, Any]
 _WITH_PODS = {"Deployment", "StatefulSet"}
@@ -21,7 +23,15 @@ def open_chart() -> helm.Chart:
 
 
 def values_of(name: str) -> Values:
-    return yaml.safe_load(FILES[name].read_text())
+    """A file of values; a preset with the required ones after it."""
+    values = yaml.safe_load(FILES[name].read_text())
+    return merged(values, values_of("minimal")) if name in PRESETS else values
+
+
+def merged(base: Values, over: Values) -> Values:
+    """As Helm merges two files of values."""
+    both = {key: merged(base[key], over[key]) for key in base.keys() & over.keys() if isinstance(over[key], dict)}
+    return base | over | both
 
 
 def changed(values: Values, path: str, new: object) -> Values:

@@ -3,13 +3,12 @@
 import argparse
 import re
 import shlex
-from typing import Any
 
 import helm_python as helm
 import pytest
 import yaml
 
-from tests.deploy.chart.chart_release import CHART, FILES, ROOT, Values
+from tests.deploy.chart.chart_release import CHART, FILES, ROOT, Values, merged
 
 PAGE = ROOT / "docs/deploy/kubernetes.md"
 NEEDS_A_CLUSTER = {"test", "rollback", "uninstall"}
@@ -24,11 +23,6 @@ def parsed(command: str) -> argparse.Namespace:
     parser.add_argument("-f", action="append", default=[])
     parser.add_argument("--set", action="append", default=[])
     return parser.parse_args(shlex.split(command)[1:])
-
-
-def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    both = {key: merged(base[key], over[key]) for key in base.keys() & over.keys() if isinstance(over[key], dict)}
-    return base | over | both
 
 
 def values_of_command(arguments: argparse.Namespace) -> Values:

@@ -10,7 +10,7 @@ import jsonschema
 import kubernetes_validate  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 
-from tests.deploy.chart.chart_release import CHART, FILES, Object, Rendered, Values, values_of
+from tests.deploy.chart.chart_release import CHART, FILES, PRESETS, Object, Rendered, Values, values_of
 from tests.deploy.chart.custom_resources import PUBLISHED, WRITTEN, UnknownField, validate_custom
 
 VERSIONS = ("1.31", "1.34", "1.37")
@@ -24,8 +24,9 @@ def validate(found: Object, version: str) -> None:
         kubernetes_validate.validate(found, version, strict=True)
 
 
-def test_the_matrix_has_at_least_eight_files() -> None:
-    assert len(FILES) >= 8
+def test_the_matrix_has_the_presets_and_many_more_files() -> None:
+    assert PRESETS == ["aks", "eks", "gke", "openshift"]
+    assert len(FILES) >= 25
 
 
 def test_lint_finds_nothing_but_the_missing_icon(values: Values) -> None:

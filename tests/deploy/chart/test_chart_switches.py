@@ -240,6 +240,10 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "no-qdrant": ({"qdrant.url": ""}, "qdrant.url is needed"),
     "two-redises": ({"redis.enabled": True}, "redis.enabled makes a Redis of the release's own"),
     "two-qdrants": ({"qdrant.enabled": True}, "qdrant.enabled makes a Qdrant of the release's own"),
+    "grpc-of-many": ({"qdrant": {"url": "http://a:1,http://b:1", "grpcPort": 6334}}, "qdrant.url with one address"),
+    "copies-of-one-qdrant": ({"qdrant": {"enabled": True, "copies": 2}}, "qdrant.enabled runs one Qdrant"),
+    "more-acknowledged-than-there-are": ({"qdrant.writeConsistency": 2}, "no write could be acknowledged"),
+    "half-a-list": ({"qdrant.url": "http://a:6333,b:6333"}, "/qdrant/url"),
     "no-secret": ({"secrets.existingSecret": ""}, "secrets.existingSecret is needed"),
     "two-secrets": (
         {"secrets.externalSecret": {"enabled": True, "storeName": "vault"}},

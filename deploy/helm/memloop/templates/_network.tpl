@@ -66,7 +66,9 @@
 - to: [{{ include "memloop.peer" (dict "root" . "component" "qdrant") }}]
   ports: [{ protocol: TCP, port: 6333 }]
 {{- else -}}
-{{ include "memloop.toOpenings" (dict "openings" .Values.networkPolicy.outside.qdrant "ports" (list (include "memloop.port" (include "memloop.qdrantUrl" .)))) | trim }}
+{{- $ports := include "memloop.ports" (splitList "," (include "memloop.qdrantUrl" .)) | fromJsonArray -}}
+{{- with .Values.qdrant.grpcPort }}{{ $ports = append $ports . }}{{ end -}}
+{{ include "memloop.toOpenings" (dict "openings" .Values.networkPolicy.outside.qdrant "ports" $ports) | trim }}
 {{- end -}}
 {{- end }}
 

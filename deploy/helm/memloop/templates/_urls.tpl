@@ -16,7 +16,12 @@
 {{- end -}}
 {{- end }}
 
+{{/* QDRANT_URL. What its server could not do is refused here, as the store would refuse it at its start. */}}
 {{- define "memloop.qdrantUrl" -}}
+{{- $qdrant := .Values.qdrant -}}
+{{- if gt (int $qdrant.writeConsistency) (int $qdrant.copies) }}{{ fail "qdrant.writeConsistency is more than qdrant.copies: no write could be acknowledged" }}{{ end -}}
+{{- if and $qdrant.grpcPort (contains "," $qdrant.url) }}{{ fail "qdrant.grpcPort needs a qdrant.url with one address" }}{{ end -}}
+{{- if and $qdrant.enabled (or $qdrant.grpcPort $qdrant.shards (gt (int $qdrant.copies) 1)) }}{{ fail "qdrant.enabled runs one Qdrant, reached over REST: leave grpcPort, shards and copies" }}{{ end -}}
 {{- if .Values.qdrant.enabled -}}
 http://{{ include "memloop.name" (dict "root" . "component" "qdrant") }}:6333
 {{- else -}}
