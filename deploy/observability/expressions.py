@@ -12,6 +12,9 @@ GENERATED = Path("deploy/helm/memloop/observability")
 """In the repository; the chart ships it, and the compose stack mounts it."""
 Rule: TypeAlias = dict[str, Any]
 _NOT_A_METRIC = re.compile(r'"[^"]*"|\{[^}]*\}|\[[^\]]*\]|\b(?:by|without|on|ignoring)\s*\([^)]*\)')
+_SELECTOR = re.compile(
+    r'"[^"]*"|\[[^\]]*\]|\b(?:by|without|on|ignoring)\s*\([^)]*\)|([a-zA-Z_:][\w:]*)(?![\w:])(?:\{([^}]*)\})?(?!\s*(?:\(|by\b|without\b))'
+)
 _NAME = re.compile(r"[a-zA-Z_:][\w:]*")
 _QUERIES = re.compile(r"^```promql\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 _WORDS = {"and", "or", "unless", "bool"}
@@ -47,6 +50,18 @@ def metrics_of(expr: str) -> set[str]:
     bare = _NOT_A_METRIC.sub(" ", expr)
     found = [match for match in _NAME.finditer(bare) if not bare[match.end() :].lstrip().startswith("(")]
     return {match.group() for match in found} - _WORDS
+
+
+def confined(expr: str, matcher: str) -> str:
+    """The expression with one more matcher in each of its selectors."""
+
+    def added(found: re.Match[str]) -> str:
+        name, labels = found.groups()
+        if name is None or name in _WORDS:
+            return found.group()
+        return f"{name}{{{', '.join(filter(None, (matcher, labels)))}}}"
+
+    return _SELECTOR.sub(added, expr)
 
 
 def _rules(path: Path) -> list[Rule]:

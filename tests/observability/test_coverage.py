@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +12,15 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from deploy.observability.expressions import alerts, dashboard_expressions, metrics_of, recording_rules, runbook_queries
+from deploy.observability.expressions import (
+    GENERATED,
+    alerts,
+    confined,
+    dashboard_expressions,
+    metrics_of,
+    recording_rules,
+    runbook_queries,
+)
 from gateway.metrics import Metrics as GatewayMetrics
 from gateway.settings import WorkerSettings
 from inference.metrics import LauncherMetrics
@@ -78,6 +87,31 @@ async def test_every_metric_that_is_asked_for_is_exposed() -> None:
 def test_the_names_of_an_expression_are_found() -> None:
     expr = 'histogram_quantile(0.9, sum by (job, le) (rate(a_bucket{x="b"}[5m]))) / vllm:c_total > 3 and max(d)'
     assert metrics_of(expr) == {"a_bucket", "vllm:c_total", "d"}
+
+
+@pytest.mark.parametrize(
+    ("expr", "scoped"),
+    [
+        ("up", "up{n}"),
+        (
+            'sum by (job_name, le) (rate(a_bucket{x="b_c"}[5m]))',
+            'sum by (job_name, le) (rate(a_bucket{n, x="b_c"}[5m]))',
+        ),
+        ("rate(a_total{}[$__rate_interval]) / on (pod) b:c or vector(0)", None),
+    ],
+    ids=["a name", "a grouping, a label and a range", "no labels, two metrics, a function"],
+)
+def test_a_matcher_is_added_to_every_selector_and_to_nothing_else(expr: str, scoped: str | None) -> None:
+    expected = scoped or "rate(a_total{n}[$__rate_interval]) / on (pod) b:c{n} or vector(0)"
+    assert confined(expr, "n") == expected
+
+
+def test_every_dashboard_can_be_confined_to_a_namespace() -> None:
+    for path in (ROOT / GENERATED / "dashboards").glob("*.json"):
+        names = [variable["name"] for variable in json.loads(path.read_text())["templating"]["list"]]
+        assert names == ["datasource", "namespace"]
+    for name, expr in dashboard_expressions(ROOT):
+        assert confined(expr, "x").count("{") == expr.count('namespace=~"$namespace"'), f"{name}: {expr}"
 
 
 def _all_expressions() -> Iterable[tuple[str, str]]:

@@ -14,11 +14,17 @@ from grafana_foundation_sdk.models.dashboard import (
     DataSourceRef,
     Threshold,
     ThresholdsMode,
+    VariableOption,
+    VariableRefresh,
 )
+
+from deploy.observability.expressions import confined
 
 _SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 _WIDTH, _CHART_HEIGHT, _NUMBER_HEIGHT = 24, 8, 4
 _RED, _GREEN = "red", "green"
+_SCOPE = 'namespace=~"$namespace"'
+"""In each selector: the releases that the reader of a dashboard has chosen. Without namespaces all series fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,7 @@ def to_json(board: Board) -> str:
         .tooltip(DashboardCursorSync.CROSSHAIR)
         .link(grafana.DashboardLink("Memloop").type("dashboards").tags(["memloop"]).as_dropdown(True).keep_time(True))
         .with_variable(grafana.DatasourceVariable("datasource").label("Data source").type("prometheus"))
+        .with_variable(_namespaces())
     )
     ids = count(1)
     for row in board.rows:
@@ -112,6 +119,20 @@ def to_json(board: Board) -> str:
         for panel in row.panels:
             built = built.with_panel(_panel(panel, _WIDTH // row.across).id(next(ids)))
     return json.dumps(built.build(), cls=JSONEncoder, sort_keys=True, indent=1) + "\n"
+
+
+def _namespaces() -> grafana.QueryVariable:
+    return (
+        grafana.QueryVariable("namespace")
+        .label("Namespace")
+        .datasource(_SOURCE)
+        .query("label_values(memloop_build_info, namespace)")
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .multi(True)
+        .include_all(True)
+        .all_value(".*")
+        .current(VariableOption(selected=True, text="All", value="$__all"))
+    )
 
 
 def _panel(panel: Chart | Number, width: int) -> timeseries.Panel | stat.Panel:
@@ -162,7 +183,7 @@ def _number(number: Number, width: int) -> stat.Panel:
 
 
 def _target(expr: str, number: int) -> prometheus.Dataquery:
-    return prometheus.Dataquery().expr(expr).ref_id(chr(ord("A") + number)).datasource(_SOURCE)
+    return prometheus.Dataquery().expr(confined(expr, _SCOPE)).ref_id(chr(ord("A") + number)).datasource(_SOURCE)
 
 
 def _thresholds(at: float) -> grafana.ThresholdsConfig:
