@@ -36,6 +36,25 @@ async def test_a_deep_chat_is_answered_or_refused(settings: GatewaySettings, fie
     assert set(found.values()) <= {200, 400, 422}, found
 
 
+RESPONSE_FIELDS = {
+    "an unknown field": b'"input":"x","extra":%b',
+    "parameters": b'"input":"x","tools":[{"type":"function","name":"f","parameters":{"a":%b}}]',
+    "a schema": b'"input":"x","text":{"format":{"type":"json_schema","name":"n","schema":{"a":%b}}}',
+    "an item": b'"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}","extra_content":%b}]',
+    "annotations": b'"input":[{"role":"user","content":[{"type":"output_text","text":"x","annotations":[{"a":%b}]}]}]',
+    "memory": b'"input":"x","memory":%b',
+    "metadata": b'"input":"x","metadata":{"a":%b}',
+}
+
+
+@pytest.mark.parametrize("more", [b"", b',"stream":true', b',"store":false', b',"memory":{"user_id":"u1"}'])
+@pytest.mark.parametrize("field", RESPONSE_FIELDS.values(), ids=RESPONSE_FIELDS)
+async def test_a_deep_response_is_answered_or_refused(gateway: Gateway, field: bytes, more: bytes) -> None:
+    bodies = {depth: b'{"model":"m",' + field % nested(depth) + more + b"}" for depth in DEPTHS}
+    found = {depth: (await gateway.post("/v1/responses", body)).status for depth, body in bodies.items()}
+    assert set(found.values()) <= {200, 400, 422}, found
+
+
 async def test_a_refused_depth_is_named(gateway: Gateway, engine: FakeEngine) -> None:
     answer = await gateway.post(CHAT, b'{"model":"m",' + FIELDS["an unknown field"] % nested(400) + MEMORY + b"}")
     assert (answer.status, answer.error["code"]) == (400, "too_deep")

@@ -30,7 +30,7 @@ BOMBS = {
 @pytest.mark.parametrize("body", BOMBS.values(), ids=BOMBS)
 async def test_a_body_that_grows_when_parsed_is_refused_and_never_parsed(gateway: Gateway, body: bytes) -> None:
     orjson.loads(body)  # it is JSON
-    for path in (CHAT, "/v1/memory/add", "/v1/long-read", "/v3/memories/add"):
+    for path in (CHAT, "/v1/responses", "/v1/memory/add", "/v1/long-read", "/v3/memories/add"):
         answer = await gateway.post(path, body)
         assert (answer.status, answer.json["error"]["code"]) == (422, "too_many_values"), path
     for path in ("/v1/messages", "/v1/messages/count_tokens"):

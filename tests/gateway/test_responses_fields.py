@@ -19,7 +19,7 @@ def asked(**fields: object) -> Object:
 def translated(**fields: Any) -> Json:
     """The chat that answers the request."""
     request = read_request(asked(**fields))
-    return chat_fields(request, request.items)
+    return chat_fields(request, request.items, limit_field="max_tokens")
 
 
 FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": True, "description": "d"}
@@ -28,7 +28,7 @@ SCHEMA = {"type": "json_schema", "name": "n", "schema": {"type": "object"}, "str
 
 
 CARRIED: list[tuple[Object, Object]] = [
-    ({"max_output_tokens": 5}, {"max_completion_tokens": 5}),
+    ({"max_output_tokens": 5}, {"max_tokens": 5}),
     ({"temperature": 0.5, "top_p": 0.9}, {"temperature": 0.5, "top_p": 0.9}),
     ({"stream": True}, {"stream": True, "stream_options": {"include_usage": True}}),
     ({"reasoning": {"effort": "low", "summary": "auto"}}, {"reasoning_effort": "low"}),

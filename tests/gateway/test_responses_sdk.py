@@ -226,6 +226,15 @@ async def test_only_background_responses_can_be_cancelled(sdk: AsyncOpenAI) -> N
         await sdk.responses.cancel(made.id)
 
 
+async def test_the_tokens_of_a_prompt_are_counted_with_what_it_continues(sdk: AsyncOpenAI, engine: FakeEngine) -> None:
+    made = await sdk.responses.create(model=MODEL, input="A rather long question. " * 20)
+    short = await sdk.responses.input_tokens.count(model=MODEL, input="Hi.")
+    long = await sdk.responses.input_tokens.count(model=MODEL, input="Hi.", previous_response_id=made.id)
+    assert (short.object, short.input_tokens > 0) == ("response.input_tokens", True)
+    assert long.input_tokens > short.input_tokens + 60
+    assert len(engine.received) == 1
+
+
 async def test_a_response_has_memory_if_it_asks(
     sdk: AsyncOpenAI, gateway: Gateway, engine: FakeEngine, store: FakeStore
 ) -> None:

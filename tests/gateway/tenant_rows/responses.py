@@ -14,6 +14,9 @@ ATTEMPTS: dict[str, list[Attempt]] = {
             for named in _AS_ALICE
         ),
     ],
+    "POST /v1/responses/input_tokens": [
+        Attempt("/v1/responses/input_tokens", _ASKED | {"previous_response_id": "{response}"})
+    ],
     "GET /v1/responses/{response_id}": [Attempt("/v1/responses/{response}"), Attempt("/v1/responses/{read}")],
     "DELETE /v1/responses/{response_id}": [Attempt("/v1/responses/{response}")],
     "GET /v1/responses/{response_id}/input_items": [Attempt("/v1/responses/{response}/input_items")],

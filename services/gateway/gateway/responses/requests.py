@@ -5,6 +5,7 @@ have goes to the engine, as in chat, unless it would change what the translation
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
@@ -25,6 +26,7 @@ _UNSERVED: Final = (
     "conversation",
     "image",
     "moderation",
+    "personality",
     "prompt",
 )
 _OF_CHAT: Final = {
@@ -122,9 +124,11 @@ class StreamOptions(Wire):
     include_obfuscation: Literal[False] | None = None
 
 
-class Asked(Wire):
-    """A request whose every field is served, taken apart."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request whose every field is served, taken apart. ``fields`` are as the client sent them."""
 
+    fields: Json
     request: ResponseRequest
     items: tuple[Item, ...]
     tools: tuple[Function, ...]
@@ -140,6 +144,7 @@ def read_request(fields: Json) -> Asked:
     request = validated(ResponseRequest, fields)
     _refuse_unserved(request)
     return Asked(
+        fields=fields,
         request=request,
         items=items_of(request.input),
         tools=tuple(_function(tool, f"tools[{place}]") for place, tool in enumerate(request.tools or ())),

@@ -4,6 +4,7 @@ A request without memory and without state passes through if the operator says t
 (docs/decisions/0062-responses-are-translated.md).
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Final, Literal, TypeAlias
@@ -13,6 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.chat.answering import AnswerForm, AskedChat, answer_chat, asked_chat
 from gateway.chat.chat import Chat, ChatDep
+from gateway.chat.oversized import prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.http import JsonBody, body_of, json_text, read_json, streams, subject_of_response, validated
 from gateway.responses.answer import draft_of
@@ -36,6 +38,13 @@ Include: TypeAlias = Annotated[list[str] | None, Query()]
 
 router = APIRouter(tags=["responses"], responses=ERRORS)
 hot = APIRouter(route_class=DirectRoute)
+
+
+class TokenCount(Wire):
+    """The size of a request's prompt."""
+
+    object: str = "response.input_tokens"
+    input_tokens: int
 
 
 class ResponseDeleted(Wire):
@@ -66,6 +75,24 @@ async def create_response(
         asked = await _translated(request, chat, responses, principal, read_request(body.fields), meter)
         meter.goes_to(asked.model)
     return await answer_chat(request, chat, allowance, meter, asked)
+
+
+@hot.post(
+    PATH + "/input_tokens",
+    dependencies=[_CHAT, Room],
+    openapi_extra=body_of(ResponseRequest),
+    response_model=TokenCount,
+)
+async def count_input_tokens(
+    request: Request, chat: ChatDep, responses: ResponsesDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> TokenCount:
+    """Count the tokens of a request's prompt by the model's tokenizer. Recalled memories and images are not counted."""
+    fields = (await read_json(request)).fields
+    asked = read_request({**fields, "model": fields.get("model") or chat.backend.models.chat.id})
+    await allowance.admit()
+    body, read = await _chat_of(asked, chat, responses, principal)
+    splitter = chat.backend.models.named(asked.request.model).splitter
+    return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, read, body, splitter))
 
 
 @router.get(PATH + "/{response_id}", dependencies=[_CHAT])
@@ -125,9 +152,7 @@ async def _translated(
     request: Request, chat: Chat, responses: Responses, principal: Principal, asked: Asked, meter: Meter
 ) -> AskedChat:
     """Return the chat that answers the request, in a form that makes a response of its answer."""
-    earlier = await _earlier(asked, responses, principal)
-    body = chat_fields(asked, [*earlier, *asked.items])
-    read = validated(ChatRequest, {**body, "metadata": {**(asked.request.metadata or {})}})
+    body, read = await _chat_of(asked, chat, responses, principal)
     draft = draft_of(asked, new_response_id(principal.tenant))
     size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
     plain = asked_chat(request, chat, principal, JsonBody(json_text(body), body), read)
@@ -137,6 +162,14 @@ async def _translated(
         whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
     )
     return replace(plain, form=form)
+
+
+async def _chat_of(asked: Asked, chat: Chat, responses: Responses, principal: Principal) -> tuple[Json, ChatRequest]:
+    """Return the chat that answers the request, and what the gateway reads of it."""
+    earlier = await _earlier(asked, responses, principal)
+    dialect = chat.backend.models.named(asked.request.model).dialect
+    body = chat_fields(asked, [*earlier, *asked.items], limit_field=dialect.limit_field)
+    return body, validated(ChatRequest, {**body, "metadata": {**(asked.request.metadata or {})}})
 
 
 async def _earlier(asked: Asked, responses: Responses, principal: Principal) -> list[Item]:

@@ -54,13 +54,13 @@ THINKING: Final = "reasoning_content"
 _LEADING: Final = frozenset({"system", "developer"})
 
 
-def chat_fields(asked: Asked, items: Sequence[Item], *, limit_field: str = "max_completion_tokens") -> Json:
+def chat_fields(asked: Asked, items: Sequence[Item], *, limit_field: str) -> Json:
     """Return the body of the chat completion that answers the request, of these items.
 
     ``limit_field`` is the engine's name for the limit of the answer. Raises InvalidRequest.
     """
     request = asked.request
-    fields: Json = {name: value for name, value in _sent(asked).items() if name not in _OURS and value is not None}
+    fields: Json = {name: value for name, value in asked.fields.items() if name not in _OURS and value is not None}
     fields["messages"] = list(messages_of(items, request.instructions))
     if request.stream:
         fields["stream_options"] = {"include_usage": True}
@@ -87,10 +87,6 @@ def messages_of(items: Sequence[Item], instructions: str | None) -> list[JsonVal
     if not messages:
         raise InvalidRequest("The request has no input.", param="input", code="missing_required_parameter")
     return list(messages)
-
-
-def _sent(asked: Asked) -> Json:
-    return asked.request.model_dump(mode="json", exclude_unset=True)
 
 
 def _leads(item: Item) -> bool:
