@@ -8,7 +8,7 @@ import pytest
 
 from gateway.settings import GatewaySettings
 from tests.fakes.redis_server import RedisServer
-from tests.fakes.streaming_engine import USAGE, FakeEngine, Refuses, Says
+from tests.fakes.streaming_engine import MODEL, USAGE, FakeEngine, Refuses, Says
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, api
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked, reader
@@ -104,6 +104,17 @@ async def test_the_window_slides(settings: GatewaySettings, redis_url: str) -> N
 async def test_tokens_are_what_the_engine_counted(settings: GatewaySettings, fields: dict[str, object]) -> None:
     async with limited(settings, tokens=1000) as gateway:
         await gateway.chat("A rather long question, longer than its usage says. " * 5, **fields)
+        await until_counted(gateway, SPENT)
+
+
+@pytest.mark.parametrize("fields", [{}, {"stream": True}, {"stream": True, "memory": {"user_id": "u1"}}])
+async def test_a_responses_tokens_are_what_the_engine_counted(
+    settings: GatewaySettings, fields: dict[str, object]
+) -> None:
+    async with limited(settings, tokens=1000) as gateway:
+        answer = await gateway.post("/v1/responses", {"model": MODEL, "input": "A long question. " * 10, **fields})
+        assert answer.status == 200
+        assert left(answer, "tokens") < 1000
         await until_counted(gateway, SPENT)
 
 
