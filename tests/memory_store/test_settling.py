@@ -115,6 +115,13 @@ async def test_no_write_opens_while_one_is_settled(store: Store) -> None:
     assert (await store.erasures.open([begun], "b", [_POINT])).refusals == [None]
 
 
+async def test_a_write_on_its_way_alone_is_not_waited_for(store: Store) -> None:
+    await store.opened("a")
+
+    assert await store.settlings.take(ALICE) is None
+    assert not store.waits.is_set()
+
+
 async def test_settling_waits_for_a_write_on_its_way(store: Store) -> None:
     other = await store.opened("a")
     await store.refused("b")

@@ -37,6 +37,7 @@ class Settler:
                 await self._settlings.failed(taken)
             raise
         await self._settlings.done(taken)
+        _log.info("%d points of %d refused writes are settled", len(taken.ids), len(taken.writes))
 
     async def keep_settling(self, opened: asyncio.Event, *, every_s: float = _EVERY_S) -> None:
         """Settle for ever what no repeated write settles, once the vectors are open."""

@@ -79,8 +79,10 @@ class Settlings:
         await self._run(self._settled, taken.namespace, taken.name, taken.gen, "")
 
     async def some(self, limit: int) -> list[Namespace]:
-        """Users with writes that are not over, from each partition as many."""
+        """Users with writes that are not over, from each partition as many; none where points have no copies."""
         users: list[str] = []
+        if not self._erasures.standing.has_copies:
+            return []
         for part in self._erasures.keys.partitions:
             with redis_errors():
                 keys = part.gate(self._erasures.standing.site)

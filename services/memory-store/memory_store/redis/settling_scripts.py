@@ -32,11 +32,11 @@ return each_claim(function(claim, fence, erasures, writing, notes)
     if i % 2 == 1 and text:sub(1, 6) == 'until ' and underway(erasures, text:sub(7)) then return 'wait' end
   end
   local counts, each = states_of(writing, notes)
-  if counts.open > 0 then return 'wait' end
   if counts.refused + counts.dead == 0 then
     forget_user(notes, claim.user)
     return 'none'
   end
+  if counts.open > 0 then return 'wait' end
   local ids = {}
   for i, one in ipairs(each) do ids[i] = one[2]:sub(2, -2) end
   enter(ARGV[2], '[' .. table.concat(ids, ',') .. ']', ARGV[3])
