@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from inference.registry import read_registry
-from memloop.scoring.intervals import paired_interval
+from memloop.scoring.comparison import compare
+from memloop.scoring.intervals import paired_bootstrap, paired_interval
 from memloop.scoring.strict import same_answer
-from trainer.gate.comparison import compare, rows_needed
+from trainer.gate.comparison import rows_needed
 from trainer.gate.registry_entry import entry
 
 
@@ -21,6 +22,21 @@ def test_a_paired_interval_is_bonett_and_prices() -> None:
 def test_agreement_on_a_few_rows_is_no_certainty() -> None:
     low, high = paired_interval([0.0] * 5)
     assert -low == high == pytest.approx(0.3960, abs=1e-4)
+
+
+def test_a_paired_bootstrap_is_about_the_normal_interval_of_many_differences() -> None:
+    low, high = paired_bootstrap([1.0] * 200 + [-1.0] * 100 + [0.0] * 700)
+    half = 1.96 * ((0.3 - 0.01) / 1000) ** 0.5
+    assert (low, high) == pytest.approx((0.1 - half, 0.1 + half), abs=0.005)
+    assert (low, high) == paired_bootstrap([1.0] * 200 + [-1.0] * 100 + [0.0] * 700)
+
+
+def test_the_interval_of_a_gain_holds_both_kinds() -> None:
+    pairs = [(1.0, 0.0)] * 30 + [(0.0, 1.0)] * 10 + [(0.5, 0.5)] * 60
+    differences = [mine - theirs for mine, theirs in pairs]
+    low, high = compare("x", pairs).gain_interval
+    for inner_low, inner_high in (paired_interval(differences), paired_bootstrap(differences)):
+        assert low <= inner_low < inner_high <= high
 
 
 @pytest.mark.parametrize(("margin", "rows"), [(0.05, 54), (0.02, 137), (0.5, 4)])

@@ -9,11 +9,11 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from memloop.scoring.comparison import Comparison
 from memloop.wire.chat import Json
 from memloop.wire.checkpoint import CheckpointRecord
 from trainer.data.json_rows import DataError
 from trainer.front_matter import front_matter
-from trainer.gate.comparison import Comparison
 from trainer.gate.report import Report
 
 FILE: Final = "README.md"

@@ -1,4 +1,4 @@
-"""Compares candidate and incumbent on the same rows, and holds the rule by which the candidate passes.
+"""Computes how many rows the gate's rule needs.
 
 The rule: the lower end of the 95 % interval of the mean difference (candidate − incumbent, row by row) is above
 −margin. With a margin of 0 that is a gain outside its confidence interval.
@@ -6,68 +6,16 @@ The rule: the lower end of the 95 % interval of the mean difference (candidate �
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
-
-from memloop.scoring.intervals import paired_interval, wilson
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One score. Means are 0 to 1 with Wilson's 95 % interval, ``gain`` is the mean difference with its own.
-
-    ``better`` and ``worse`` count the rows on which the candidate scored more and less.
-    """
-
-    score: str
-    rows: int
-    candidate: float
-    candidate_interval: tuple[float, float]
-    incumbent: float
-    incumbent_interval: tuple[float, float]
-    gain: float
-    gain_interval: tuple[float, float]
-    better: int
-    worse: int
-
-    def passes(self, margin: float) -> bool:
-        """Return whether the candidate, with confidence, loses less than ``margin`` (0 to 1) to the incumbent."""
-        return self.gain_interval[0] > -margin
-
-
-def compare(score: str, pairs: Sequence[tuple[float, float]]) -> Comparison:
-    """Compare (candidate, incumbent) pairs, one for each row. Raises ValueError without rows."""
-    if not pairs:
-        raise ValueError("nothing was measured")
-    differences = [mine - theirs for mine, theirs in pairs]
-    candidate, incumbent = fmean(mine for mine, _ in pairs), fmean(theirs for _, theirs in pairs)
-    return Comparison(
-        score=score,
-        rows=len(pairs),
-        candidate=candidate,
-        candidate_interval=wilson(candidate, len(pairs)),
-        incumbent=incumbent,
-        incumbent_interval=wilson(incumbent, len(pairs)),
-        gain=fmean(differences),
-        gain_interval=paired_interval(differences),
-        better=sum(each > 0 for each in differences),
-        worse=sum(each < 0 for each in differences),
-    )
-
-
-def compare_all(candidate: Sequence[Mapping[str, float]], incumbent: Sequence[Mapping[str, float]]) -> list[Comparison]:
-    """Compare each score; both models have the same rows in the same order."""
-    names = candidate[0]
-    return [
-        compare(name, [(mine[name], theirs[name]) for mine, theirs in zip(candidate, incumbent, strict=True)])
-        for name in names
-    ]
+from memloop.scoring.comparison import compare
 
 
 def rows_needed(margin: float) -> int:
     """Return the fewest rows on which two models that always agree provably differ by less than ``margin``."""
     rows = 1
-    while paired_interval([0.0] * rows)[0] <= -margin:
+    while not _agreeing(rows, margin):
         rows *= 2
-    return next(count for count in range(rows // 2, rows + 1) if paired_interval([0.0] * count)[0] > -margin)
+    return next(count for count in range(rows // 2, rows + 1) if _agreeing(count, margin))
+
+
+def _agreeing(rows: int, margin: float) -> bool:
+    return rows > 0 and compare("any", [(0.0, 0.0)] * rows).passes(margin)

@@ -9,9 +9,9 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from memloop.scoring.comparison import Comparison
 from trainer.data.json_rows import DataError
 from trainer.data.rows import AgentName
-from trainer.gate.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from memloop.clients import InferenceClient
 from memloop.profiles import ProfileError
+from memloop.scoring.comparison import Comparison, compare_all
 from memloop.wire.checkpoint import CheckpointRecord
 from memloop.wire.errors import DependencyError, Unavailable
 from trainer.data.json_rows import DataError
@@ -21,7 +22,6 @@ from trainer.data.progress import Progress
 from trainer.data.retry_policy import RetryPolicy
 from trainer.gate.asking import Answers, ask_all
 from trainer.gate.card import FILE, CardFacts, ModelCard
-from trainer.gate.comparison import Comparison, compare_all
 from trainer.gate.conformance import Served, check_engine, check_files, check_served, look_at
 from trainer.gate.gateway import Gateway
 from trainer.gate.held_out import WRITER, HeldOut

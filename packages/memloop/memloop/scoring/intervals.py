@@ -1,7 +1,9 @@
 """How sure a measured share is, and a difference between two that were measured on the same things."""
 
+import random
 from collections.abc import Sequence
 from math import sqrt
+from statistics import fmean
 
 Z_95 = 1.96
 """The normal distribution's 97.5 % quantile: both ends of a 95 % interval."""
@@ -28,3 +30,18 @@ def paired_interval(differences: Sequence[float], *, z: float = Z_95) -> tuple[f
     variance = (sum(each * each for each in differences) + 2) / count - mean * mean
     half = z * sqrt(variance / count)
     return max(-1.0, mean - half), min(1.0, mean + half)
+
+
+def paired_bootstrap(differences: Sequence[float], *, resamples: int = 2000, seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % percentile interval of the mean of differences, over samples drawn from them with replacement.
+
+    It has no width where all differences are equal. Raises ValueError without differences.
+    """
+    if not differences:
+        raise ValueError("the mean of no differences is undefined")
+    if len(set(differences)) == 1:
+        return differences[0], differences[0]
+    rng = random.Random(seed)
+    means = sorted(fmean(rng.choices(differences, k=len(differences))) for _ in range(resamples))
+    cut = round(0.025 * resamples)
+    return means[cut], means[-1 - cut]

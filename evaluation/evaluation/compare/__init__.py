@@ -1,0 +1,1 @@
+"""Comparison of two runs on the same questions."""
