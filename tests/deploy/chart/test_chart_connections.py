@@ -162,6 +162,18 @@ def test_gateway_and_worker_use_the_releases_own_services(chart: Rendered, minim
     assert settings["MEMLOOP_MODEL"] == "Qwen3-4B"
 
 
+@pytest.mark.parametrize(
+    "engine",
+    [{}, {"servedName": "ours"}, {"model": "org/Memory-4B", "modelPath": "/cache/checkpoint-200"}],
+    ids=["a row", "a name", "a folder"],
+)
+def test_the_engine_serves_the_name_that_gateways_ask_for(chart: Rendered, minimal: Values, engine: Values) -> None:
+    models = [{"name": "main", "model": "Qwen3-4B", **engine}]
+    objects = chart.objects(changed(minimal, "inference.models", models))
+    served = objects.settings("demo-inference-main")["MEMLOOP_SERVE_NAME"]
+    assert objects.settings("demo-gateway")["MEMLOOP_MODEL"] == served
+
+
 def test_an_external_engine_replaces_the_own_one(chart: Rendered) -> None:
     objects = chart.objects(values_of("external-engine"))
     assert {owner for owner, _ in objects.pods()} == {

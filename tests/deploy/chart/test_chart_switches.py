@@ -192,7 +192,7 @@ def test_an_entry_of_models_outdoes_the_defaults_with_nothing_too(chart: Rendere
     entry: Values = {"name": "a", "model": "M", "servedName": "", "maxSurge": 0, "tolerations": [], "replicas": 2}
     objects = chart.objects(changed(minimal, "inference", {"defaults": defaults, "models": [entry]}))
     settings, pod = objects.settings("demo-inference-a"), objects.pod("demo-inference-a")["spec"]
-    assert "MEMLOOP_SERVE_NAME" not in settings
+    assert settings["MEMLOOP_SERVE_NAME"] == "M"
     assert settings["MEMLOOP_SERVE_SEED"] == "1"
     assert "tolerations" not in pod
     strategy = objects.named("Deployment", "demo-inference-a")["spec"]["strategy"]
