@@ -16,6 +16,8 @@ from tests.fakes.processes import clean_environment, is_running, kill_pid
 from tests.fakes.service_process import ServiceProcess, started
 from tests.gateway.rig import eventually
 
+START_S = 120.0
+
 
 @asynccontextmanager
 async def two_processes(settings: GatewaySettings, folder: Path) -> AsyncGenerator[ServiceProcess]:
@@ -26,7 +28,7 @@ async def two_processes(settings: GatewaySettings, folder: Path) -> AsyncGenerat
         "MEMLOOP_PROCESSES": "2",
     }
     async with started("gateway.main", folder, environment) as gateway:
-        await eventually(lambda: both_started(gateway))
+        await eventually(lambda: both_started(gateway), timeout_s=START_S)
         yield gateway
 
 
@@ -67,7 +69,7 @@ async def test_a_process_that_dies_is_replaced_and_a_signal_stops_all_of_them(
         before = children(gateway)
         kill_pid(before[0])
         await eventually(lambda: len(children(gateway)) == 2 and before[0] not in children(gateway))
-        await eventually(lambda: both_started(gateway))
+        await eventually(lambda: both_started(gateway), timeout_s=START_S)
         assert {(await get(gateway, "/livez"))[0] for _ in range(10)} == {200}
         pids = children(gateway)
         gateway.process.send_signal(signal.SIGTERM)

@@ -16,14 +16,19 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
+from memloop.wire.errors import Unavailable
 from memloop_service.processes import Sibling
 
-_SIBLING_S: Final = 2.0
+_SIBLING_S: Final = 8.0
+"""Less than a scrape takes at most by default, which is 10 s."""
 _ADDED: Final = frozenset({"counter", "histogram", "summary"})
 
 
 async def exposition(registry: CollectorRegistry) -> bytes:
-    """Return the metrics of this process, or of all processes on its port."""
+    """Return the metrics of this process, or of all processes on its port.
+
+    Raises Unavailable when one of them is late: without its part, counters would seem to begin again.
+    """
     sibling = Sibling.here()
     own = generate_latest(registry)
     if sibling is None:
@@ -89,7 +94,7 @@ class _Merged(Collector):
 
 
 async def _text(path: Path) -> str:
-    """Return a sibling's metrics; nothing when it does not answer."""
+    """Return a sibling's metrics; nothing when it is gone."""
     try:
         async with asyncio.timeout(_SIBLING_S):
             reader, writer = await asyncio.open_unix_connection(path)
@@ -97,5 +102,7 @@ async def _text(path: Path) -> str:
                 return (await reader.read()).decode()
             finally:
                 writer.close()
-    except (OSError, TimeoutError):
+    except TimeoutError as error:
+        raise Unavailable("a process of this port did not give its metrics in time") from error
+    except OSError:
         return ""
