@@ -1,4 +1,3 @@
-import { useNavigate } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { useAddress } from "../address";
 import { useEntities, type Entity } from "../data/users";
@@ -77,9 +76,4 @@ function Others({ entities }: { entities: readonly Entity[] }) {
       Besides: <Quantity value={count("agent")} one="agent" /> and <Quantity value={count("run")} one="run" /> with memories of their own. Open a user to choose among its namespaces.
     </p>
   );
-}
-
-export function useOpenItem() {
-  const navigate = useNavigate();
-  return (user: string, item: string) => void navigate({ to: "/memories", search: { user, item } });
 }
