@@ -6,6 +6,8 @@ import { Quantity } from "./Quantity";
 import { Empty, Failure, Rows } from "./states";
 import { VirtualList } from "./VirtualList";
 
+const ROW_PX = 49;
+
 /** The chosen user, and a way back to all users. */
 export function ChosenUser({ user }: { user: string }) {
   const [, change] = useAddress();
@@ -37,7 +39,7 @@ export function UserPicker({ why }: { why: string }) {
           Open
         </button>
       </form>
-      <div className="card picker-list">
+      <div className="card picker-list" style={{ height: shown.length ? `min(60vh, ${shown.length * ROW_PX + 2}px)` : "auto" }}>
         {entities.isPending && <Rows />}
         {entities.data && users.length === 0 && (
           <Empty title="No memories yet">
@@ -46,7 +48,7 @@ export function UserPicker({ why }: { why: string }) {
         )}
         {users.length > 0 && shown.length === 0 && <p className="faint pad">No user with memories has this in its id. Open it all the same to see its writes.</p>}
         {shown.length > 0 && (
-          <VirtualList items={shown} idOf={(one) => one.id} label="Users with memories" rowPx={49}>
+          <VirtualList items={shown} idOf={(one) => one.id} label="Users with memories" rowPx={ROW_PX}>
             {(one) => <UserRow entity={one} onOpen={() => change({ user: one.id })} />}
           </VirtualList>
         )}
@@ -60,7 +62,7 @@ function UserRow({ entity, onOpen }: { entity: Entity; onOpen: () => void }) {
   return (
     <button type="button" className="list-row row between" onClick={onOpen}>
       <span className="clip strong">{entity.id}</span>
-      <span className="soft">
+      <span className="soft nowrap">
         <Quantity value={entity.memories} one="memory" many="memories" />
       </span>
     </button>

@@ -32,7 +32,9 @@ export default function Chat() {
   const mode = MODES.find((one) => one.mode === address.memory)?.mode ?? "readwrite";
   const end = useRef<HTMLDivElement>(null);
   const last = chat.turns.at(-1);
-  useEffect(() => end.current?.scrollIntoView({ block: "end" }), [chat.turns.length, last?.text]);
+  useEffect(() => {
+    if (last) end.current?.scrollIntoView({ block: "end" });
+  }, [chat.turns.length, last]);
   return (
     <div className="page full chat">
       <div className="page-head">
