@@ -32,6 +32,13 @@ from memloop_service.api_style import api_style
 
 Kind: TypeAlias = Literal["text", "thinking", "tool_use"]
 _DONE: Final = b"[DONE]"
+_TEXT_HEAD: Final = (
+    b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":'
+)
+_TEXT_TAIL: Final = b"}}\n\n"
+_LINE: Final = b"data: "
+_LINES: Final = 2
+_WITH_TEXT: Final = frozenset({"content", "role"})
 _PING: Final[Json] = {"type": "ping"}
 
 
@@ -59,6 +66,7 @@ class MessageStream:
         self._calls: dict[int, _Call] = {}
         self._checksum = hashlib.sha256()
         self._index = -1
+        self._text_head = b""
         self._open: Kind | None = None
         self._usage: JsonValue = None
         self._memory: JsonValue = None
@@ -70,9 +78,14 @@ class MessageStream:
 
     async def send(self, events: bytes) -> None:
         """Translate and pass on. Raises EngineError for events that a message cannot hold."""
-        shown = b"".join(part for event in self._cutter.feed(events) for part in self._translated(event))
+        shown: list[bytes] = []
+        for event in self._cutter.feed(events):
+            if self._open == "text" and (text := _only_text(event)):
+                shown.append(b"".join((self._text_head, orjson.dumps(text), _TEXT_TAIL)))
+            else:
+                shown.extend(self._translated(event))
         if shown:
-            await self._out.send(shown)
+            await self._out.send(b"".join(shown))
 
     async def end(self) -> None:
         """Send the end of a stream that the engine closed without ``[DONE]``; an error if the answer is incomplete."""
@@ -171,6 +184,7 @@ class MessageStream:
         yield from self._close()
         self._open = kind
         self._index += 1
+        self._text_head = _TEXT_HEAD % self._index
         yield _event({"type": "content_block_start", "index": self._index, "content_block": block})
 
     def _close(self) -> Iterator[bytes]:
@@ -198,6 +212,22 @@ class MessageStream:
         event: Json = {"type": "message_delta", "delta": delta, "usage": usage}
         yield _event(event if self._memory is None else {**event, "memory": self._memory})
         yield _event({"type": "message_stop"})
+
+
+def _only_text(event: bytes) -> str | None:
+    """Return the text of an event that adds nothing but text: nearly every event is one, so it takes a short way."""
+    if not event.startswith(_LINE) or event.count(b"\n") != _LINES:
+        return None
+    chunk = parsed_object(event[len(_LINE) :])
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or any(chunk.get(name) for name in ("usage", "error")):
+        return None
+    choice = object_in(choices[0])
+    delta = object_in(choice.get("delta"))
+    text = delta.get("content")
+    if choice.get("index", 0) != 0 or choice.get("finish_reason") is not None or not isinstance(text, str):
+        return None
+    return text if not any(value for name, value in delta.items() if name not in _WITH_TEXT) else None
 
 
 def _tool_block(call: _Call) -> Json:
