@@ -239,6 +239,10 @@ bench-gateway: $(READY) $(UV_READY) ## what the gateway adds to a call, beside L
 	    && touch $(BENCH_VENV)/.ready; } || { rm -rf $(BENCH_VENV); echo "LiteLLM could not be installed" >&2; }; fi
 	$(BIN)/python -m benchmarks.gateway
 
+.PHONY: bench-apis
+bench-apis: $(READY) ## what a message costs the gateway's processor, beside the same request as a chat; ARGS="--rounds 3"
+	$(BIN)/python -m benchmarks.gateway.apis $(ARGS)
+
 bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
 	$(BIN)/python -m benchmarks.memory
 
