@@ -199,6 +199,15 @@ test-balancing: $(READY) ## engines join, drain and die under a gateway's load, 
 test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on the real stack at the chart's limits
 	$(BIN)/pytest -m slow -s tests/hostile
 
+# The SDKs come from npm's registry.
+.PHONY: test-sdks
+test-sdks: $(READY) tests/sdks/node_modules/.ready ## Anthropic's TypeScript SDK against the gateway and a scripted engine
+	NODE="$(NODE)/bin/node" $(BIN)/pytest -o addopts=--import-mode=importlib tests/sdks
+
+tests/sdks/node_modules/.ready: tests/sdks/package.json tests/sdks/package-lock.json | $(NODE_VENV)/.ready
+	cd tests/sdks && PATH="$(NODE)/bin:$$PATH" "$(NODE)/bin/node" "$(NODE)/lib/node_modules/npm/bin/npm-cli.js" ci --no-audit --no-fund
+	@touch $@
+
 # As root on Debian it installs what it lacks (a container engine among them) and builds what no registry gives it; else
 # it says what it skips, and why. The quick part alone: ARGS="-m 'not containers'".
 test-deploy: $(UV_READY) ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …

@@ -28,6 +28,7 @@ SUITES: Final = (
     "test-rolling",
     "test-balancing",
     "test-hostile",
+    "test-sdks",
     "test-ray",
     "test-ray-job",
     "test-gate",
