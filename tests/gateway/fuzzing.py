@@ -25,6 +25,10 @@ REFUSALS: Final[Mapping[str, str]] = {
     "metadata_too_large": "nor for the bytes and levels of an object",
     "not_supported": "chat completions hold less than a message; the manual lists what is refused",
     "number_out_of_range": "JSON Schema knows no 64-bit integer, and none is kept inexactly",
+    "missing_required_parameter": "a message's text may be empty, but not everything",
+    "tool_call_not_found": "a function's output belongs to a call of the same conversation",
+    "unknown_tool": "a choice is one among the request's own tools",
+    "unsupported_value": "a JSON schema of an answer needs its name",
     "question_too_long": "a question is counted in the served model's tokens",
     "window_exceeded": "a chunk beside memory and question must fit the served model's window",
 }

@@ -1,10 +1,10 @@
 """The items of the Responses API that a conversation consists of: messages, function calls, their outputs, reasoning.
 
-Unknown fields are refused, because no engine would receive them; a field that is null counts as absent. Source: OpenAI
+Unknown fields are refused, because no engine would receive them, unless they are null. Source: OpenAI
 API reference, "Responses".
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
@@ -31,7 +31,7 @@ class InputImage(Wire):
 
     type: Literal["input_image"] = "input_image"
     image_url: str
-    detail: Literal["auto", "low", "high", "original"] = "auto"
+    detail: Literal["auto", "low", "high"] = "auto"
 
 
 class InputFile(Wire):
@@ -62,7 +62,7 @@ class OutputText(Wire):
     type: Literal["output_text"] = "output_text"
     text: str
     annotations: tuple[Json, ...] = ()
-    logprobs: tuple[Json, ...] = ()
+    logprobs: tuple[Json, ...] | None = None
 
 
 class Refusal(Wire):
@@ -137,13 +137,19 @@ class Reasoning(Wire):
     type: Literal["reasoning"] = "reasoning"
     id: str | None = None
     summary: tuple[SummaryText, ...] = ()
-    content: tuple[ReasoningText, ...] = ()
+    content: tuple[ReasoningText, ...] | None = None
     status: Status | None = None
 
     def text(self) -> str:
         """Return the reasoning, or what a summary has of it."""
-        return "".join(part.text for part in self.content) or "\n\n".join(part.text for part in self.summary)
+        return "".join(part.text for part in self.content or ()) or "\n\n".join(part.text for part in self.summary)
 
+
+_OF_PARTS: Final = frozenset(
+    name
+    for model in (InputText, InputImage, InputFile, InputAudio, OutputText, Refusal, SummaryText, ReasoningText)
+    for name in model.model_fields
+)
 
 Item: TypeAlias = Message | FunctionCall | FunctionCallOutput | Reasoning
 ITEMS: Final[dict[str, type[Item]]] = {
@@ -181,9 +187,10 @@ def _item(value: JsonValue, place: str) -> Item:
 
 
 def checked(model: type[_Model], fields: Json, place: str) -> _Model:
-    """Validate an object of a request, without its null fields. Raises InvalidRequest, Unprocessable."""
+    """Validate an object of a request; unknown fields may be null. Raises InvalidRequest, Unprocessable."""
+    known = {field.alias or name for name, field in model.model_fields.items()}
     try:
-        return model.model_validate(_without_nulls(fields))
+        return model.model_validate(_without_unknown_nulls(fields, known))
     except ValidationError as error:
         raise _fault(error, place) from error
 
@@ -213,12 +220,12 @@ _TAGS: Final = frozenset({"str", "input_text", "input_image", "input_file", "inp
 """The names of a union's branches in the place of a fault."""
 
 
-def _without_nulls(value: Json) -> Json:
-    return {name: _cleaned(inner) for name, inner in value.items() if inner is not None}
+def _without_unknown_nulls(value: Json, known: Collection[str]) -> Json:
+    return {name: _cleaned(inner) for name, inner in value.items() if inner is not None or name in known}
 
 
 def _cleaned(value: JsonValue) -> JsonValue:
-    """Drop the null fields of the objects in a list, such as the parts of a message."""
+    """Clean the objects in a list, such as the parts of a message."""
     if isinstance(value, list):
-        return [_without_nulls(part) if isinstance(part, dict) else part for part in value]
+        return [_without_unknown_nulls(part, _OF_PARTS) if isinstance(part, dict) else part for part in value]
     return value

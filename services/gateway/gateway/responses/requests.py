@@ -6,7 +6,7 @@ have goes to the engine, as in chat, unless it would change what the translation
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import Field, JsonValue
 
@@ -17,7 +17,10 @@ from memloop.wire.chat import Json, MemoryOptions, Metadata
 from memloop.wire.errors import InvalidRequest
 
 LOGPROBS: Final = "message.output_text.logprobs"
-_INCLUDABLE: Final = frozenset({LOGPROBS, "message.input_image.image_url", "reasoning.encrypted_content"})
+Includable: TypeAlias = Literal[
+    "message.output_text.logprobs", "message.input_image.image_url", "reasoning.encrypted_content"
+]
+_INCLUDABLE: Final = frozenset(get_args(Includable))
 """Image URLs are always there; so is the reasoning, in clear."""
 _UNSERVED: Final = (
     "access_programs",
@@ -93,6 +96,21 @@ class Function(Wire):
     allowed_callers: tuple[Literal["direct"], ...] | None = None
 
 
+class FunctionChoice(Wire):
+    """A choice of one function."""
+
+    type: Literal["function"]
+    name: str
+
+
+class AllowedTools(Wire):
+    """A choice among some of the functions."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"]
+    tools: tuple[FunctionChoice, ...] = Field(min_length=1)
+
+
 class Format(Wire):
     """The form of the answer's text."""
 
@@ -118,10 +136,29 @@ class ReasoningOptions(Wire):
     generate_summary: Literal["auto"] | None = None
 
 
-class StreamOptions(Wire):
+class ResponseStreamOptions(Wire):
     """``stream_options`` of a request."""
 
     include_obfuscation: Literal[False] | None = None
+
+
+class ResponseBody(ResponseRequest):
+    """The request for the OpenAPI document: what ``read_request`` accepts of the fields that it takes apart."""
+
+    input: str | list[Item] = Field(default=..., min_length=1)  # pyright: ignore[reportIncompatibleVariableOverride]
+    tools: list[Function] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    tool_choice: Literal["none", "auto", "required"] | FunctionChoice | AllowedTools | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    text: TextOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    reasoning: ReasoningOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    stream_options: ResponseStreamOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    include: tuple[Includable, ...] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    truncation: Literal["disabled"] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class CountBody(ResponseBody):
+    """The same of a request whose tokens are counted: it need not name a model."""
+
+    model: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +201,7 @@ def _refuse_unserved(request: ResponseRequest) -> None:
     check_include(request.include)
     if request.truncation not in (None, "disabled"):
         raise _unserved("truncation", f"truncation: {request.truncation!r} is not supported.", code="unsupported_value")
-    checked(StreamOptions, request.stream_options or {}, "stream_options")
+    checked(ResponseStreamOptions, request.stream_options or {}, "stream_options")
 
 
 def check_include(values: Sequence[str] | None) -> None:
@@ -189,5 +226,5 @@ def _function(tool: JsonValue, place: str) -> Function:
 def _text(given: Json) -> TextOptions:
     options = checked(TextOptions, given, "text")
     if options.format.type == "json_schema" and (options.format.name is None or options.format.schema_ is None):
-        raise _unserved("text.format", "text.format: a json_schema needs name and schema.", code="invalid_request")
+        raise _unserved("text.format", "text.format: a json_schema needs name and schema.", code="unsupported_value")
     return options

@@ -22,7 +22,7 @@ from gateway.responses.items import Item, items_of
 from gateway.responses.keeping import Keeping, named_items
 from gateway.responses.making import Making
 from gateway.responses.records import Owner, StoredResponse, new_response_id
-from gateway.responses.requests import Asked, ResponseRequest, check_include, read_request
+from gateway.responses.requests import Asked, CountBody, ResponseBody, check_include, read_request
 from gateway.responses.responses import Responses, ResponsesDep
 from gateway.responses.to_chat import chat_fields
 from memloop.wire.base import Wire
@@ -60,7 +60,7 @@ class ResponseDeleted(Wire):
     response_model=None,
     dependencies=[_CHAT, Room],
     responses=streams(),
-    openapi_extra=body_of(ResponseRequest),
+    openapi_extra=body_of(ResponseBody),
 )
 async def create_response(
     request: Request, chat: ChatDep, responses: ResponsesDep, principal: PrincipalDep, allowance: AllowanceDep
@@ -80,7 +80,7 @@ async def create_response(
 @hot.post(
     PATH + "/input_tokens",
     dependencies=[_CHAT, Room],
-    openapi_extra=body_of(ResponseRequest),
+    openapi_extra=body_of(CountBody),
     response_model=TokenCount,
 )
 async def count_input_tokens(

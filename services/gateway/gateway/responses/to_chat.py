@@ -23,8 +23,9 @@ from gateway.responses.items import (
     Part,
     Reasoning,
     Refusal,
+    checked,
 )
-from gateway.responses.requests import Asked, Format, Function
+from gateway.responses.requests import AllowedTools, Asked, Format, Function, FunctionChoice
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
 
@@ -181,7 +182,7 @@ def _content(message: Message) -> JsonValue:
 def _part(part: Part) -> Json:
     match part:
         case InputImage():
-            return {"type": "image_url", "image_url": {"url": part.image_url, "detail": _detail(part)}}
+            return {"type": "image_url", "image_url": {"url": part.image_url, "detail": part.detail}}
         case InputFile():
             return {"type": "file", "file": {"filename": part.filename, "file_data": part.file_data}}
         case InputAudio():
@@ -190,12 +191,6 @@ def _part(part: Part) -> Json:
             return {"type": "refusal", "refusal": part.refusal}
         case _:
             return {"type": "text", "text": part.text}
-
-
-def _detail(image: InputImage) -> str:
-    if image.detail == "original":
-        raise InvalidRequest("An image's detail 'original' is not supported.", param="input", code="unsupported_value")
-    return image.detail
 
 
 def _tools(asked: Asked) -> Json:
@@ -213,20 +208,21 @@ def _chosen(asked: Asked) -> tuple[Sequence[Function], JsonValue]:
         return asked.tools, choice
     kind = choice.get("type") if isinstance(choice, dict) else None
     if isinstance(choice, dict) and kind == "function":
-        name = choice.get("name")
+        name = checked(FunctionChoice, choice, "tool_choice").name
         _known([name], asked.tools)
         return asked.tools, {"type": "function", "function": {"name": name}}
-    if isinstance(choice, dict) and kind == "allowed_tools" and choice.get("mode") in ("auto", "required"):
-        allowed = choice.get("tools")
-        names = [tool.get("name") for tool in allowed if isinstance(tool, dict)] if isinstance(allowed, list) else []
+    if isinstance(choice, dict) and kind == "allowed_tools":
+        allowed = checked(AllowedTools, choice, "tool_choice")
+        names = [tool.name for tool in allowed.tools]
         _known(names, asked.tools)
-        return [tool for tool in asked.tools if tool.name in names], choice["mode"]
+        return [tool for tool in asked.tools if tool.name in names], allowed.mode
     raise InvalidRequest("This tool_choice is not supported.", param="tool_choice", code="unsupported_value")
 
 
-def _known(names: Sequence[JsonValue], tools: Sequence[Function]) -> None:
-    if not names or not {tool.name for tool in tools}.issuperset(map(str, names)):
-        raise InvalidRequest("tool_choice names a tool that is not in tools.", param="tool_choice")
+def _known(names: Sequence[str], tools: Sequence[Function]) -> None:
+    if not {tool.name for tool in tools}.issuperset(names):
+        message = "tool_choice names a tool that is not in tools."
+        raise InvalidRequest(message, param="tool_choice", code="unknown_tool")
 
 
 def _tool(tool: Function) -> Json:
