@@ -28,6 +28,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "missing_required_parameter": "a message's text may be empty, but not everything",
     "tool_call_not_found": "a function's output belongs to a call of the same conversation",
     "unknown_tool": "a choice is one among the request's own tools",
+    "unsupported_parameter": "a field of chat completions may have a name that a response has no place for",
     "unsupported_value": "a JSON schema of an answer needs its name",
     "question_too_long": "a question is counted in the served model's tokens",
     "window_exceeded": "a chunk beside memory and question must fit the served model's window",

@@ -22,14 +22,14 @@ _NOT_OURS: Final = frozenset({"extra_forbidden", "union_tag_invalid", "literal_e
 class InputText(Wire):
     """A text that goes to the model."""
 
-    type: Literal["input_text"] = "input_text"
+    type: Literal["input_text"]
     text: str
 
 
 class InputImage(Wire):
     """An image, by URL or as a data URL."""
 
-    type: Literal["input_image"] = "input_image"
+    type: Literal["input_image"]
     image_url: str
     detail: Literal["auto", "low", "high"] = "auto"
 
@@ -37,7 +37,7 @@ class InputImage(Wire):
 class InputFile(Wire):
     """A file, as a data URL."""
 
-    type: Literal["input_file"] = "input_file"
+    type: Literal["input_file"]
     file_data: str
     filename: str
 
@@ -52,14 +52,14 @@ class AudioData(Wire):
 class InputAudio(Wire):
     """Sound that goes to the model."""
 
-    type: Literal["input_audio"] = "input_audio"
+    type: Literal["input_audio"]
     input_audio: AudioData
 
 
 class OutputText(Wire):
     """A text of the model. ``annotations`` and ``logprobs`` describe it; engines do not read them."""
 
-    type: Literal["output_text"] = "output_text"
+    type: Literal["output_text"]
     text: str
     annotations: tuple[Json, ...] = ()
     logprobs: tuple[Json, ...] | None = None
@@ -68,7 +68,7 @@ class OutputText(Wire):
 class Refusal(Wire):
     """The model's words where it refused to answer."""
 
-    type: Literal["refusal"] = "refusal"
+    type: Literal["refusal"]
     refusal: str
 
 
@@ -96,7 +96,7 @@ class Caller(Wire):
 class FunctionCall(Wire):
     """A call of one of the client's functions. ``extra_content`` is an engine's own, and returns to it."""
 
-    type: Literal["function_call"] = "function_call"
+    type: Literal["function_call"]
     id: str | None = None
     call_id: str = Field(min_length=1)
     name: str = Field(min_length=1)
@@ -109,7 +109,7 @@ class FunctionCall(Wire):
 class FunctionCallOutput(Wire):
     """What a function returned."""
 
-    type: Literal["function_call_output"] = "function_call_output"
+    type: Literal["function_call_output"]
     id: str | None = None
     call_id: str = Field(min_length=1)
     output: str | tuple[InputText, ...]
@@ -120,21 +120,21 @@ class FunctionCallOutput(Wire):
 class SummaryText(Wire):
     """A part of a summary of reasoning."""
 
-    type: Literal["summary_text"] = "summary_text"
+    type: Literal["summary_text"]
     text: str
 
 
 class ReasoningText(Wire):
     """A part of the reasoning itself."""
 
-    type: Literal["reasoning_text"] = "reasoning_text"
+    type: Literal["reasoning_text"]
     text: str
 
 
 class Reasoning(Wire):
     """The model's reasoning before an answer."""
 
-    type: Literal["reasoning"] = "reasoning"
+    type: Literal["reasoning"]
     id: str | None = None
     summary: tuple[SummaryText, ...] = ()
     content: tuple[ReasoningText, ...] | None = None

@@ -60,9 +60,9 @@ class ResponseRequest(OpenWire):
     tools: list[JsonValue] | None = None
     tool_choice: JsonValue = None
     parallel_tool_calls: bool | None = Field(default=None, strict=True)
-    max_output_tokens: Annotated[int, Integral] | None = Field(default=None, ge=1, strict=True)
-    max_tool_calls: Annotated[int, Integral] | None = Field(default=None, ge=1, strict=True)
-    top_logprobs: Annotated[int, Integral] | None = Field(default=None, ge=0, le=20, strict=True)
+    max_output_tokens: Annotated[int, Integral, Field(ge=1, strict=True)] | None = None
+    max_tool_calls: Annotated[int, Integral, Field(ge=1, strict=True)] | None = None
+    top_logprobs: Annotated[int, Integral, Field(ge=0, le=20, strict=True)] | None = None
     stream_options: Json | None = None
     text: Json | None = None
     reasoning: Json | None = None

@@ -95,6 +95,9 @@ async def count_input_tokens(
     return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, read, body, splitter))
 
 
+router.include_router(hot)
+
+
 @router.get(PATH + "/{response_id}", dependencies=[_CHAT])
 async def get_response(
     response_id: str,
@@ -143,9 +146,6 @@ async def cancel_response(response_id: str, responses: ResponsesDep, principal: 
     """Refuse: only background responses can be cancelled. Closing its connection cancels any other."""
     await responses.records.get(principal.tenant, response_id)
     raise InvalidRequest("Cannot cancel a synchronous response.", param="response_id")
-
-
-router.include_router(hot)
 
 
 async def _translated(

@@ -100,7 +100,9 @@ def _is_text(part: Part) -> bool:
 
 
 def _parts(message: Message) -> Sequence[Part]:
-    return (InputText(text=message.content),) if isinstance(message.content, str) else message.content
+    return (
+        (InputText(type="input_text", text=message.content),) if isinstance(message.content, str) else message.content
+    )
 
 
 def _system(instructions: str | None, leading: Iterable[Item]) -> list[Json]:
