@@ -17,6 +17,7 @@ OPERATIONS: dict[str, dict[str, Any]] = {
     for method, operation in methods.items()
 }
 WITHOUT_BODY = (
+    "POST /v1/admin/dead-letters/{job_id}/requeue",
     "POST /v1/memory/events/{event_id}/retry",
     "POST /v1/long-read/{read_id}/cancel",
     "POST /v1/memory/{item_id}/recover",

@@ -13,6 +13,13 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/admin/keys/{key}/rotate", {"overlap_s": 60}),
     ],
     "DELETE /v1/admin/keys/{key_id}": [Attempt("/v1/admin/keys/{key}")],
+    "GET /v1/admin/queues": [Attempt("/v1/admin/queues", status=403)],
+    "GET /v1/admin/dead-letters": [Attempt("/v1/admin/dead-letters", status=403)],
+    "POST /v1/admin/dead-letters/{job_id}/requeue": [
+        Attempt("/v1/admin/dead-letters/{event}/requeue", {}),
+        Attempt("/v1/admin/dead-letters/{waiting_event}/requeue", {}),
+        Attempt("/v1/admin/dead-letters/{read}/requeue", {}),
+    ],
     "GET /v1/admin/webhook-secret": [Attempt("/v1/admin/webhook-secret", status=403)],
     "GET /v1/admin/trace-settings": [Attempt("/v1/admin/trace-settings", status=403)],
     "PUT /v1/admin/trace-settings": [

@@ -1,0 +1,1 @@
+"""Queues and dead letters, for operators over HTTP."""

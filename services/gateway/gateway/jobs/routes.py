@@ -1,0 +1,113 @@
+"""``/v1/admin/queues`` and ``/v1/admin/dead-letters``: what waits, and what failed. Needs scope ``admin``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import APIRouter, Depends, Query, Request
+from redis.asyncio import Redis
+
+from gateway.access import OtherTenants, Principal, PrincipalDep, Room, Tenant, managed, needs
+from gateway.jobs.letters import DeadLetterPage, page_of, tenant_of
+from gateway.memory.jobs import requeue
+from gateway.queue import LaneQueue
+from memloop.wire.base import Wire
+from memloop.wire.errors import Conflict, Forbidden, NotFound
+from memloop_service import ERRORS
+
+Cursor: TypeAlias = Annotated[str | None, Query(pattern="^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$")]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
+
+router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
+
+
+class QueueDepth(Wire):
+    """The backlog of a queue over all tenants. Times are in seconds since the epoch, null if the queue is empty."""
+
+    queue: str
+    jobs: int
+    oldest_created_at: int | None = None
+    waiting_since: int | None = None
+    """Since when the first job has waited for a worker."""
+    tenants_waiting: int = 0
+
+
+class QueuePage(Wire):
+    """``GET /v1/admin/queues``."""
+
+    object: str = "list"
+    data: tuple[QueueDepth, ...]
+
+
+class Requeued(Wire):
+    """``POST /v1/admin/dead-letters/{job_id}/requeue``."""
+
+    job_id: str
+    status: str = "queued"
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The queues by name, and the Redis that holds them."""
+
+    redis: Redis
+    writes: LaneQueue
+    queues: Sequence[LaneQueue]
+
+
+async def jobs_of(request: Request) -> Jobs:
+    """Return the slice from the application's state."""
+    return cast(Jobs, request.app.state.jobs)
+
+
+JobsDep: TypeAlias = Annotated[Jobs, Depends(jobs_of)]
+
+
+@router.get("/queues")
+async def list_queues(jobs: JobsDep, principal: PrincipalDep) -> QueuePage:
+    """Return the backlog of each queue. It is that of all tenants: with configured keys only operators may see it."""
+    if principal.key and not principal.is_operator:
+        raise Forbidden("Only operator keys may list the queues of all tenants.", code="permission_denied")
+    return QueuePage(data=tuple([await _depth(queue) for queue in jobs.queues]))
+
+
+@router.get("/dead-letters")
+async def list_dead_letters(
+    jobs: JobsDep, principal: PrincipalDep, tenant: Tenant = None, cursor: Cursor = None, limit: Limit = 50
+) -> DeadLetterPage:
+    """List a tenant's jobs that failed on their last attempt."""
+    return await page_of(managed(principal, tenant), jobs.redis, jobs.writes, cursor=cursor, limit=limit)
+
+
+@router.post("/dead-letters/{job_id}/requeue", status_code=202, dependencies=[Room])
+async def requeue_dead_letter(job_id: str, jobs: JobsDep, principal: PrincipalDep) -> Requeued:
+    """Queue a failed memory write again with a new set of attempts; its stored items stay."""
+    await _check_managed(job_id, jobs, principal)
+    if not await requeue(jobs.redis, jobs.writes, job_id):
+        raise Conflict("Only a failed memory write can be put back, while its turns are kept.", code="write_not_failed")
+    return Requeued(job_id=job_id)
+
+
+async def _check_managed(job_id: str, jobs: Jobs, principal: Principal) -> None:
+    """Raise NotFound unless it is a memory write of a tenant that the caller manages."""
+    missing = f"Dead letter {job_id!r} not found."
+    tenant = await tenant_of(job_id, jobs.redis, jobs.writes) if job_id.startswith("evt_") else None
+    if tenant is None:
+        raise NotFound(missing, param="job_id")
+    if tenant != principal.tenant and not principal.is_operator:
+        raise OtherTenants(missing, param="job_id")
+
+
+async def _depth(queue: LaneQueue) -> QueueDepth:
+    depth = await queue.depth()
+    return QueueDepth(
+        queue=queue.name,
+        jobs=depth.jobs,
+        oldest_created_at=_seconds(depth.oldest_created_ms),
+        waiting_since=_seconds(depth.waiting_since_ms),
+        tenants_waiting=depth.tenants,
+    )
+
+
+def _seconds(ms: int | None) -> int | None:
+    return None if ms is None else ms // 1000
