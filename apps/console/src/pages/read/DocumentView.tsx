@@ -1,12 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useAddress } from "../../address";
-import { Empty, Failure, Loading, VirtualList } from "../../shared";
-import { quantity } from "../../shared/Quantity";
+import { Empty, Failure, Loading, quantity, useKeys, VirtualList } from "../../shared";
 import { textOf } from "./document";
 import { blockAt, blocksOf, marksOf, runsOf, type Block, type Evidence } from "./highlights";
 import type { LongRead } from "./log";
-import { useKeys } from "./useKeys";
 
 interface Props {
   read: LongRead;

@@ -1,8 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { api } from "../../api";
-import { Failure } from "../../shared";
-import { quantity } from "../../shared/Quantity";
+import { Failure, quantity } from "../../shared";
 
 const SETTLED_AFTER_MS = 600;
 

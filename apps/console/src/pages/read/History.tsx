@@ -1,8 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api } from "../../api";
-import { Empty, Failure, Moment, Rows, VirtualList } from "../../shared";
-import { quantity } from "../../shared/Quantity";
+import { Empty, Failure, Moment, Rows, VirtualList, quantity } from "../../shared";
 import { nameOf } from "./document";
 import { statusOf, titleOf } from "./formats";
 import { isOver, type LongRead } from "./log";

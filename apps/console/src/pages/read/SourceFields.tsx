@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState, type DragEvent } from "react";
-import { Failure, Field } from "../../shared";
+import { Failure, Field, quantity } from "../../shared";
 import { Icon } from "../../layout/Icon";
 import { uploaded } from "./document";
 import { size } from "./formats";
-import { quantity } from "../../shared/Quantity";
 
 export interface UploadedFile {
   id: string;

@@ -1,10 +1,8 @@
 import { memo, useMemo, useState } from "react";
 import { useAddress } from "../../address";
-import { Empty, VirtualList } from "../../shared";
-import { quantity } from "../../shared/Quantity";
+import { Empty, quantity, useKeys, VirtualList } from "../../shared";
 import type { Step } from "./log";
 import type { Session } from "./session";
-import { useKeys } from "./useKeys";
 import { changesOf, countOf, excerptOf, type Piece } from "./words";
 
 const AROUND = 12;
@@ -26,7 +24,7 @@ export function Steps({ session, several }: { session: Session; several: boolean
   useKeys({
     j: () => choose(chosenIndex < 0 ? 0 : chosenIndex + 1),
     k: () => choose(chosenIndex < 0 ? steps.length - 1 : chosenIndex - 1),
-    Enter: () => chosenIndex >= 0 && toggle((steps[chosenIndex] as Step).sequence),
+    o: chosenIndex < 0 ? undefined : () => toggle((steps[chosenIndex] as Step).sequence),
   });
   if (steps.length === 0) {
     return (
