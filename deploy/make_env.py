@@ -34,8 +34,8 @@ def main() -> int:
         return 2
     if arguments.profile == "external":
         arguments.engine_url = reachable(arguments.engine_url)
-    if arguments.reader and arguments.profile != "cpu":
-        print("make_env: --reader goes with the profile cpu; for others write a models file", file=sys.stderr)
+    if arguments.reader and (arguments.profile != "cpu" or arguments.model):
+        print("make_env: --reader goes with the profile cpu and its models; else write a models file", file=sys.stderr)
         return 2
     key, operator_key = (f"ml_{secrets.token_urlsafe(32)}" for _ in range(2))
     text = filled((ROOT / ".env.example").read_text("utf-8"), _values(arguments, key, operator_key))
@@ -84,7 +84,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--engine-api-key", default="", help="external: its key")
     parser.add_argument("--model", default="", help="the model's name")
     parser.add_argument(
-        "--reader", action="store_true", help="cpu: a second model reads documents, with its own prompts"
+        "--reader", action="store_true", help="cpu: one model writes memories and chats, a second one reads documents"
     )
     parser.add_argument("--tenant", default="local", help="whose key it is")
     parser.add_argument("--out", type=Path, default=ROOT / ".env")
@@ -108,6 +108,7 @@ def _values(arguments: argparse.Namespace, key: str, operator_key: str) -> dict[
         values["MEMLOOP_INFERENCE_URL"] = ""
     if arguments.reader:
         values["COMPOSE_PROFILES"] += ",reader"
+        values["MEMLOOP_MODEL"] = "memloop-tiny-writer"
         values["MEMLOOP_MODELS"] = "/etc/memloop/models/writer-reader.toml"
     if arguments.profile == "gpu":
         values["MEMLOOP_INFERENCE_MEMORY"] = _GPU_MEMORY

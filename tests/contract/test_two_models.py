@@ -12,7 +12,6 @@ from tests.gateway.rig import settings_for
 from tests.gateway.running import CHAT, Gateway, running_gateway
 
 pytestmark = pytest.mark.engine
-READERS_WORDS = Path(__file__).parents[2] / "deploy/models/reader"
 FILE = """
 roles = {{ writer = "writer", reader = "reader", chat = "writer" }}
 [models.writer]
@@ -23,8 +22,15 @@ inference_url = "{launcher}"
 engine_url = "{engine}"
 engine_model = "{model}"
 inference_url = "{launcher}"
-profile = "{profile}"
+profile = "reading"
 """
+READING = """name = "reading"
+version = "1"
+extends = "tiny"
+[prompts.read]
+template = "read.txt"
+"""
+WORDS = "Rewrite the memory.\n\n{problem}\n\n{memory}\n\n{section}\n\nUpdated memory:"
 TURN = {"role": "user", "content": "My locker code is 482."}
 DOCUMENT = "The whale swam on through the night. The vault code of Marta is 731. Nobody spoke. " * 20
 READ = {"question": "What is the vault code of Marta?", "document": {"text": DOCUMENT}}
@@ -39,9 +45,11 @@ async def gateway(tiny_engine: TinyEngine, redis_url: str, tmp_path: Path) -> As
             engine=tiny_engine.openai_url,
             model=tiny_engine.model,
             launcher=tiny_engine.launcher_url,
-            profile=READERS_WORDS,
         )
     )
+    (tmp_path / "reading").mkdir()
+    (tmp_path / "reading/manifest.toml").write_text(READING)
+    (tmp_path / "reading/read.txt").write_text(WORDS)
     async with real_store(redis_url, tmp_path / "store") as store:
         settings = settings_for(redis_url, models=file, model=None, store_url=store)
         async with running_gateway(settings) as running, working(running.work, settings):
@@ -63,7 +71,7 @@ async def test_each_loop_runs_on_the_profile_of_its_model(gateway: Gateway) -> N
     added = await gateway.post("/v1/memory/add", {"messages": [TURN], "user_id": "u1", "sync": True})
     assert added.json["status"] == "completed"
     profiles = [(await gateway.post("/v1/long-read/estimate", READ | model)).json["profile"] for model in MODELS]
-    assert [profile.split(":")[0] for profile in profiles] == ["reader@1", "reader@1", "tiny@1"]
+    assert [profile.split(":")[0] for profile in profiles] == ["reading@1", "reading@1", "tiny@1"]
     read = (await gateway.post("/v1/long-read", READ)).json
     assert (read["status"], read["model"]) == ("completed", "reader")
     assert read["usage"]["llm_calls"] > 2

@@ -214,9 +214,11 @@ def test_a_first_start_may_download_for_an_hour(services: dict[str, dict[str, An
 
 def test_make_env_starts_a_reader_beside_the_cpus_model_and_nowhere_else(root: Path, tmp_path: Path) -> None:
     assert made(root, tmp_path / ".env", "--profile", "gpu", "--reader").returncode == 2
+    assert made(root, tmp_path / ".env", "--profile", "cpu", "--reader", "--model", "mine").returncode == 2
     made(root, tmp_path / ".env", "--profile", "cpu", "--reader")
     found = values(tmp_path / ".env")
     assert found["COMPOSE_PROFILES"] == "cpu,reader"
+    assert found["MEMLOOP_MODEL"] == "memloop-tiny-writer"
     assert found["MEMLOOP_MODELS"] == "/etc/memloop/models/writer-reader.toml"
 
 
@@ -226,7 +228,7 @@ def test_the_models_file_names_the_containers_and_what_they_serve(
     file = tomllib.loads((root / "deploy/models/writer-reader.toml").read_text())
     urls = {id_: (model["engine_url"], model["inference_url"]) for id_, model in file["models"].items()}
     assert urls == {
-        "memloop-tiny": ("http://inference:7803/v1", "http://inference:7802"),
+        "memloop-tiny-writer": ("http://inference:7803/v1", "http://inference:7802"),
         "reader": ("http://inference-reader:7803/v1", "http://inference-reader:7802"),
     }
     assert services["inference-cpu"]["networks"]["default"]["aliases"] == ["inference"]

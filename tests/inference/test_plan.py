@@ -151,6 +151,7 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_registry_has_the_models_of_the_field() -> None:
     assert set(read_registry()) == {
         "memloop-tiny",
+        "memloop-tiny-writer",
         "MemReader-4B-thinking",
         "MemReader-0.6B",
         "RL-MemoryAgent-7B",

@@ -20,7 +20,7 @@ from tests.fakes.ports import free_port
 
 _START_S: Final = 600.0
 _POLL_S: Final = 1.0
-PROFILE: Final = "cpu"
+PROFILES: Final = ("cpu", "reader")
 PORTS: Final = ("MEMLOOP_GATEWAY_PORT", "MEMLOOP_PROMETHEUS_PORT", "MEMLOOP_GRAFANA_PORT")
 
 
@@ -49,19 +49,19 @@ def override(text: str, images: Mapping[str, str]) -> dict[str, Any]:
     return {"services": {**{name: {"image": image} for name, image in images.items()}, **left_out}}
 
 
-def for_older_compose(text: str, *, profile: str, images: Mapping[str, str]) -> dict[str, Any]:
-    """The file as docker-compose 1.29 reads it, with only the services of ``profile`` whose images are given.
+def for_older_compose(text: str, *, profiles: Sequence[str], images: Mapping[str, str]) -> dict[str, Any]:
+    """The file as docker-compose 1.29 reads it, with only the services of ``profiles`` whose images are given.
 
     Dropped is what that version does not know: ``name``, ``required`` and profiles that are decided already.
     """
     file: dict[str, Any] = yaml.safe_load(text)
-    chosen = {name: service for name, service in file["services"].items() if _is_in(service, profile)}
+    chosen = {name: service for name, service in file["services"].items() if _is_in(service, profiles)}
     services = {name: _service(chosen[name], chosen, image) for name, image in images.items()}
     return {"services": services, "networks": file["networks"], "volumes": file["volumes"]}
 
 
-def _is_in(service: Mapping[str, Any], profile: str) -> bool:
-    return profile in service.get("profiles", [profile])
+def _is_in(service: Mapping[str, Any], profiles: Sequence[str]) -> bool:
+    return not {*service.get("profiles", profiles)}.isdisjoint(profiles)
 
 
 def _service(service: Mapping[str, Any], chosen: Mapping[str, Any], image: str) -> dict[str, Any]:
@@ -95,7 +95,8 @@ class ComposeStack:
         """A command of compose. Raises DockerError."""
         place = ["--project-directory", str(ROOT), "--project-name", self.project]
         files = [word for file in self.files for word in ("--file", str(file))]
-        given = [*place, *files, "--env-file", str(self.folder / ".env"), "--profile", PROFILE]
+        chosen = [word for profile in PROFILES for word in ("--profile", profile)]
+        given = [*place, *files, "--env-file", str(self.folder / ".env"), *chosen]
         return run([*self.program.command, *given, *arguments], timeout_s=timeout_s)
 
     def up(self) -> None:
@@ -143,13 +144,14 @@ class ComposeStack:
 def new_stack(folder: Path, images: Mapping[str, str], program: Compose) -> ComposeStack:
     """A project with a ``.env`` as the README makes it, on ports of its own. Nothing is started."""
     env = folder / ".env"
-    key = run([sys.executable, str(ROOT / "deploy/make_env.py"), "--out", str(env)], timeout_s=30).strip()
+    command = [sys.executable, str(ROOT / "deploy/make_env.py"), "--reader", "--out", str(env)]
+    key = run(command, timeout_s=30).strip()
     ports = {name: free_port() for name in PORTS}
     with env.open("a") as file:
         file.writelines(f"{name}={port}\n" for name, port in ports.items())
     ours, own = ROOT / "docker-compose.yml", folder / "docker-compose.test.yml"
     made = override(ours.read_text(), images) if program.reads_ours else None
-    derived = made or for_older_compose(ours.read_text(), profile=PROFILE, images=images)
+    derived = made or for_older_compose(ours.read_text(), profiles=PROFILES, images=images)
     own.write_text(yaml.safe_dump(derived, sort_keys=False))
     files = [ours, own] if program.reads_ours else [own]
     return ComposeStack(folder, f"memlooptest{os.getpid()}", program, files, sorted(images), key, ports)
@@ -164,5 +166,5 @@ def smoke(stack: ComposeStack, *, api_key: str | None = None) -> subprocess.Comp
 
 def image_names(profile_services: Sequence[str]) -> dict[str, str]:
     """Tags of ours as the tests build them, by service."""
-    ours = {"worker": "gateway"}
+    ours = {"worker": "gateway", "inference-reader": "inference-cpu"}
     return {name: f"memloop/{ours.get(name, name)}:{TAG}" for name in profile_services}

@@ -9,7 +9,7 @@ from tests.deploy.stack.compose import ComposeStack, find_compose, image_names, 
 from tests.deploy.stack.images import STAND_INS, build, build_stand_in
 
 OURS = ("gateway", "memory-store", "inference-cpu")
-SERVICES = ("memory-store", "gateway", "worker", "inference-cpu")
+SERVICES = ("memory-store", "gateway", "worker", "inference-cpu", "inference-reader")
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +46,7 @@ def trainer(images: Mapping[str, str]) -> str:
 
 @pytest.fixture(scope="session")
 def stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
-    """The whole stack with the profile cpu, up and healthy; removed at the end with its data."""
+    """The whole stack with the profiles cpu and reader, up and healthy; removed at the end with its data."""
     program = find_compose()
     if program is None:
         pytest.skip("there is no docker compose (Debian: docker-compose)")
