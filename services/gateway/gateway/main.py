@@ -23,6 +23,7 @@ from gateway.files import routes as uploads
 from gateway.files.files import open_files
 from gateway.http import ClientGone, FairStart
 from gateway.jobs import routes as jobs
+from gateway.jobs.letters import Jobs
 from gateway.long_read import routes as long_read
 from gateway.long_read.reading import open_reading
 from gateway.mcp import routes as mcp
@@ -169,7 +170,7 @@ async def opened(
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
             app.state.responses = open_responses(settings, redis, metrics)
             queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue)
-            app.state.jobs = jobs.Jobs(redis, memory.queue.lanes, queues)
+            app.state.jobs = Jobs(redis, memory.queue.lanes, queues)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)
             async with access.running():
                 yield

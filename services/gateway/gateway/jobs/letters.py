@@ -6,8 +6,8 @@ from typing import Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.memory.jobs import dead_write
-from gateway.queue import LaneQueue
+from gateway.memory.jobs import dead_write, requeue
+from gateway.queue import Depth, LaneQueue
 from gateway.redis import Partition, entry_list, text
 from memloop.wire.base import Wire
 from memloop_service.redis_link import redis_errors
@@ -36,6 +36,23 @@ class DeadLetterPage(Wire):
     object: str = "list"
     data: tuple[DeadLetterEntry, ...]
     next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The queues by name, and the Redis that holds them."""
+
+    redis: Redis
+    writes: LaneQueue
+    queues: Sequence[LaneQueue]
+
+    async def put_back(self, job_id: str) -> bool:
+        """Requeue the failed write. Returns False if it is not a dead letter or its turns are gone."""
+        return await requeue(self.redis, self.writes, job_id)
+
+    async def depths(self) -> list[tuple[str, Depth]]:
+        """Return each queue's name and backlog."""
+        return [(queue.name, await queue.depth()) for queue in self.queues]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,11 @@
 """``/v1/admin/queues`` and ``/v1/admin/dead-letters``: what waits, and what failed. Needs scope ``admin``."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request
-from redis.asyncio import Redis
 
 from gateway.access import OtherTenants, Principal, PrincipalDep, Room, Tenant, managed, needs
-from gateway.jobs.letters import DeadLetterPage, page_of, tenant_of
-from gateway.memory.jobs import requeue
-from gateway.queue import LaneQueue
+from gateway.jobs.letters import DeadLetterPage, Jobs, page_of, tenant_of
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Forbidden, NotFound
 from memloop_service import ERRORS
@@ -46,15 +41,6 @@ class Requeued(Wire):
     status: str = "queued"
 
 
-@dataclass(frozen=True, slots=True)
-class Jobs:
-    """The queues by name, and the Redis that holds them."""
-
-    redis: Redis
-    writes: LaneQueue
-    queues: Sequence[LaneQueue]
-
-
 async def jobs_of(request: Request) -> Jobs:
     """Return the slice from the application's state."""
     return cast(Jobs, request.app.state.jobs)
@@ -68,7 +54,13 @@ async def list_queues(jobs: JobsDep, principal: PrincipalDep) -> QueuePage:
     """Return the backlog of each queue. It is that of all tenants: with configured keys only operators may see it."""
     if principal.key and not principal.is_operator:
         raise Forbidden("Only operator keys may list the queues of all tenants.", code="permission_denied")
-    return QueuePage(data=tuple([await _depth(queue) for queue in jobs.queues]))
+    found = await jobs.depths()
+    return QueuePage(
+        data=tuple(
+            _shown(name, depth.jobs, depth.oldest_created_ms, depth.waiting_since_ms, depth.tenants)
+            for name, depth in found
+        )
+    )
 
 
 @router.get("/dead-letters")
@@ -83,7 +75,7 @@ async def list_dead_letters(
 async def requeue_dead_letter(job_id: str, jobs: JobsDep, principal: PrincipalDep) -> Requeued:
     """Queue a failed memory write again with a new set of attempts; its stored items stay."""
     await _check_managed(job_id, jobs, principal)
-    if not await requeue(jobs.redis, jobs.writes, job_id):
+    if not await jobs.put_back(job_id):
         raise Conflict("Only a failed memory write can be put back, while its turns are kept.", code="write_not_failed")
     return Requeued(job_id=job_id)
 
@@ -98,14 +90,13 @@ async def _check_managed(job_id: str, jobs: Jobs, principal: Principal) -> None:
         raise OtherTenants(missing, param="job_id")
 
 
-async def _depth(queue: LaneQueue) -> QueueDepth:
-    depth = await queue.depth()
+def _shown(queue: str, jobs: int, oldest_ms: int | None, waiting_ms: int | None, tenants: int) -> QueueDepth:
     return QueueDepth(
-        queue=queue.name,
-        jobs=depth.jobs,
-        oldest_created_at=_seconds(depth.oldest_created_ms),
-        waiting_since=_seconds(depth.waiting_since_ms),
-        tenants_waiting=depth.tenants,
+        queue=queue,
+        jobs=jobs,
+        oldest_created_at=_seconds(oldest_ms),
+        waiting_since=_seconds(waiting_ms),
+        tenants_waiting=tenants,
     )
 
 
