@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
+from pydantic_core import PydanticCustomError
 
 from gateway.http import validated
 from gateway.responses.items import Item, checked, items_of
@@ -48,6 +49,16 @@ _NO_PLACE: Final = ("n", "modalities", "audio", "web_search_options")
 """Fields of chat completions whose answers a response cannot hold."""
 
 
+def _boolean(value: object) -> object:
+    if not isinstance(value, bool | None):
+        raise PydanticCustomError("bool_type", "Input should be a valid boolean")
+    return value
+
+
+_A_BOOLEAN: Final = BeforeValidator(_boolean)
+"""In front of ``Literal[False]``, which accepts 0."""
+
+
 class ResponseRequest(OpenWire):
     """The fields that the gateway reads. All others are in ``model_extra``."""
 
@@ -60,9 +71,9 @@ class ResponseRequest(OpenWire):
     tools: list[JsonValue] | None = None
     tool_choice: JsonValue = None
     parallel_tool_calls: bool | None = Field(default=None, strict=True)
-    max_output_tokens: Annotated[int, Integral, Field(ge=1, strict=True)] | None = None
-    max_tool_calls: Annotated[int, Integral, Field(ge=1, strict=True)] | None = None
-    top_logprobs: Annotated[int, Integral, Field(ge=0, le=20, strict=True)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, strict=True), Integral] | None = None
+    max_tool_calls: Annotated[int, Field(ge=1, strict=True), Integral] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20, strict=True), Integral] | None = None
     stream_options: Json | None = None
     text: Json | None = None
     reasoning: Json | None = None
@@ -91,8 +102,8 @@ class Function(Wire):
     name: str = Field(min_length=1, max_length=256)
     description: str | None = None
     parameters: Json | None = None
-    strict: bool | None = None
-    defer_loading: Literal[False] | None = None
+    strict: Annotated[bool, Field(strict=True)] | None = None
+    defer_loading: Annotated[Literal[False], _A_BOOLEAN] | None = None
     allowed_callers: tuple[Literal["direct"], ...] | None = None
 
 
@@ -118,7 +129,7 @@ class Format(Wire):
     name: str | None = None
     description: str | None = None
     schema_: Json | None = Field(default=None, alias="schema")
-    strict: bool | None = None
+    strict: Annotated[bool, Field(strict=True)] | None = None
 
 
 class TextOptions(Wire):
@@ -139,7 +150,7 @@ class ReasoningOptions(Wire):
 class ResponseStreamOptions(Wire):
     """``stream_options`` of a request."""
 
-    include_obfuscation: Literal[False] | None = None
+    include_obfuscation: Annotated[Literal[False], _A_BOOLEAN] | None = None
 
 
 class ResponseBody(ResponseRequest):
