@@ -116,6 +116,7 @@ REFUSED: list[tuple[Object, str]] = [
     ({"input": [{"role": "assistant", "content": "x", "phase": "commentary"}]}, "input[0].phase"),
     ({"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]}, "input"),
     ({"input": []}, "input"),
+    ({"input": [{"role": "user", "content": "x", "type": False}]}, "input[0].type"),
 ]
 
 

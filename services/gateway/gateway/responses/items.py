@@ -175,7 +175,7 @@ def items_of(given: str | Sequence[JsonValue]) -> tuple[Item, ...]:
 def _item(value: JsonValue, place: str) -> Item:
     if not isinstance(value, dict):
         raise Unprocessable(f"{place} must be an object.", param=place)
-    kind = value.get("type") or ("message" if "role" in value else None)
+    kind = value.get("type", "message" if "role" in value else None)
     model = ITEMS.get(kind) if isinstance(kind, str) else None
     if model is None:
         raise InvalidRequest(

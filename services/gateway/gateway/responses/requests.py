@@ -156,7 +156,7 @@ class ResponseStreamOptions(Wire):
 class ResponseBody(ResponseRequest):
     """The request for the OpenAPI document: what ``read_request`` accepts of the fields that it takes apart."""
 
-    input: str | list[Item] = Field(default=..., min_length=1)  # pyright: ignore[reportIncompatibleVariableOverride]
+    input: str | list[Item] = Field(default=...)  # pyright: ignore[reportIncompatibleVariableOverride]
     tools: list[Function] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     tool_choice: Literal["none", "auto", "required"] | FunctionChoice | AllowedTools | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     text: TextOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]

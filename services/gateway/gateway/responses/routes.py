@@ -88,7 +88,8 @@ async def count_input_tokens(
 ) -> TokenCount:
     """Count the tokens of a request's prompt by the model's tokenizer. Recalled memories and images are not counted."""
     fields = (await read_json(request)).fields
-    asked = read_request({**fields, "model": fields.get("model") or chat.backend.models.chat.id})
+    named = chat.backend.models.chat.id if fields.get("model") is None else fields["model"]
+    asked = read_request({**fields, "model": named})
     await allowance.admit()
     body, read = await _chat_of(asked, chat, responses, principal)
     splitter = chat.backend.models.named(asked.request.model).splitter
