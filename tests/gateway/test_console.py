@@ -118,7 +118,7 @@ async def test_no_path_leads_out_of_the_folder(console: Gateway, built: Path, pa
 async def test_without_a_build_the_page_states_what_to_do(settings: GatewaySettings, tmp_path: Path, path: str) -> None:
     async with running_gateway(settings.model_copy(update={"console": tmp_path})) as gateway:
         answer = await fetched(gateway, path)
-        assert answer.status == 503
+        assert answer.status == 404
         assert answer.headers["Content-Type"].startswith("text/html")
         assert b"make console" in answer.raw
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]

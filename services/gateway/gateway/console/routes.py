@@ -79,7 +79,7 @@ def _page(console: Console, name: str, *, base: str) -> Response:
     html = console.page(name, base=base)
     headers = {**_SAFE, "Cache-Control": _ASK_AGAIN}
     if html is None:
-        return HTMLResponse(_NOT_BUILT, status_code=503, headers=headers)
+        return HTMLResponse(_NOT_BUILT, status_code=404, headers=headers)
     return HTMLResponse(html, headers=headers)
 
 
