@@ -85,7 +85,7 @@ def test_a_missing_module_ends_the_run_with_the_way_out(tmp_path: Path) -> None:
     status, out, err = run(write_memreread(tmp_path / "checkout", loop=loop))
     assert (status, out) == (2, "")
     assert "lacks (missing: no_such_module)" in err
-    assert "pip install openai transformers" in err
+    assert "pip install openai httpcore transformers" in err
 
 
 def test_a_loop_that_breaks_ends_the_run_with_its_last_lines(tmp_path: Path) -> None:
