@@ -115,7 +115,7 @@ async def test_search_finds_what_was_added_in_the_namespace_only(redis_url: str)
         mine = await it.post("/v1/memory/search", {"query": "tea", "user_id": "alice", "top_k": 3})
         hers = await it.post("/v1/memory/search", {"query": "tea", "user_id": "eve"})
     assert [hit["item"]["memory"] for hit in mine.json["results"]] == ["Tea at five."]
-    assert hers.json == {"results": [], "pending": [], "pending_complete": True}
+    assert hers.json == {"results": [], "pending": [], "pending_complete": True, "degraded": False}
 
 
 async def test_a_memory_is_read_listed_edited_and_deleted_by_its_id(redis_url: str) -> None:

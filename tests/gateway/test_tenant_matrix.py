@@ -86,4 +86,4 @@ async def test_open_routes_need_no_key(settings: GatewaySettings) -> None:
     keyed = GatewaySettings.model_validate({**settings.model_dump(), "api_keys": TWO_TENANTS})
     async with running_gateway(keyed) as gateway:
         answered = {route: (await gateway.get(route.split()[1])).status for route in OPEN}
-    assert answered == dict.fromkeys(OPEN, 200)
+    assert not [route for route, status in answered.items() if status in {401, 403}]

@@ -137,6 +137,7 @@ async def test_settling_waits_for_a_write_on_its_way(store: Store) -> None:
 
 async def test_the_write_of_a_store_that_died_is_settled_once_its_time_is_over(store: Store, quick: Store) -> None:
     await quick.opened("a")
+    await asyncio.sleep(0.01)
 
     taken = await store.settlings.take(ALICE)
 

@@ -3,7 +3,7 @@
 from tests.gateway.tenants import Attempt
 
 SAID = {"messages": [{"role": "user", "content": "Mine."}], "user_id": "alice"}
-NOTHING_FOUND: dict[str, object] = {"results": [], "pending": [], "pending_complete": True}
+NOTHING_FOUND: dict[str, object] = {"results": [], "pending": [], "pending_complete": True, "degraded": False}
 _AIMED = {
     "item": {
         "id": "{item}",
