@@ -46,6 +46,11 @@ class Store:
         assert isinstance(begun, Begun)
         return await self.erasures.open([begun], name, [point])
 
+    async def died(self, name: str) -> None:
+        """A write whose store died on the way, and whose time (of the fixture ``quick``) is over."""
+        await self.opened(name)
+        await asyncio.sleep(0.01)
+
     async def refused(self, name: str, point: str = _POINT) -> None:
         """A write that Qdrant refused."""
         await self.erasures.refuse(await self.opened(name, point))
@@ -136,8 +141,7 @@ async def test_settling_waits_for_a_write_on_its_way(store: Store) -> None:
 
 
 async def test_the_write_of_a_store_that_died_is_settled_once_its_time_is_over(store: Store, quick: Store) -> None:
-    await quick.opened("a")
-    await asyncio.sleep(0.01)
+    await quick.died("a")
 
     taken = await store.settlings.take(ALICE)
 
@@ -175,7 +179,7 @@ async def test_a_settling_that_failed_is_another_stores(store: Store) -> None:
 
 
 async def test_an_erasure_waits_for_a_settling(store: Store, quick: Store) -> None:
-    await quick.opened("a")
+    await quick.died("a")
     taken = await store.settlings.take(ALICE)
     assert taken is not None
     store.waits.clear()
@@ -193,7 +197,7 @@ async def test_an_erasure_waits_for_a_settling(store: Store, quick: Store) -> No
 
 
 async def test_a_settling_waits_for_an_erasure(store: Store, quick: Store) -> None:
-    await quick.opened("a")
+    await quick.died("a")
     async with store.erasures.erasing(ALICE, None):
         store.waits.clear()
         waiting = asyncio.create_task(store.settlings.take(ALICE))
