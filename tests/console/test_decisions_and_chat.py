@@ -48,7 +48,7 @@ async def test_a_chat_shows_what_was_recalled_and_what_was_stored(redis_url: str
         async with browsing(stack.gateway.url) as page:
             await page.goto(stack.gateway.url + "/console/chat?user=ann")
             await page.get_by_label("Message").fill("I like green tea")
-            await page.keyboard.press("Enter")
+            await page.get_by_role("button", name="Send").click()
             chat = page.get_by_role("log")
             await expect(chat.get_by_role("link", name="Ann lives in Leeds.")).to_be_visible()
             await expect(chat.get_by_role("link", name="Ann likes green tea.")).to_be_visible()
@@ -63,7 +63,7 @@ async def test_a_chat_without_memory_recalls_and_stores_nothing(redis_url: str, 
         async with browsing(stack.gateway.url) as page:
             await page.goto(stack.gateway.url + "/console/chat?user=ann&memory=off")
             await page.get_by_label("Message").fill("I like green tea")
-            await page.keyboard.press("Enter")
+            await page.get_by_role("button", name="Send").click()
             await expect(page.get_by_role("log")).to_contain_text("No memory was used.")
         assert len((await stack.gateway.get("/v1/memory/events?user_id=ann")).json["events"]) == 1
 
@@ -72,7 +72,7 @@ async def test_a_models_markup_is_shown_as_text(redis_url: str, tmp_path: Path) 
     async with console_stack(redis_url, tmp_path) as stack, browsing(stack.gateway.url) as page:
         await page.goto(stack.gateway.url + "/console/chat?user=ann")
         await page.get_by_label("Message").fill(HOSTILE)
-        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Send").click()
         await expect(page.get_by_role("log")).to_contain_text(f"You wrote: {HOSTILE}")
         assert await page.evaluate("window.hacked") is None
         assert await page.get_by_role("log").locator("img, script").count() == 0
