@@ -26,6 +26,7 @@ from gateway.responses.items import (
     checked,
 )
 from gateway.responses.requests import AllowedTools, Asked, Format, Function, FunctionChoice
+from memloop.clients.dialects import EARLIER_THINKING
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
 
@@ -50,8 +51,6 @@ _OURS: Final = frozenset(
     }
 )
 """Fields that do not go to the engine under their own names."""
-THINKING: Final = "reasoning_content"
-"""The field of an assistant's message that holds its reasoning, at vLLM, SGLang and llama.cpp."""
 _LEADING: Final = frozenset({"system", "developer"})
 
 
@@ -142,7 +141,7 @@ def _say(messages: list[Json], item: Message | FunctionCall | Reasoning) -> None
         messages.append(last := {"role": "assistant", "content": None})
     match item:
         case Reasoning():
-            last[THINKING] = item.text()
+            last[EARLIER_THINKING] = item.text()
         case Message():
             last["content"] = _content(item)
         case FunctionCall():
@@ -154,7 +153,7 @@ def _say(messages: list[Json], item: Message | FunctionCall | Reasoning) -> None
 def _may_follow(message: Json, item: Message | FunctionCall | Reasoning) -> bool:
     if isinstance(item, FunctionCall):
         return True
-    return not _says(message) and not (isinstance(item, Reasoning) and THINKING in message)
+    return not _says(message) and not (isinstance(item, Reasoning) and EARLIER_THINKING in message)
 
 
 def _call(item: FunctionCall) -> Json:
