@@ -1,12 +1,15 @@
 """The whole gateway API under a real uvicorn, between a fake engine, a fake store and a real Redis."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 
 import pytest
+from redis.asyncio import Redis
 
 from gateway.settings import GatewaySettings
 from tests.fakes.recall_store import FakeStore, fake_store
+from tests.fakes.redis_cluster import RedisClusterServers
 from tests.fakes.streaming_engine import FakeEngine, fake_engine
+from tests.gateway.redis_view import connected
 from tests.gateway.running import Gateway, running_gateway
 
 
@@ -45,3 +48,19 @@ async def gateway(settings: GatewaySettings) -> AsyncGenerator[Gateway]:
     """A running gateway."""
     async with running_gateway(settings) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RedisClusterServers]:
+    """A Redis Cluster of real servers."""
+    servers = RedisClusterServers.start()
+    yield servers
+    servers.stop()
+
+
+@pytest.fixture
+async def cluster_redis(cluster: RedisClusterServers) -> AsyncGenerator[Redis]:
+    """A client of that cluster, which is empty."""
+    cluster.flush()
+    async with connected(cluster.url) as client:
+        yield client

@@ -4,10 +4,8 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 
-import pytest
 from redis.asyncio import Redis
 
 from gateway.queue.handling import Hold, JobResult
@@ -18,24 +16,10 @@ from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import TAGS, primaries
 from tests.fakes.redis_cluster import RedisClusterServers
-from tests.gateway.redis_view import connected, keys
+from tests.gateway.redis_view import keys
 from tests.gateway.rig import eventually, memory_queue, turns
 
 OPTIONS = RunnerOptions(concurrency=4, lease_s=60, idle_s=60, attempts=3, poll_s=0.2, stop_s=60)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RedisClusterServers]:
-    servers = RedisClusterServers.start()
-    yield servers
-    servers.stop()
-
-
-@pytest.fixture
-async def redis(cluster: RedisClusterServers) -> AsyncIterator[Redis]:
-    cluster.flush()
-    async with connected(cluster.url) as client:
-        yield client
 
 
 class Handler:
@@ -57,12 +41,12 @@ class Handler:
 
 
 async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_once(
-    redis: Redis, cluster: RedisClusterServers
+    cluster_redis: Redis, cluster: RedisClusterServers
 ) -> None:
-    queue, handler, stop = memory_queue(redis), Handler(), asyncio.Event()
+    queue, handler, stop = memory_queue(cluster_redis), Handler(), asyncio.Event()
     users = [Namespace(tenant="t", user_id=f"user{number}") for number in range(60)]
     ids = [await queue.enqueue_write(user, turns("I like tea.")) for user in users]
-    assert {key.split("}")[0].split("{")[1] for key in await keys(redis, "*:job:*")} == set(TAGS)
+    assert {key.split("}")[0].split("{")[1] for key in await keys(cluster_redis, "*:job:*")} == set(TAGS)
     assert all(int(cluster.ask(number, "DBSIZE")) > 0 for number in cluster.primaries())
     assert (await queue.lanes.depth()).jobs == len(ids)
     async with asyncio.TaskGroup() as group:
@@ -73,24 +57,26 @@ async def test_writes_of_many_users_lie_in_all_parts_and_two_workers_do_each_onc
     assert handler.runs == Counter(ids)
 
 
-async def test_the_reply_of_a_cancelled_command_reaches_no_other_command(redis: Redis) -> None:
+async def test_the_reply_of_a_cancelled_command_reaches_no_other_command(cluster_redis: Redis) -> None:
     for number in range(40):
-        await redis.set(f"key{number}", number)
+        await cluster_redis.set(f"key{number}", number)
 
     async def ask(number: int) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(random.uniform(0.0001, 0.004)):
-                assert int(await redis.get(f"key{number}") or -1) == number
+                assert int(await cluster_redis.get(f"key{number}") or -1) == number
 
     ends_at = time.monotonic() + 1.0
     while time.monotonic() < ends_at:
         await asyncio.gather(*(ask(number) for number in range(40)))
-    assert [int(await redis.get(f"key{number}") or -1) for number in range(40)] == list(range(40))
+    assert [int(await cluster_redis.get(f"key{number}") or -1) for number in range(40)] == list(range(40))
 
 
-async def test_every_primary_is_found_and_asked_how_full_it_is(redis: Redis, cluster: RedisClusterServers) -> None:
+async def test_every_primary_is_found_and_asked_how_full_it_is(
+    cluster_redis: Redis, cluster: RedisClusterServers
+) -> None:
     addresses = await primaries(cluster.url)
     assert [address.port for address in addresses] == [cluster.servers[number].port for number in (0, 1, 2)]
-    state = await redis_state(redis)
+    state = await redis_state(cluster_redis)
     assert state.used_bytes > 0
     assert state.durable is False

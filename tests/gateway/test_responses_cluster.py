@@ -1,7 +1,5 @@
 """Stored responses on a real Redis Cluster: each tenant's lie in one slot, tenants in many."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 from redis.asyncio import Redis
 
@@ -9,26 +7,13 @@ from gateway.redis import RedisRoom
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
-from tests.fakes.redis_cluster import RedisClusterServers
-from tests.gateway.redis_view import connected, keys
+from tests.gateway.redis_view import keys
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RedisClusterServers]:
-    servers = RedisClusterServers.start()
-    yield servers
-    servers.stop()
-
-
-@pytest.fixture
-async def redis(cluster: RedisClusterServers) -> AsyncIterator[Redis]:
-    cluster.flush()
-    async with connected(cluster.url) as client:
-        yield client
-
-
-async def test_responses_of_many_tenants_are_kept_continued_and_erased(redis: Redis) -> None:
-    records = ResponseRecords(redis, RedisRoom(redis, share=0.9), keep_s=600, tenant_bytes=10**6, chain=9)
+async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_redis: Redis) -> None:
+    records = ResponseRecords(
+        cluster_redis, RedisRoom(cluster_redis, share=0.9), keep_s=600, tenant_bytes=10**6, chain=9
+    )
     owners = [Owner(f"t{number}", Namespace(tenant=f"t{number}", user_id="ada")) for number in range(24)]
     last: dict[str, str] = {}
     for owner in owners:
@@ -38,7 +23,7 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(redis: Re
             stored = StoredResponse({"id": response_id, "output": []}, (), last.get(owner.tenant, ""))
             assert await records.keep(stored, owner, began) == "kept"
             last[owner.tenant] = response_id
-    tags = {key.split("}")[0].split("{")[1] for key in await keys(redis, "*:response:*")}
+    tags = {key.split("}")[0].split("{")[1] for key in await keys(cluster_redis, "*:response:*")}
     assert len(tags) > 3
     for owner in owners:
         chain = await records.chain(owner.tenant, last[owner.tenant], max_bytes=10**6)
@@ -48,5 +33,5 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(redis: Re
         assert await records.forget(owner.namespace) == 2
         with pytest.raises(NotFound):
             await records.get(owner.tenant, chain[0].id)
-    assert await keys(redis, "*:response:*") == []
-    assert await keys(redis, "*:response-sizes:*") == []
+    assert await keys(cluster_redis, "*:response:*") == []
+    assert await keys(cluster_redis, "*:response-sizes:*") == []
