@@ -23,9 +23,9 @@ export default function Operate() {
     <div className="page">
       <div className="page-head">
         <h1>Operate</h1>
-        <div className="tabs" role="group" aria-label="Section">
+        <div className="segments" role="group" aria-label="Section">
           {(Object.keys(TABS) as Tab[]).map((name) => (
-            <button key={name} type="button" className={name === shown ? "tab is-on" : "tab"} aria-pressed={name === shown} onClick={() => setAddress({ tab: name })}>
+            <button key={name} type="button" className={name === shown ? "segment is-on" : "segment"} aria-pressed={name === shown} onClick={() => setAddress({ tab: name })}>
               {TABS[name].label}
             </button>
           ))}
