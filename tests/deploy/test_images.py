@@ -1,7 +1,9 @@
 """The Dockerfiles under hadolint; the compose file against its specification, its rules and ``.env.example``."""
 
 import hashlib
+import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -68,6 +70,37 @@ def test_compose_itself_reads_the_file_as_the_profile_means_it(root: Path, tmp_p
     assert done.returncode == 0, done.stderr
     engine = {"cpu": {"inference-cpu"}, "gpu": {"inference"}, "external": set[str]()}[profile]
     assert set(done.stdout.split()) == PROCESSES - {"inference", "inference-cpu", "inference-reader"} | engine
+
+
+def configured(root: Path, folder: Path, *arguments: str) -> dict[str, dict[str, Any]]:
+    """The services as Compose reads our file in ``folder``, with an ``.env`` there."""
+    compose = find_compose()
+    if compose is None or not compose.reads_ours:
+        pytest.skip("there is no Compose 2 here")
+    shutil.copy(root / "docker-compose.yml", folder)
+    made(root, folder / ".env", *arguments)
+    command = [*compose.command, "--project-directory", str(folder), "config", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["services"]
+
+
+def test_a_file_of_settings_reaches_every_process_of_ours(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "memloop.env").write_text("MEMLOOP_LONG_READ_KEEP_S=86400\n")
+    found = configured(root, tmp_path, "--profile", "cpu", "--reader")
+    kept = {name for name, service in found.items() if "MEMLOOP_LONG_READ_KEEP_S" in service.get("environment", {})}
+    assert kept == {"gateway", "worker", "memory-store", "inference-cpu", "inference-reader"}
+
+
+def test_the_file_of_settings_may_be_absent(root: Path, tmp_path: Path) -> None:
+    assert "MEMLOOP_LONG_READ_KEEP_S" not in configured(root, tmp_path)["gateway"]["environment"]
+
+
+def test_what_env_sets_wins_over_the_file_of_settings(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "memloop.env").write_text("MEMLOOP_STORE_URL=http://elsewhere:1\nMEMLOOP_PORT=1\n")
+    found = configured(root, tmp_path)
+    assert found["gateway"]["environment"]["MEMLOOP_STORE_URL"] == "http://memory-store:7801"
+    assert found["worker"]["environment"]["MEMLOOP_PORT"] == "7804"
 
 
 def test_ports_are_published_on_loopback_only(services: dict[str, dict[str, Any]]) -> None:

@@ -1,6 +1,8 @@
 """The images, built once in a run, and the stack, started once; both say why when they cannot be had."""
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +11,7 @@ from tests.deploy.stack.compose import ComposeStack, find_compose, image_names, 
 from tests.deploy.stack.images import STAND_INS, build, build_stand_in
 
 OURS = ("gateway", "memory-store", "inference-cpu")
-SERVICES = ("memory-store", "gateway", "worker", "inference-cpu", "inference-reader")
+SERVICES = ("memory-store", "gateway", "worker", "inference-cpu")
 
 
 @pytest.fixture(scope="session")
@@ -47,13 +49,33 @@ def trainer(images: Mapping[str, str]) -> str:
 @pytest.fixture(scope="session")
 def stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
     """The whole stack with the profiles cpu and reader, up and healthy; removed at the end with its data."""
+    folder = tmp_path_factory.mktemp("stack")
+    found = _stack(folder, images, (*SERVICES, "inference-reader"), profiles=("cpu", "reader"))
+    with _removed_at_the_end(found):
+        found.up()
+        yield found
+
+
+@pytest.fixture(scope="module")
+def cpu_stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
+    """The stack of the profile cpu with two engines, up and healthy; removed after the module with its data."""
+    found = _stack(tmp_path_factory.mktemp("cpu-stack"), images, SERVICES, profiles=("cpu",))
+    with _removed_at_the_end(found):
+        found.up(inference_cpu=2)
+        yield found
+
+
+def _stack(folder: Path, images: Mapping[str, str], ours: Sequence[str], profiles: Sequence[str]) -> ComposeStack:
     program = find_compose()
     if program is None:
         pytest.skip("there is no docker compose (Debian: docker-compose)")
-    names = {**image_names(SERVICES), **{name: images[name] for name in STAND_INS}}
-    found = new_stack(tmp_path_factory.mktemp("stack"), names, program)
+    names = {**image_names(ours), **{name: images[name] for name in STAND_INS}}
+    return new_stack(folder, names, program, profiles)
+
+
+@contextlib.contextmanager
+def _removed_at_the_end(stack: ComposeStack) -> Iterator[None]:
     try:
-        found.up()
-        yield found
+        yield
     finally:
-        found.down()
+        stack.down()
