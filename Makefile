@@ -225,10 +225,17 @@ tests/sdks/node_modules/.ready: tests/sdks/package.json tests/sdks/package-lock.
 
 # As root on Debian it installs what it lacks (a container engine among them) and builds what no registry gives it; else
 # it says what it skips, and why. The quick part alone: ARGS="-m 'not containers'".
-test-deploy: $(UV_READY) ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …
+test-deploy: $(READY) $(UV_READY) $(NODE_VENV)/.ready ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …
 	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
 	$(INSTALL) .venv-deploy --require-hashes -r requirements/deploy.lock
-	tests/deploy/run.sh $(ARGS)
+	PATH="$$PATH:$(NODE)/bin" tests/deploy/run.sh $(ARGS)
+
+# Behind a package mirror or an authority of your own: DOCKER_BUILD="--secret id=pip,src=pip.conf --secret id=ca,src=ca.crt"
+.PHONY: all-in-one
+all-in-one: ## build the image for a first try: gateway, worker, store and Redis in one container
+	for name in gateway memory-store all-in-one; do \
+	  DOCKER_BUILDKIT=1 docker build $(DOCKER_BUILD) -f deploy/docker/$$name.Dockerfile -t localhost/memloop/$$name:0.1.0 . || exit 1; \
+	done
 
 .PHONY: dashboards
 dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)

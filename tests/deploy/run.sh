@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-programs=(docker-compose:docker-compose debootstrap:debootstrap promtool:prometheus redis-server:redis-server)
+programs=(docker-compose:docker-compose debootstrap:debootstrap promtool:prometheus)
 
 # A client alone runs nothing, and its exit status may be 0 without a server: ask for the server's version.
 engine_answers() {

@@ -8,7 +8,7 @@ import pytest
 
 from tests.deploy.stack import docker as engine
 from tests.deploy.stack.compose import ComposeStack, find_compose, image_names, new_stack
-from tests.deploy.stack.images import STAND_INS, build, build_stand_in
+from tests.deploy.stack.images import STAND_INS, build, build_all_in_one, build_stand_in
 
 OURS = ("gateway", "memory-store", "inference-cpu")
 SERVICES = ("memory-store", "gateway", "worker", "inference-cpu")
@@ -44,6 +44,12 @@ def launcher(images: Mapping[str, str]) -> str:
 def trainer(images: Mapping[str, str]) -> str:
     """The trainer's image."""
     return build("trainer")
+
+
+@pytest.fixture(scope="session")
+def all_in_one(images: Mapping[str, str]) -> str:
+    """The image of everything but the model."""
+    return build_all_in_one()
 
 
 @pytest.fixture(scope="session")

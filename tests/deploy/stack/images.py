@@ -34,6 +34,13 @@ def build(name: str) -> str:
     return _build(ours(name), file, context=ROOT, arguments={base: python_image(), "REVISION": "test"})
 
 
+def build_all_in_one() -> str:
+    """Build the image that is made of the gateway's and the store's; return its tag. Raises DockerError."""
+    file = ROOT / "deploy/docker/all-in-one.Dockerfile"
+    parts = {"GATEWAY_IMAGE": ours("gateway"), "STORE_IMAGE": ours("memory-store"), "REVISION": "test"}
+    return _build(ours("all-in-one"), file, context=ROOT, arguments=parts)
+
+
 def build_stand_in(name: str) -> str:
     """Build a stand-in; return its tag. Raises DockerError."""
     context = Path(__file__).parent / "standins"
