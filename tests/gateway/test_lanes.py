@@ -107,7 +107,8 @@ async def test_nothing_is_left_of_the_queue_when_all_is_done(queue: LaneQueue, r
     await finish(queue, await next_lease(queue))
     here = part(redis)
     left = [key for key in await keys(redis) if await redis.type(key) != b"stream" or await redis.xlen(key)]
-    assert left == sorted([here.events_of("t", "ben"), here.fence, here.job("a")])
+    assert left == sorted([here.changed("memory", "t/ben"), here.events_of("t", "ben"), here.fence, here.job("a")])
+    assert 0 < await redis.pttl(here.changed("memory", "t/ben")) <= 60_000
     assert (await command(redis, "XPENDING", here.stream("memory"), "workers"))["pending"] == 0
 
 

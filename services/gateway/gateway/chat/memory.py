@@ -125,13 +125,14 @@ async def begin_turn(
         return None
     place = last_user_index(asked.messages)
     query = asked.messages[place].text() if place is not None else ""
-    standing = await standing_of(chat, namespace, options)
     question = context.question if context is not None else query
+    recalled = await _recalled(chat, model, namespace, question, options, messages=asked.messages)
+    standing = recalled.standing
     return ChatTurn(
         namespace=namespace,
         options=options,
         messages=context.spoken if context is not None else asked.messages,
-        recalled=await _recalled(chat, model, namespace, question, options, standing=standing, messages=asked.messages),
+        recalled=recalled,
         place=place,
         event_id=event_id,
         read=context.summary if context is not None else None,
@@ -148,7 +149,6 @@ async def _recalled(
     query: str,
     options: MemoryOptions,
     *,
-    standing: Standing,
     messages: Sequence[SentMessage],
 ) -> Recall:
     if options.mode == "off":
@@ -156,12 +156,12 @@ async def _recalled(
     if namespace is None:
         return Recall(error=_NO_USER)
     if options.mode == "write":
-        return Recall()
-    return await recall(chat, model, namespace, query, options, standing=standing, messages=messages)
+        return Recall(standing=await standing_of(chat, namespace, options))
+    return await recall(chat, model, namespace, query, options, messages=messages)
 
 
 async def standing_of(chat: Chat, namespace: Namespace | None, options: MemoryOptions) -> Standing:
-    """Return how the user's writes stand. Read before the search: a write leaves the queue after it is stored."""
+    """Return how the user's writes stand."""
     if namespace is None or options.mode == "off":
         return Standing()
     return await chat.memory.pending.of_user(namespace)

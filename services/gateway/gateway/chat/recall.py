@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from gateway.chat.chat import Chat
 from gateway.engine import LoopModel
-from gateway.memory.pending import Standing, ranked
+from gateway.memory.pending import Standing, ranked, read_beside
 from memloop.loops.rendering import memory_lines, pending_line, pending_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
@@ -43,13 +43,17 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The result of a recall. ``message`` is None when there is nothing to insert."""
+    """The result of a recall. ``message`` is None when there is nothing to insert.
+
+    ``standing``: how the user's writes stood.
+    """
 
     message: ChatMessage | None = None
     ids: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     tokens: int = 0
     error: str | None = None
+    standing: Standing = Standing()
 
 
 async def recall(
@@ -59,7 +63,6 @@ async def recall(
     query: str,
     options: MemoryOptions,
     *,
-    standing: Standing,
     messages: Sequence[SentMessage],
 ) -> Recall:
     """Return the best memories for the query, and pending turns, that fit ``options.max_tokens``.
@@ -67,15 +70,11 @@ async def recall(
     Pending turns are the queued ones and the store's buffered ones, without those that ``messages`` hold.
     """
     if not query.strip():
-        return Recall()
-    found, errors = SearchResult(results=()), list[str]()
-    try:
-        found = await _search(chat, namespace, query, options)
-    except (DependencyError, TimeoutError):
-        chat.memory.metrics.recall_failed.inc()
-        errors.append("The memory store did not respond; this reply was made without memories.")
-    except MemloopError as refusal:
-        errors.append(f"The memory store rejected the search: {refusal.message}")
+        return Recall(standing=await chat.memory.pending.of_user(namespace))
+    deadline = asyncio.get_running_loop().time() + chat.recall_timeout_s
+    searching = partial(_found, chat, namespace, query, options, deadline=deadline)
+    standing, (found, error) = await read_beside(chat.memory.pending, namespace, searching)
+    errors = [error] if error is not None else []
     if found.degraded:
         errors.append(_DEGRADED)
     if not (standing.complete and found.pending_complete):
@@ -83,7 +82,20 @@ async def recall(
         errors.append(_UNREAD)
     pending = ranked(_unsaid((*standing.pending, *reversed(found.pending)), messages), query)
     packed = await _packed(model, found, pending, max_tokens=options.max_tokens)
-    return replace(packed, error=" ".join(errors) or None)
+    return replace(packed, error=" ".join(errors) or None, standing=standing)
+
+
+async def _found(
+    chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
+) -> tuple[SearchResult, str | None]:
+    """Return what the store found, or nothing and why."""
+    try:
+        return await _search(chat, namespace, query, options, deadline=deadline), None
+    except (DependencyError, TimeoutError):
+        chat.memory.metrics.recall_failed.inc()
+        return SearchResult(results=()), "The memory store did not respond; this reply was made without memories."
+    except MemloopError as refusal:
+        return SearchResult(results=()), f"The memory store rejected the search: {refusal.message}"
 
 
 def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> list[PendingTurn]:
@@ -100,12 +112,14 @@ async def _packed(model: LoopModel, found: SearchResult, pending: Sequence[Pendi
     return await asyncio.to_thread(packing)
 
 
-async def _search(chat: Chat, namespace: Namespace, query: str, options: MemoryOptions) -> SearchResult:
+async def _search(
+    chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
+) -> SearchResult:
     started = time.perf_counter()
     search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k, include_buffered=True)
     try:
         with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
-            async with asyncio.timeout(chat.recall_timeout_s):
+            async with asyncio.timeout_at(deadline):
                 result = await chat.memory.store.search(search)
             work.set_attribute("memloop.memories", len(result.results))
     finally:

@@ -10,7 +10,7 @@ from gateway.access import Principal
 from gateway.http import subject_of_user
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
-from gateway.memory.pending import ranked
+from gateway.memory.pending import ranked, read_beside
 from gateway.memory.verbatim import adds_of, write_directly
 from gateway.queue import LaneQueue
 from memloop.wire.errors import Unprocessable
@@ -102,10 +102,9 @@ async def search(asked: StoreSearch, memory: Memory) -> SearchResult:
 
 
 async def _with_pending(asked: StoreSearch, memory: Memory) -> SearchResult:
-    """Read the queue before the store: a write leaves the queue only after its memories are stored."""
     namespace = Namespace.model_validate(asked.namespace.model_dump())
-    standing = await memory.pending.of_user(namespace)
-    found = await memory.store.search(asked.model_copy(update={"include_buffered": True}))
+    buffered_too = asked.model_copy(update={"include_buffered": True})
+    standing, found = await read_beside(memory.pending, namespace, lambda: memory.store.search(buffered_too))
     turns = ranked((*standing.pending, *reversed(found.pending)), asked.query)
     complete = standing.complete and found.pending_complete
     if not complete:

@@ -2,10 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Final, Literal, TypeVar, cast
 
 from redis.asyncio import Redis
 
@@ -15,18 +16,27 @@ from gateway.queue import BEGAN
 from gateway.redis import Keys, Script
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
+from memloop_service.chores import beside
 
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144
 _WORD: Final = re.compile(r"\w{2,}")
+_LONGEST_S: Final = 30.0
+"""Half of the time for which the queue keeps the time of a lane's last change."""
+_CLOCK_MARGIN_S: Final = 0.1
+"""How far Redis's clock may be put forward during a search."""
+_Found = TypeVar("_Found")
 
 _READ: Final = (
     BEGAN
     + """
--- KEYS: the lane's list, the user's last failed write, fence; ARGV: what a job's key begins with, most jobs, most
--- bytes. Returns the newest token, the failed write ('' = none), then status and payload of each job, newest first. The
--- jobs' keys have the tag of the list, but are known only from it.
-local found, left = {began(KEYS[3]), redis.call('GET', KEYS[2]) or ''}, tonumber(ARGV[3])
+-- KEYS: the lane's list, the user's last failed write, fence, the lane's last change; ARGV: what a job's key begins
+-- with, most jobs, most bytes. Returns the newest token, the failed write ('' = none), the ms since the lane's last
+-- change ('' = a minute or more), then status and payload of each job, newest first. The jobs' keys have the tag of the
+-- list, but are known only from it.
+local changed = redis.call('GET', KEYS[4])
+local since = changed and string.format('%.0f', now_ms() - changed) or ''
+local found, left = {began(KEYS[3]), redis.call('GET', KEYS[2]) or '', since}, tonumber(ARGV[3])
 local ids = redis.call('LRANGE', KEYS[1], -ARGV[2], -1)
 for i = #ids, 1, -1 do
   local job = ARGV[1] .. ids[i]
@@ -47,17 +57,27 @@ return found
 class Standing:
     """How a user's writes stand: turns without a decision, newest first, and the last write that failed.
 
-    ``newest_token``: see ``LaneQueue.newest_token``; None if Redis did not answer.
+    ``newest_token``: see ``LaneQueue.newest_token``; None if Redis did not answer. ``changed_s``: the seconds since a
+    write of the user last left the queue or an erasure of theirs began; None after a minute without either.
     """
 
     pending: tuple[PendingTurn, ...] = ()
     failed: FailedWrite | None = None
     newest_token: int | None = None
+    changed_s: float | None = None
 
     @property
     def complete(self) -> bool:
         """Whether Redis answered in time; otherwise turns and failures may be missing."""
         return self.newest_token is not None
+
+    def held_for(self, elapsed_s: float) -> bool:
+        """Whether nothing had left the queue for that time when it was read; a clock may be wrong by a tenth of a
+        second.
+        """
+        if self.changed_s is None:
+            return elapsed_s < _LONGEST_S
+        return elapsed_s + _CLOCK_MARGIN_S < self.changed_s
 
 
 class PendingWrites:
@@ -81,14 +101,39 @@ class PendingWrites:
     async def _standing(self, namespace: Namespace) -> Standing:
         lane = namespace.lane()
         part = self._keys.of_name(lane)
-        names = [part.lane(MEMORY_QUEUE, lane), part.failed_write_of(namespace.tenant, namespace.user_id), part.fence]
-        newest, failed, *rows = await self._read.rows(names, [part.job(""), MOST_WRITES, MOST_BYTES])
+        failed_write = part.failed_write_of(namespace.tenant, namespace.user_id)
+        names = [part.lane(MEMORY_QUEUE, lane), failed_write, part.fence, part.changed(MEMORY_QUEUE, lane)]
+        newest, failed, since_ms, *rows = await self._read.rows(names, [part.job(""), MOST_WRITES, MOST_BYTES])
         jobs = zip(rows[::2], rows[1::2], strict=True)
         return Standing(
             pending=tuple(turn for status, payload in jobs for turn in _turns(status, payload, namespace)),
             failed=FailedWrite.model_validate_json(failed) if failed else None,
             newest_token=int(newest),
+            changed_s=int(since_ms) / 1000 if since_ms else None,
         )
+
+
+async def read_beside(
+    pending: PendingWrites, namespace: Namespace, search: Callable[[], Awaitable[_Found]]
+) -> tuple[Standing, _Found]:
+    """Read the user's queue while ``search`` asks the store: each turn accepted before is in one of the two results.
+
+    A write leaves the queue only after it is stored. If none had left it from the start of the search until the queue
+    was read, then the search saw all that the queue lacks; otherwise both are read again, the queue first
+    (docs/decisions/0068-queue-and-store-are-read-at-once.md). Raises what ``search`` raises.
+    """
+    began = time.monotonic()
+    async with beside(_timed(pending, namespace)) as reading:
+        found = await search()
+        standing, read_at = await reading
+    if not standing.complete or standing.held_for(read_at - began):
+        return standing, found
+    standing = await pending.of_user(namespace)
+    return standing, await search()
+
+
+async def _timed(pending: PendingWrites, namespace: Namespace) -> tuple[Standing, float]:
+    return await pending.of_user(namespace), time.monotonic()
 
 
 def _turns(status: str, payload: str, namespace: Namespace) -> Iterator[PendingTurn]:

@@ -196,7 +196,7 @@ class LaneQueue:
         False, and writes nothing, when the lease was lost.
         """
         part, held = self._held_keys(lease)
-        keys = [*held, part.journal(lease.job_id), part.dead]
+        keys = [*held, part.journal(lease.job_id), part.dead, part.changed(self.name, lease.ticket.lane)]
         ids = [GROUP, lease.ticket.id, lease.mine, lease.ticket.lane, lease.job_id]
         kept_ms = self.keep_ms if keep_ms is None else keep_ms
         ending = [status, record, kept_ms, dead, int(keeps_work or not kept_ms), lease.tenant]
@@ -229,7 +229,7 @@ class LaneQueue:
         From then on jobs of the scope that began before are refused.
         """
         part = self.keys.of_name(lane)
-        keys = [*self._lane_keys(part, lane), part.fence, part.erasures(lane)]
+        keys = [*self._lane_keys(part, lane), part.fence, part.erasures(lane), part.changed(self.name, lane)]
         token = await self._take_lane(keys, [lease_ms, int(force), scope, KEEP_MS])
         return int(cast(str, token)) or None
 

@@ -26,6 +26,10 @@ local function new_token(fence)
   end
   return whole(token)
 end
+-- Notes that something has left the lane: see docs/decisions/0068-queue-and-store-are-read-at-once.md
+local function note_change(key)
+  redis.call('SET', key, whole(now_ms()), 'PX', 60000)
+end
 local function drop(group, ticket)
   redis.call('XACK', q.stream, group, ticket)
   redis.call('XDEL', q.stream, ticket)
@@ -100,7 +104,7 @@ return 'held'
 FINISH = (
     _HEAD
     + """
--- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters
+-- KEYS[11] job, KEYS[12] journal, KEYS[13] dead letters, KEYS[14] change
 -- ARGV: group, ticket, mine, lane, id, status, record, keep ms (0 = keep indefinitely), error ('' = done, else a dead
 -- letter), 1 when payload and journal stay as long as the record, tenant
 if redis.call('GET', q.lock) ~= ARGV[3] then return 0 end
@@ -128,6 +132,7 @@ if redis.call('EXISTS', KEYS[11]) == 1 then
 end
 redis.call('LREM', q.list, 1, ARGV[5])
 redis.call('ZREM', q.open, ARGV[5])
+note_change(KEYS[14])
 drop(ARGV[1], ARGV[2])
 pass_on(q, ARGV[11], ARGV[4])
 return 1
@@ -202,13 +207,14 @@ return 1
 TAKE_LANE = (
     _HEAD
     + """
--- KEYS[11] fence, KEYS[12] erasures; ARGV: lease ms, force (1 or 0), the erased scope, keep ms
+-- KEYS[11] fence, KEYS[12] erasures, KEYS[13] change; ARGV: lease ms, force (1 or 0), the erased scope, keep ms
 if redis.call('EXISTS', q.lock) == 1 and ARGV[2] == '0' then return '0' end
 redis.call('DEL', q.lock)
 local token = new_token(KEYS[11])
 redis.call('SET', q.lock, token .. '|erase', 'PX', ARGV[1])
 redis.call('HSET', KEYS[12], ARGV[3], token)
 redis.call('PEXPIRE', KEYS[12], ARGV[4])
+note_change(KEYS[13])
 return token
 """
 )

@@ -73,6 +73,10 @@ class Partition:
         """Name the lock whose value is the lane's holder."""
         return f"memloop:{{{self.tag}}}:lock:{queue}:{lane}"
 
+    def changed(self, queue: str, lane: str) -> str:
+        """Name the time at which a job of the lane last ended or an erasure began, kept for a minute after either."""
+        return f"memloop:{{{self.tag}}}:changed:{queue}:{_digest(lane)}"
+
     @property
     def fence(self) -> str:
         """The counter of fencing tokens."""
