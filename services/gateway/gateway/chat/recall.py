@@ -6,7 +6,7 @@ A store that is down or slow never fails a chat: the answer is made without memo
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -53,7 +53,7 @@ class Recall:
     pending: tuple[str, ...] = ()
     tokens: int = 0
     error: str | None = None
-    standing: Standing = Standing()
+    standing: Standing = field(default_factory=Standing)
 
 
 async def recall(
