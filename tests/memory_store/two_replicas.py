@@ -68,6 +68,13 @@ class SteppedEmbedder:
         """The encoder's vector."""
         return (await self.embed([text]))[0]
 
+    async def start(self) -> int:
+        """Ready at once."""
+        return _ENCODER.dimension
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
 
 @dataclass(frozen=True)
 class Replica:
@@ -91,7 +98,9 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
     gate, encoding = Gate(), TextEncoding(SteppedEmbedder(turn), _BM25)
     locks = NamespaceLocks(gate)
     record = ServiceRecord(link, vectors.site, settles_ms=0)
-    membership = Membership(vectors, encoding, record, gate=gate, pause=turn)
+    membership = Membership(
+        vectors, encoding, record, gate=gate, embedder_for=lambda _: SteppedEmbedder(turn), pause=turn
+    )
     await membership.catch_up()
     erasures = Erasures(link, membership, open_ms=open_ms, pause=turn)
     guarded, buffers = GuardedStore(vectors, erasures), Buffers(link, max_turns=10)
@@ -116,7 +125,7 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
             vectors,
             Stores(record, membership, pause=turn, shut_s=PATIENCE_S),
             gate=gate,
-            embedder_for=None,
+            embedder_for=lambda _: SteppedEmbedder(turn),
             rewrite_redis=_nothing_to_rewrite,
             metrics=_METRICS,
         ),
