@@ -9,13 +9,16 @@ from torch import Tensor
 
 from trainer.objectives.amortised import amortised_advantages, amortised_mask
 from trainer.objectives.dapo import (
+    dropped,
     less_overlong,
     overlong_penalty,
     without_truncated,
 )
 from trainer.objectives.grpo import grpo_advantages
+from trainer.objectives.published import Objective
 from trainer.objectives.rea_grpo import outcome_advantages, rea_grpo_advantages, step_advantages
 from trainer.objectives.rollouts import Rollouts
+from trainer.rollout.settings import LoopSettings
 
 
 def batch(rows: list[tuple[str, str, float, list[int]]]) -> Rollouts:
@@ -114,6 +117,33 @@ def test_a_rollout_loses_the_mean_of_its_replies_penalties() -> None:
 def test_a_reply_that_was_cut_off_is_left_out_of_the_loss() -> None:
     mask = without_truncated(torch.ones(2, 2, dtype=torch.long), torch.tensor([True, False]))
     assert mask.tolist() == [[0, 0], [1, 1]]
+
+
+def test_groups_of_equal_rewards_are_dropped_up_to_the_steps_bound() -> None:
+    assert dropped(["a", "b", "c"], dropped_before=0, most=5) == ["a", "b", "c"]
+    assert dropped(["a", "b", "c"], dropped_before=3, most=5) == ["a", "b"]
+    assert dropped(["a", "b", "c"], dropped_before=5, most=5) == []
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [("grpo", 0.5), ("dr-grpo", 0.5), ("dapo", 0.707106), ("gspo", 0.707106)],
+)
+def test_an_objective_divides_by_the_deviation_as_its_paper_does(objective: Objective, expected: float) -> None:
+    settings = LoopSettings(objective=objective)
+    close(grpo_advantages(batch(LONG_AND_SHORT), normalise_by_std=settings.deviation)[:1, 0], [expected])
+
+
+@pytest.mark.parametrize("objective", ["grpo", "amortised"])
+def test_a_recipe_chooses_the_deviation_where_the_paper_leaves_it_open(objective: Objective) -> None:
+    assert LoopSettings(objective=objective, normalise_by_std=True).deviation
+    assert not LoopSettings(objective=objective).deviation
+
+
+@pytest.mark.parametrize("objective", ["dr-grpo", "rea-grpo"])
+def test_a_deviation_that_the_paper_does_not_have_is_refused(objective: Objective) -> None:
+    with pytest.raises(ValueError, match=f"{objective} does not divide"):
+        LoopSettings(objective=objective, normalise_by_std=True)
 
 
 def test_all_correct_prefers_fewer_reads_and_all_wrong_more() -> None:

@@ -50,6 +50,43 @@ def test_verl_accepts_every_recipe_as_it_does_before_a_run() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+DAPO = Path("trainer/recipes/memagent-7b-dapo.yaml")
+FILTER = "algorithm.filter_groups"
+
+
+@pytest.mark.parametrize(
+    ("file", "overrides", "reason"),
+    [
+        (SEVEN_B, ["memloop.objective=gspo"], "gspo has actor.policy_loss.loss_mode=gspo, not vanilla"),
+        (SEVEN_B, ["memloop.objective=gspo"], "gspo has actor.loss_agg_mode=seq-mean-token-mean, not token-mean"),
+        (SEVEN_B, ["memloop.objective=dr-grpo"], "dr-grpo has actor.loss_agg_mode=seq-mean-token-sum-norm"),
+        (
+            SEVEN_B,
+            ["memloop.objective=dr-grpo", "actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-sum-norm"],
+            "actor.loss_scale_factor is missing",
+        ),
+        (SEVEN_B, ["memloop.objective=dapo"], "dapo replaces groups of equal rewards"),
+        (DAPO, [f"{FILTER}.max_num_gen_batches=0"], "run for ever"),
+        (DAPO, [f"{FILTER}.metric=acc"], "rollouts have one reward: reward"),
+        (
+            Path("trainer/recipes/memreread-4b.yaml"),
+            [f"{FILTER}.enable=true", f"{FILTER}.max_num_gen_batches=2"],
+            "from which this objective learns",
+        ),
+    ],
+)
+def test_a_recipe_that_is_not_the_objective_it_names_is_reported(file: Path, overrides: list[str], reason: str) -> None:
+    assert any(reason in told for told in contradictions(load_recipe(file, overrides)))
+
+
+@pytest.mark.parametrize("part", ["grpo", "dapo", "dr-grpo", "gspo"])
+def test_an_objectives_part_makes_a_recipe_of_it(part: str, tmp_path: Path) -> None:
+    parts = [str(SEVEN_B.absolute()), str((SEVEN_B.parent / "parts" / f"{part}.yaml").absolute())]
+    (tmp_path / "own.yaml").write_text(f"extends: {parts}\nverl: {{}}\n", "utf-8")
+    composed = load_recipe(tmp_path / "own.yaml")
+    assert (composed.settings.objective, contradictions(composed)) == (part, [])
+
+
 @pytest.mark.parametrize(
     ("override", "reason"),
     [

@@ -1,6 +1,7 @@
 """The evenly amortised variant of multi-conversation GRPO (slime-agentic).
 
     A_{i,c,t} = (R_i − mean_{j in group(i)} R_j) / T_i          T_i the number of turns (conversations) of rollout i
+    A_{i,c,t} = (R_i − mean) / (std + ε) / T_i                  with ``normalise_by_std``, std of a sample (n − 1)
 
 So a rollout weighs the same whatever the length of its document. Its card trains the memory turns alone and leaves the
 final answer's turn out; the other choice is to train both. T_i counts all turns either way.

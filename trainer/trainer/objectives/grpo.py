@@ -1,9 +1,12 @@
-"""Multi-conversation GRPO, as MemAgent publishes it (arXiv 2507.02259).
+"""Group-relative advantages: GRPO, and multi-conversation GRPO as MemAgent publishes it (arXiv 2507.02259).
 
-    A_i     = R_i − mean_{j in group(i)} R_j            one reward R per rollout, groups by prompt, no division by std
-    A_{i,c,t} = A_i                                     on every token t of every conversation c that the policy wrote
+    MemAgent, Dr. GRPO    A_i = R_i − mean_{j in group(i)} R_j
+    GRPO, DAPO, GSPO      A_i = (R_i − mean_{j in group(i)} R_j) / (std_{j in group(i)} R_j + ε)      of a sample, n − 1
+    all                   A_{i,c,t} = A_i       on every token t of every conversation c that the policy wrote
 
-The mean is over rollouts: over rows, a rollout of many chunks would count many times, and long documents would decide.
+One reward R per rollout, groups by prompt. The mean is over rollouts: over rows, a rollout of many chunks would count
+many times, and long documents would decide. ε = 1e-6, as verl has it. The objectives that share these advantages differ
+in ratio and mean (:mod:`trainer.objectives.published`).
 """
 
 from __future__ import annotations

@@ -71,14 +71,14 @@ def advantages_of(rows: Rows, settings: LoopSettings) -> Tensor:
         penalties = overlong_penalty(lengths, limits=rows.limits, share=settings.overlong_share)
         rollouts = less_overlong(rollouts, penalties * (lengths > 0))
     match settings.objective:
-        case "grpo":
-            return grpo_advantages(rollouts, normalise_by_std=settings.normalise_by_std)
+        case "grpo" | "dapo" | "dr-grpo" | "gspo":
+            return grpo_advantages(rollouts, normalise_by_std=settings.deviation)
         case "amortised":
             return amortised_advantages(
                 rollouts,
                 final=rows.final,
                 train_final=settings.train_final,
-                normalise_by_std=settings.normalise_by_std,
+                normalise_by_std=settings.deviation,
             )
         case "rea-grpo":
             return rea_grpo_advantages(

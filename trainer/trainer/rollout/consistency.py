@@ -9,6 +9,8 @@ from memloop.profiles import Profile
 from memloop.profiles.fit import CHAT_TEMPLATE_TOKENS, slot_tokens
 from memloop.profiles.profile import PromptName
 from trainer.data.rows import AgentName
+from trainer.objectives.dapo import METRIC
+from trainer.objectives.published import PUBLISHED, Published
 from trainer.rollout.recipe import Composed
 
 _PROMPTS: Final[dict[AgentName, tuple[PromptName, ...]]] = {
@@ -22,7 +24,7 @@ _CHARACTERS_PER_TOKEN: Final = 3
 
 def contradictions(recipe: Composed) -> list[str]:
     """Return every contradiction of the recipe. A data set's rows may name other loops than the recipe's."""
-    return [*_profile(recipe), *_rows(recipe.config), *_groups(recipe)]
+    return [*_profile(recipe), *_rows(recipe.config), *_groups(recipe), *_objective(recipe)]
 
 
 def longest_prompt(profile: Profile, loop: AgentName) -> int:
@@ -83,3 +85,29 @@ def _groups(recipe: Composed) -> Iterator[str]:
         yield f"{gpus} GPUs do not divide into engines of {rollout.tensor_model_parallel_size}"
     if recipe.settings.checkpoints and config.actor_rollout_ref.actor.checkpoint.async_save:
         yield "memloop.checkpoints needs whole files: actor.checkpoint.async_save=false"
+
+
+def _objective(recipe: Composed) -> Iterator[str]:
+    """Compare what verl computes with what the objective's publication has."""
+    name, config = recipe.settings.objective, recipe.config
+    published, actor, groups = PUBLISHED[name], config.actor_rollout_ref.actor, config.algorithm.filter_groups
+    if actor.policy_loss.loss_mode != published.loss:
+        yield f"{name} has actor.policy_loss.loss_mode={published.loss}, not {actor.policy_loss.loss_mode}"
+    if actor.loss_agg_mode not in published.means:
+        yield f"{name} has actor.loss_agg_mode={' or '.join(published.means)}, not {actor.loss_agg_mode}"
+    if actor.loss_agg_mode == "seq-mean-token-sum-norm" and actor.loss_scale_factor is None:
+        yield "actor.loss_scale_factor is missing: the divisor would be each micro-batch's longest reply"
+    if published.informative_groups and not groups.enable:
+        yield f"{name} replaces groups of equal rewards: algorithm.filter_groups.enable=true"
+    if groups.enable:
+        yield from _filtered(config, published)
+
+
+def _filtered(config: Any, published: Published) -> Iterator[str]:
+    groups = config.algorithm.filter_groups
+    if published.any_group:
+        yield "algorithm.filter_groups drops groups of equal rewards, from which this objective learns"
+    if groups.metric != METRIC:
+        yield f"algorithm.filter_groups.metric={groups.metric}, but rollouts have one reward: {METRIC}"
+    if groups.max_num_gen_batches < 1:
+        yield "algorithm.filter_groups.max_num_gen_batches=0 lets a step of equal rewards run for ever"

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memloop.profiles import Profile, ProfileError, load_profile
 from trainer.objectives.answer_reward import AnswerScore
+from trainer.objectives.published import PUBLISHED, Objective, divides_by_deviation
 
 
 class LoopSettings(BaseModel):
@@ -18,7 +19,7 @@ class LoopSettings(BaseModel):
     ``updates`` is the number of optimizer steps for each batch of rollouts, however many turns these have.
     ``objective`` is one of :mod:`trainer.objectives`; ``reward`` judges answers, ``decisions`` the memory writer's: as
     right or wrong, or in parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo and
-    amortised, ``train_final`` for amortised.
+    amortised (the others fix it), ``train_final`` for amortised.
 
     Overlong replies (:mod:`trainer.objectives.dapo`): ``overlong_share`` is the share of a reply's limit over which a
     penalty grows, 0 for none; ``drop_truncated`` excludes the tokens of truncated replies from the loss.
@@ -36,7 +37,7 @@ class LoopSettings(BaseModel):
     profile_hash: str | None = None
     reward: AnswerScore = "strict"
     decisions: Literal["exact", "graded"] = "exact"
-    objective: Literal["grpo", "amortised", "rea-grpo"] = "grpo"
+    objective: Objective = "grpo"
     normalise_by_std: bool = False
     train_final: bool = True
     max_rereads: int = Field(default=2, ge=0, le=8)
@@ -60,6 +61,18 @@ class LoopSettings(BaseModel):
     def pinned(self) -> Self:
         """Return a copy with the profile's hash. Raises ProfileError as ``loaded``."""
         return self.model_copy(update={"profile_hash": self.loaded().content_hash})
+
+    @property
+    def deviation(self) -> bool:
+        """Return whether advantages are divided by the deviation of their group."""
+        return divides_by_deviation(self.objective, chosen=self.normalise_by_std)
+
+    @model_validator(mode="after")
+    def _as_published(self) -> Self:
+        published = PUBLISHED[self.objective]
+        if self.normalise_by_std and (published.deviation is False or published.any_group):
+            raise ValueError(f"{self.objective} does not divide by the deviation: leave normalise_by_std out")
+        return self
 
     @model_validator(mode="after")
     def _right_stays_right(self) -> Self:

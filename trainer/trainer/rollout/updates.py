@@ -28,6 +28,7 @@ from verl.utils.py_functional import rename_dict
 from verl.workers.utils.padding import response_to_nested
 
 from trainer.rollout.advantages import Rows, advantages_of, filled, trained_mask
+from trainer.rollout.group_filter import BoundedReplayBuffer
 from trainer.rollout.settings import LoopSettings
 
 NAME = "memloop"
@@ -44,7 +45,21 @@ class LoopTrainer(PPOTrainerSync):
 
     def _build_replay_buffer(self) -> Any:
         self.trainer_mode = "sync"  # verl's own mode names decide whether rollouts run ahead of the updates
-        return super()._build_replay_buffer()
+        if not self.config.algorithm.filter_groups.enable:
+            return super()._build_replay_buffer()
+        prompts, chosen = self.config.data.train_batch_size, self.config.algorithm.filter_groups
+        sampler = self.config.trainer.v1.sampler
+        return BoundedReplayBuffer(
+            max_dropped=chosen.max_num_gen_batches * prompts,
+            trainer_mode=self.trainer_mode,
+            trainer_config=self.config.trainer.v1.get(self.trainer_mode, {}),
+            max_off_policy_threshold=sampler.max_off_policy_threshold,
+            max_off_policy_strategy=sampler.max_off_policy_strategy,
+            sampler_kwargs=sampler.sampler_kwargs,
+            refill_fn=self._add_prompts_to_generate,
+            train_batch_size=prompts,
+            max_inflight_gen_batches=chosen.max_inflight_gen_batches,
+        )
 
     def _init_resource_pool_mgr(self) -> None:
         super()._init_resource_pool_mgr()
@@ -79,7 +94,9 @@ class LoopTrainer(PPOTrainerSync):
         real = torch.tensor([not tag.get("is_padding", False) for tag in batch.tags])
         metrics.update(_told(rows, real))
         advantages = response_to_nested(advantages_of(rows, self.settings), nested)
-        trained = response_to_nested(trained_mask(rows, self.settings).to(padded["response_mask"].dtype), nested)
+        in_loss = trained_mask(rows, self.settings)
+        self._in_loss = {key for key, row in zip(batch.keys, in_loss, strict=True) if row.any()}
+        trained = response_to_nested(in_loss.to(padded["response_mask"].dtype), nested)
         masks = {"response_mask": trained, "loss_mask": trained.clone()}  # one for the loss, one for its mean
         output = TensorDict({"advantages": advantages, "returns": advantages.clone(), **masks}, batch_size=len(batch))
         return tq.kv_batch_put(keys=batch.keys, partition_id=part, fields=output)
@@ -94,7 +111,7 @@ class LoopTrainer(PPOTrainerSync):
                 "calculate_entropy": actor.calculate_entropy or actor.entropy_coeff != 0.0,
                 "distillation_use_topk": False,
                 "distillation_only": False,
-                "global_batch_size": rows,
+                "global_batch_size": self._sequences(trained) / self.settings.updates,
                 "mini_batch_size": rows,
                 "epochs": actor.ppo_epochs,
                 "seed": actor.data_loader_seed,
@@ -106,6 +123,10 @@ class LoopTrainer(PPOTrainerSync):
         measured["perf/mfu/actor"] = measured.pop("actor/mfu")
         metrics.update(reduce_metrics(measured))
         return batch
+
+    def _sequences(self, batch: KVBatchMeta) -> int:
+        """Count the rows in the loss: a sequence mean divides by them, and not by rows that fill a batch up."""
+        return max(1, sum(key in self._in_loss for key in batch.keys))
 
     def _live(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
         """Return the rows with an advantage, filled up with others to the size that the update's parts need."""

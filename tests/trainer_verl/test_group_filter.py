@@ -1,0 +1,72 @@
+"""Dynamic sampling ends: groups of equal rewards are replaced up to a bound, and beyond it trained on."""
+
+from typing import Any, cast
+
+import pytest
+
+from trainer.rollout.group_filter import BoundedReplayBuffer
+
+PROMPTS = 2
+
+
+class HeldBuffer(BoundedReplayBuffer):
+    """A buffer whose groups are kept here instead of in the queue; each new prompt's group is finished at once."""
+
+    def __init__(self, *, max_dropped: int, rewards: list[float | None]) -> None:
+        super().__init__(
+            max_dropped=max_dropped,
+            trainer_mode="sync",
+            trainer_config=cast(Any, {}),
+            max_off_policy_threshold=None,
+            max_off_policy_strategy="drop",
+            sampler_kwargs=cast(Any, {}),
+            poll_interval=0,
+            refill_fn=self.roll_out,
+            train_batch_size=PROMPTS,
+        )
+        self._rewards = iter(rewards)
+        self.made = 0
+
+    def roll_out(self, prompts: int) -> int:
+        """Finish groups with the next rewards: a number where all rollouts earned it, None where they differ."""
+        for _ in range(prompts):
+            uid = f"g{self.made}"
+            self.made += 1
+            self.finished_keys["train"].add(uid)
+            self.partitions["train"][f"{uid}_0_0"] = {}
+            self._dapo_classification_cache["train"][uid] = next(self._rewards)
+        return prompts
+
+    def _sync_metadata_from_transfer_queue(self) -> None:
+        pass
+
+    def _clear_groups(self, partition_id: str, uids: set[str]) -> None:
+        self.finished_keys[partition_id] -= uids
+        for uid in uids:
+            del self.partitions[partition_id][f"{uid}_0_0"]
+
+    def _materialize_batch(self, partition_id: str, selected_prompt_uids: list[str], partition_snapshot: Any) -> Any:
+        del partition_snapshot
+        self.finished_keys[partition_id] -= set(selected_prompt_uids)
+        return sorted(selected_prompt_uids)
+
+
+def step(buffer: HeldBuffer) -> tuple[list[str], dict[str, Any]]:
+    buffer.roll_out(PROMPTS)
+    batch, metrics = buffer.sample(global_steps=1, partition_id="train", batch_size=PROMPTS)
+    return cast(list[str], batch), metrics
+
+
+def test_groups_of_equal_rewards_are_replaced() -> None:
+    batch, metrics = step(HeldBuffer(max_dropped=20, rewards=[1.0, None, 0.0, None, None]))
+    assert batch == ["g1", "g3"]
+    assert metrics["training/filter_groups/evicted_samples"] == 2
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_a_policy_that_is_always_alike_still_fills_every_batch(reward: float) -> None:
+    buffer = HeldBuffer(max_dropped=4, rewards=[reward] * 40)
+    for _ in range(2):  # the second step may drop as many again
+        batch, metrics = step(buffer)
+        assert len(batch) == PROMPTS
+        assert metrics["training/filter_groups/evicted_samples"] == 4
