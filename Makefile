@@ -170,6 +170,10 @@ test-trainer: $(TRAINER_READY) ## the trainer's tests on real verl and Ray
 test-ray-job: $(TRAINER_READY) ## two jobs of a recipe on a Ray cluster of this machine, the second on the first's checkpoint
 	$(TRAINER_PYTEST) -s tests/trainer_verl/test_ray_job.py
 
+.PHONY: test-agents
+test-agents: $(TRAINER_READY) ## the how-to page on agents, followed to the letter: two steps on real verl
+	$(TRAINER_PYTEST) tests/trainer_verl/test_agent_training.py
+
 .PHONY: test-mutants
 test-mutants: $(TRAINER_READY) ## changes signs, masks and means of the objectives, each of which a test must notice
 	OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python tests/trainer_verl/mutants.py $(ARGS)

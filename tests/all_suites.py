@@ -31,6 +31,7 @@ SUITES: Final = (
     "test-sdks",
     "test-ray",
     "test-ray-job",
+    "test-agents",
     "test-mutants",
     "test-gate",
     "test-deploy",

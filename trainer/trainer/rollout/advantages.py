@@ -25,7 +25,7 @@ class Rows:
     """A batch as verl holds it. ``keys`` are ``PROMPT_SESSION_TURN``, ``mask`` (rows, tokens), ``rewards`` (rows,).
 
     ``facts`` are the agent loop's fields of each row: ``final``, ``kind``, ``step``, ``nodes``, the reply's ``limit``,
-    and whether it was ``truncated`` there.
+    whether it was ``truncated`` there, and the ``credit`` of an agent's call.
     """
 
     keys: Sequence[str]
@@ -64,7 +64,15 @@ def trained_mask(rows: Rows, settings: LoopSettings) -> Tensor:
 
 
 def advantages_of(rows: Rows, settings: LoopSettings) -> Tensor:
-    """Return advantages (rows, tokens) by the recipe's objective."""
+    """Return advantages (rows, tokens): the objective's, and what an agent's call adds to its own."""
+    own = torch.tensor([float(each.get("credit", 0.0)) for each in rows.facts])
+    if settings.objective == "amortised":
+        rollouts = rows.rollouts()
+        own = own / rollouts.turns[rollouts.sessions]
+    return _of_objective(rows, settings) + own.unsqueeze(-1) * trained_mask(rows, settings)
+
+
+def _of_objective(rows: Rows, settings: LoopSettings) -> Tensor:
     rollouts, facts = rows.rollouts(), rows.facts
     if settings.overlong_share:
         lengths = rows.mask.sum(-1)

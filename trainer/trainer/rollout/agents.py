@@ -1,4 +1,4 @@
-"""The three loops as agent loops of verl: rows in, one output for each turn out."""
+"""The three loops and agents of the user's own as agent loops of verl: rows in, an output for each conversation out."""
 
 # verl is largely untyped; values that reach our own code are typed.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -16,6 +16,8 @@ from verl.workers.rollout.replica import TokenOutput
 from memloop.chunking import TokenizerSplitter
 from trainer.chat_template import ChatTemplate
 from trainer.data.rows import AgentName
+from trainer.rollout.agent_function import FunctionSession, load_function, run_function
+from trainer.rollout.conversations import AgentModel
 from trainer.rollout.recording import Generated, RecordingModel
 from trainer.rollout.sessions import LoopRunner, Session
 from trainer.rollout.settings import LoopSettings
@@ -52,7 +54,22 @@ class VerlTokens:
         )
 
 
-class LoopAgent(AgentLoopBase):
+class _Agent(AgentLoopBase):
+    def template(self) -> ChatTemplate:
+        tokenizer: Any = self.tokenizer
+        return ChatTemplate(tokenizer)
+
+    def engine(self, sampling_params: dict[str, Any]) -> VerlTokens:
+        tokenizer: Any = self.tokenizer
+        return VerlTokens(
+            self.server_manager,
+            sampling_params,
+            max_reply_tokens=self.rollout_config.response_length,
+            ends=frozenset(tokenizer.all_special_ids),
+        )
+
+
+class LoopAgent(_Agent):
     """Runs one session per instance."""
 
     loop_name: ClassVar[AgentName]
@@ -62,19 +79,30 @@ class LoopAgent(AgentLoopBase):
 
         verl's V1 trainer accepts such a list, though its base class declares one output.
         """
-        tokenizer: Any = self.tokenizer
         model = RecordingModel(
-            VerlTokens(
-                self.server_manager,
-                sampling_params,
-                max_reply_tokens=self.rollout_config.response_length,
-                ends=frozenset(tokenizer.all_special_ids),
-            ),
-            ChatTemplate(tokenizer),
+            self.engine(sampling_params),
+            self.template(),
             max_prompt_tokens=self.rollout_config.prompt_length,
         )
-        runner = _runner(OmegaConf.to_yaml(self.config.memloop), tokenizer)
+        runner = _runner(OmegaConf.to_yaml(self.config.memloop), self.tokenizer)
         return _outputs(await runner.run(self.loop_name, row, model))
+
+
+class FunctionAgent(_Agent):
+    """Runs the recipe's ``memloop.agent`` once per instance."""
+
+    async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
+        """Return a list of AgentLoopOutput, one for each conversation of the agent."""
+        settings = self.config.memloop
+        model = AgentModel(
+            self.engine(sampling_params),
+            self.template(),
+            max_prompt_tokens=self.rollout_config.prompt_length,
+            max_calls=settings.max_calls,
+        )
+        longest = self.rollout_config.response_length
+        session = await run_function(load_function(settings.agent), row, model, max_response_tokens=longest)
+        return _conversations(session)
 
 
 class MemAgentLoop(LoopAgent):
@@ -127,4 +155,34 @@ def _outputs(session: Session) -> list[AgentLoopOutput]:
             },
         )
         for turn, facts in zip(session.turns, session.facts, strict=True)
+    ]
+
+
+def _conversations(session: FunctionSession) -> list[AgentLoopOutput]:
+    """Convert an agent's rows; the same fields as of a loop's turns."""
+    rows = session.conversations
+    earned = {"acc": session.reward, "truncated": sum(row.truncated for row in rows), "nodes": 1}
+    return [
+        AgentLoopOutput(
+            prompt_ids=list(row.prompt_ids),
+            response_ids=list(row.response_ids),
+            response_mask=list(row.mask),
+            response_logprobs=list(row.log_probs),
+            reward_score=session.reward,
+            num_turns=len(rows),
+            metrics=AgentLoopMetrics(),
+            extra_fields={
+                "reward_extra_info": earned,
+                "min_global_steps": row.versions[0],
+                "max_global_steps": row.versions[1],
+                "kind": "",
+                "step": None,
+                "nodes": 1,
+                "final": row is rows[-1],
+                "limit": row.limit,
+                "truncated": row.truncated,
+                "credit": credit,
+            },
+        )
+        for row, credit in zip(rows, session.credits, strict=True)
     ]

@@ -81,7 +81,7 @@ def trained_by(recipe: Path, overrides: Sequence[str], checkpoint: Path, profile
     return TrainedBy(
         recipe=recipe.name,
         objective=settings.objective,
-        reward=settings.decisions if writes else settings.reward,
+        reward=settings.agent or (settings.decisions if writes else settings.reward),
         data=(files,) if isinstance(files, str) else tuple(map(str, files)),
     )
 

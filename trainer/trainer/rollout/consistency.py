@@ -11,6 +11,7 @@ from memloop.profiles.profile import PromptName
 from trainer.data.rows import AgentName
 from trainer.objectives.dapo import METRIC
 from trainer.objectives.published import PUBLISHED, Published
+from trainer.rollout.agent_function import AgentError, load_function
 from trainer.rollout.recipe import Composed
 
 _PROMPTS: Final[dict[AgentName, tuple[PromptName, ...]]] = {
@@ -45,6 +46,12 @@ def _filled(profile: Profile, name: PromptName) -> int:
 
 
 def _profile(recipe: Composed) -> Iterator[str]:
+    if recipe.settings.agent:
+        try:
+            load_function(recipe.settings.agent)
+        except AgentError as error:
+            yield str(error)
+        return
     profile, data = recipe.settings.loaded(), recipe.config.data
     loop = recipe.config.actor_rollout_ref.rollout.agent.default_agent_loop
     if loop not in _PROMPTS:

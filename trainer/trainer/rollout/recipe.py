@@ -12,6 +12,7 @@ verl: {...}                  what differs; a key that is not there is an error, 
 # pyright: reportUnknownMemberType=false, reportPrivateUsage=false
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ _ADD = "+"
 _OURS = ("environment", "memloop", "estimate")
 """Sections of a recipe that are not verl's; an override of one starts with its name."""
 _AGENT_LOOPS = Path(__file__).parent / "agent_loops.yaml"
+_AGENT_FUNCTIONS = Path(__file__).parent / "agent_functions.yaml"
+AGENT = "agent"
+"""What verl calls the loop of ``memloop.agent``."""
 
 
 class RecipeError(ValueError):
@@ -144,10 +148,24 @@ def _completed(
     config: DictConfig, environment: dict[str, str], settings: LoopSettings, assumed: Assumptions
 ) -> Composed:
     everywhere = {"VERL_USE_EXTERNAL_MODULES": PLUGIN, **environment}
+    if settings.agent:
+        everywhere["PYTHONPATH"] = _with_working_folder(everywhere.get("PYTHONPATH", os.environ.get("PYTHONPATH", "")))
     with open_dict(config):
         config.memloop = settings.model_dump()
         if settings.checkpoints:
             config.trainer.checkpoint_callback_class = _KEPT
-        config.actor_rollout_ref.rollout.agent.agent_loop_config_path = str(_AGENT_LOOPS)
+        _name_loops(config.actor_rollout_ref.rollout.agent, of_function=settings.agent is not None)
         config.ray_kwargs.ray_init.runtime_env.env_vars = everywhere
     return Composed(config, everywhere, settings, assumed)
+
+
+def _name_loops(agent: Any, *, of_function: bool) -> None:
+    """Choose what verl runs for each row."""
+    agent.agent_loop_config_path = str(_AGENT_FUNCTIONS if of_function else _AGENT_LOOPS)
+    if of_function:
+        agent.default_agent_loop = AGENT
+
+
+def _with_working_folder(python_path: str) -> str:
+    """Return the path of modules with the folder in which the run starts, so that every process finds the agent."""
+    return os.pathsep.join(filter(None, [python_path, str(Path.cwd())]))

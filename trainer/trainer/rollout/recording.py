@@ -60,6 +60,28 @@ class PromptTooLong(ValueError):
     """The prompt exceeds the run's limit; a cut one would differ from the served one."""
 
 
+async def ask(prompt: Prompt, engine: TokenEngine, template: Template, *, max_prompt_tokens: int) -> Turn:
+    """Return the call. Raises PromptTooLong, EngineError for an empty reply, and the engine's errors."""
+    prompt_ids = template.render(prompt)
+    if len(prompt_ids) > max_prompt_tokens:
+        raise PromptTooLong(
+            f"a prompt of {len(prompt_ids)} tokens is longer than data.max_prompt_length={max_prompt_tokens}"
+        )
+    reply = await engine.generate(prompt_ids, max_tokens=prompt.sampling.max_tokens)
+    if not reply.token_ids:
+        raise EngineError("the rollout engine made no token")
+    return Turn(prompt, tuple(prompt_ids), reply)
+
+
+def completion_of(turn: Turn, template: Template) -> Completion:
+    """Return the reply as a loop reads it."""
+    return Completion(
+        content=template.decode(turn.reply.token_ids),
+        finish_reason="length" if turn.reply.truncated else "stop",
+        usage=Usage(input_tokens=len(turn.prompt_ids), output_tokens=len(turn.reply.token_ids), llm_calls=1),
+    )
+
+
 class RecordingModel:
     """A ChatModel for one run of one loop, which makes one call at a time and reports a step after each reply."""
 
@@ -71,20 +93,9 @@ class RecordingModel:
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the reply. Raises PromptTooLong, EngineError for an empty reply, and the engine's errors."""
-        prompt_ids = self._template.render(prompt)
-        if len(prompt_ids) > self._max_prompt_tokens:
-            raise PromptTooLong(
-                f"a prompt of {len(prompt_ids)} tokens is longer than data.max_prompt_length={self._max_prompt_tokens}"
-            )
-        reply = await self._engine.generate(prompt_ids, max_tokens=prompt.sampling.max_tokens)
-        if not reply.token_ids:
-            raise EngineError("the rollout engine made no token")
-        self.turns.append(Turn(prompt, tuple(prompt_ids), reply))
-        return Completion(
-            content=self._template.decode(reply.token_ids),
-            finish_reason="length" if reply.truncated else "stop",
-            usage=Usage(input_tokens=len(prompt_ids), output_tokens=len(reply.token_ids), llm_calls=1),
-        )
+        turn = await ask(prompt, self._engine, self._template, max_prompt_tokens=self._max_prompt_tokens)
+        self.turns.append(turn)
+        return completion_of(turn, self._template)
 
     async def report(self, step: ReadStep | DecideStep) -> None:
         """Attach the step to the last reply. Raises ValueError when that has a step already."""

@@ -21,6 +21,9 @@ class LoopSettings(BaseModel):
     right or wrong, or in parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo and
     amortised (the others fix it), ``train_final`` for amortised.
 
+    ``agent`` names an agent of your own (:mod:`trainer.rollout.agent_function`), which then runs for every row instead
+    of a loop; ``max_calls`` bounds its calls of the model in one run.
+
     Overlong replies (:mod:`trainer.objectives.dapo`): ``overlong_share`` is the share of a reply's limit over which a
     penalty grows, 0 for none; ``drop_truncated`` excludes the tokens of truncated replies from the loss.
 
@@ -40,6 +43,8 @@ class LoopSettings(BaseModel):
     objective: Objective = "grpo"
     normalise_by_std: bool = False
     train_final: bool = True
+    agent: str | None = None
+    max_calls: int = Field(default=64, ge=1)
     max_rereads: int = Field(default=2, ge=0, le=8)
     max_searches: int = Field(default=4, ge=0, le=16)
     updates: int = Field(default=1, ge=1)
@@ -72,6 +77,12 @@ class LoopSettings(BaseModel):
         published = PUBLISHED[self.objective]
         if self.normalise_by_std and (published.deviation is False or published.any_group):
             raise ValueError(f"{self.objective} does not divide by the deviation: leave normalise_by_std out")
+        return self
+
+    @model_validator(mode="after")
+    def _an_agents_reads_are_unknown(self) -> Self:
+        if self.agent and self.objective == "rea-grpo":
+            raise ValueError("rea-grpo compares the reads of our reading loops, which an agent does not report")
         return self
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ _BYTES = {"fp32": 4, "bf16": 2, "bfloat16": 2, "float32": 4}
 
 
 def run_of(recipe: Composed) -> Run:
-    """Extract the recipe's sizes. Raises UnknownShape, and ValueError when the GPUs do not divide as requested."""
+    """Extract the recipe's sizes. Raises UnknownShape, and ValueError for GPUs that do not divide, or an agent."""
     config: Any = recipe.config
     rollout, model = config.actor_rollout_ref.rollout, config.actor_rollout_ref.model
     gpus = config.trainer.nnodes * config.trainer.n_gpus_per_node
@@ -80,6 +80,8 @@ def _updates(config: Any) -> Updates:
 
 def _loop(recipe: Composed) -> Loop:
     config: Any = recipe.config
+    if recipe.settings.agent:
+        raise ValueError(f"the calls of {recipe.settings.agent} are not known: only our loops can be estimated")
     return Loop(
         name=config.actor_rollout_ref.rollout.agent.default_agent_loop,
         profile=recipe.settings.loaded(),
