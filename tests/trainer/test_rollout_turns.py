@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 import torch
 
+from memloop.loops.memagent import read_document
 from memloop.loops.memreread import reread_document
 from memloop.loops.steps import Answered
 from memloop.ports import HeldChunks, Prompt
@@ -63,6 +64,14 @@ async def test_every_reply_of_a_reread_gets_its_kind_and_its_step_reward() -> No
         ("Judged", 0.0),
         ("Answered", None),
     ]
+
+
+async def test_each_read_is_named_by_what_it_did_to_the_memory() -> None:
+    model = recording("The code is 417.", "The code is 417.", "The code is unknown.", r"\boxed{unknown}")
+    chunks = chunks_of("The code is 417. ", "Ahead was the sea. ", "Nothing else.")
+    await read_document("What is the code?", chunks, model=model, profile=PROFILE, report=model.report)
+    facts = facts_of(model.turns, question="What is the code?", golds=("417",), empty_memory=PROFILE.empty_memory)
+    assert [each.change for each in facts] == ["found", "kept", "forgot", None]
 
 
 async def test_a_question_asked_again_costs_its_turn() -> None:

@@ -24,8 +24,8 @@ from trainer.rollout.settings import LoopSettings
 class Rows:
     """A batch as verl holds it. ``keys`` are ``PROMPT_SESSION_TURN``, ``mask`` (rows, tokens), ``rewards`` (rows,).
 
-    ``facts`` are the agent loop's fields of each row: ``final``, ``kind``, ``step``, ``nodes``, the reply's ``limit``,
-    whether it was ``truncated`` there, and the ``credit`` of an agent's call.
+    ``facts`` are the agent loop's fields of each row: ``final``, ``kind``, ``step``, ``change``, ``nodes``, the reply's
+    ``limit``, whether it was ``truncated`` there, and the ``credit`` of an agent's call.
     """
 
     keys: Sequence[str]

@@ -148,6 +148,7 @@ def _outputs(session: Session) -> list[AgentLoopOutput]:
                 "max_global_steps": turn.reply.version,
                 "kind": facts.kind,
                 "step": facts.step,
+                "change": facts.change,
                 "nodes": session.nodes,
                 "final": turn is session.turns[-1],
                 "limit": turn.prompt.sampling.max_tokens,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from memloop.loops.steps import ChunkRead, Integrated, Judged
 from trainer.objectives.step_rewards import REPEATED, judge_step, memory_step
+from trainer.rollout.overwrites import Change, change_of
 from trainer.rollout.recording import Turn
 
 _MARK = re.compile(r"</?confirmed>")
@@ -15,10 +16,14 @@ _MARK = re.compile(r"</?confirmed>")
 
 @dataclass(frozen=True, slots=True)
 class TurnFacts:
-    """``kind`` is the step's name; ``step`` its reward, None for a turn that only the outcome rewards."""
+    """``kind`` is the step's name; ``step`` its reward, None for a turn that only the outcome rewards.
+
+    ``change`` is what a read did to the memory (:mod:`trainer.rollout.overwrites`), None for other turns.
+    """
 
     kind: str
     step: float | None = None
+    change: Change | None = None
 
 
 def facts_of(
@@ -26,7 +31,7 @@ def facts_of(
 ) -> list[TurnFacts]:
     """Return the facts of each turn of a session, in order. The memory writer's turns have no step reward."""
     teller = _Teller(question, golds, empty_memory)
-    return [TurnFacts(type(turn.step).__name__, teller.step_of(turn)) for turn in turns]
+    return [TurnFacts(type(turn.step).__name__, *teller.told(turn)) for turn in turns]
 
 
 class _Teller:
@@ -38,10 +43,14 @@ class _Teller:
         self._root = self._current = empty_memory
         self._pass = 1
 
-    def step_of(self, turn: Turn) -> float | None:
+    def told(self, turn: Turn) -> tuple[float | None, Change | None]:
+        """Return the turn's step reward and what it did to the memory."""
+        if isinstance(turn.step, ChunkRead):
+            return self._read(turn.step, _text(turn))
+        return self._step_of(turn), None
+
+    def _step_of(self, turn: Turn) -> float | None:
         match turn.step:
-            case ChunkRead(pass_number=number, memory=memory):
-                return self._read(number, memory)
             case Integrated(memory=memory):
                 before, self._root = self._root, memory
                 return self._gain(before, memory)
@@ -52,14 +61,19 @@ class _Teller:
             case _:
                 return None
 
-    def _read(self, number: int, memory: str) -> float:
-        if number != self._pass:
-            self._pass, self._current = number, self._empty
-        before, self._current = self._current, memory
-        if number == 1:
-            self._root = memory
-        return self._gain(before, memory)
+    def _read(self, step: ChunkRead, text: str) -> tuple[float, Change]:
+        if step.pass_number != self._pass:
+            self._pass, self._current = step.pass_number, self._empty
+        before, self._current = self._current, step.memory
+        if step.pass_number == 1:
+            self._root = step.memory
+        change = change_of(before, step.memory, text=text, question=step.question, golds=self._golds)
+        return self._gain(before, step.memory), change
 
     def _gain(self, before: str, after: str) -> float:
         """Return the gain without the marks, whose letters would join the words beside them."""
         return memory_step(_MARK.sub(" ", before), _MARK.sub(" ", after), self._golds)
+
+
+def _text(turn: Turn) -> str:
+    return "\n".join(message.text() for message in turn.prompt.messages)

@@ -29,6 +29,7 @@ from verl.workers.utils.padding import response_to_nested
 
 from trainer.rollout.advantages import Rows, advantages_of, filled, trained_mask
 from trainer.rollout.group_filter import BoundedReplayBuffer
+from trainer.rollout.overwrites import overwrite_shares
 from trainer.rollout.settings import LoopSettings
 
 NAME = "memloop"
@@ -151,4 +152,5 @@ def _told(rows: Rows, real: Tensor) -> dict[str, float]:
         "memloop/reward": float(rewards.mean()),
         "memloop/truncated": float(rows.truncated[real].float().mean()),
         "memloop/live_groups": live / max(1, len(groups.unique())),
+        **overwrite_shares([each.get("change") for each, kept in zip(rows.facts, real.tolist(), strict=True) if kept]),
     }
