@@ -55,6 +55,33 @@ def test_log_probabilities_are_those_of_the_distribution_that_was_drawn_from() -
         assert torch.allclose(expected, torch.tensor(request.log_probs), atol=1e-4)
 
 
+@pytest.mark.parametrize("right", [0, 1, 7, 24])
+def test_a_draft_that_is_right_for_some_tokens_does_not_change_the_reply(right: int) -> None:
+    plain = [Request(prompt, 24, GREEDY) for prompt in prompts()]
+    run(Batcher(MODEL, ends=ENDS, rows=4, length=96, seed=0), plain)
+    drafted = [Request(each.prompt, 24, GREEDY, draft=[*each.made[:right], 7, 7]) for each in plain]
+    run(Batcher(MODEL, ends=ENDS, rows=3, length=96, seed=0), drafted)
+    assert [each.made for each in drafted] == [each.made for each in plain]
+
+
+def test_a_right_draft_takes_one_step_instead_of_one_for_each_token() -> None:
+    batcher = Batcher(MODEL, ends=ENDS, rows=1, length=96, seed=0)
+    run(batcher, [plain := Request(prompts()[1], 24, GREEDY)])
+    batcher.submit(Request(plain.prompt, 24, GREEDY, draft=plain.made))
+    assert [each.made for each in batcher.step()] == [plain.made]
+
+
+def test_drafted_tokens_keep_the_log_probabilities_of_what_was_drawn() -> None:
+    requests = [Request(prompt, 16, Decoding(temperature=2.0), draft=[5, 6, 7]) for prompt in prompts()]
+    run(Batcher(MODEL, ends=ENDS, rows=5, length=96, seed=3), requests)
+    for request in requests:
+        with torch.inference_mode():
+            logits = MODEL(torch.tensor([request.prompt + request.made])).logits[0] / 2.0
+        of_made = logits[len(request.prompt) - 1 : -1].log_softmax(-1)
+        expected = of_made.gather(1, torch.tensor(request.made)[:, None])[:, 0]
+        assert torch.allclose(expected, torch.tensor(request.log_probs), atol=1e-4)
+
+
 def test_rows_of_one_prompt_draw_differently() -> None:
     requests = [Request(prompts()[1], 12, Decoding(temperature=2.0)) for _ in range(6)]
     run(Batcher(MODEL, ends=ENDS, rows=6, length=96, seed=0), requests)

@@ -3,7 +3,9 @@
 Rows share one preallocated cache; a request takes a row, its prompt is prefilled at once, and then every step generates
 one token for all rows. The last row moves into the place of a finished one, so the used rows stay together, and waiting
 requests join at the next step. Concurrent requests with the same prompt, such as a group's rollouts, are prefilled
-once.
+once. A request may bring a draft of its reply, which is read along with the prompt: as far as the model generates the
+draft's tokens itself, they cost no step each. The reply's distribution stays the same (speculative decoding, arXiv
+2211.17192, with a certain draft).
 """
 
 # torch's own annotations are partly unknown to pyright.
@@ -26,12 +28,13 @@ from trainer.rollout.cpu.sampling import Decoding, Sampler
 class Request:
     """A prompt and its reply so far: ``made`` tokens, the last one an end token unless the limit cut it off.
 
-    ``log_probs`` are of the sampling distribution; of the model's own when decoding is greedy.
+    ``log_probs`` are of the sampling distribution; of the model's own when decoding is greedy. ``draft`` is a guess.
     """
 
     prompt: list[int]
     max_tokens: int
     decoding: Decoding
+    draft: list[int] = field(default_factory=list[int])
     made: list[int] = field(default_factory=list[int])
     log_probs: list[float] = field(default_factory=list[float])
     ended: bool = False
@@ -40,6 +43,24 @@ class Request:
     def done(self) -> bool:
         """Return whether the reply is complete or at its limit."""
         return self.ended or len(self.made) >= self.max_tokens
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """Return the tokens to prefill: the prompt, and the draft as far as its tokens could be followed by another."""
+        return (*self.prompt, *self.draft[: self.max_tokens - 1])
+
+    def take(self, token: int, log_prob: float, ends: frozenset[int]) -> None:
+        """Append a token."""
+        self.made.append(token)
+        self.log_probs.append(log_prob)
+        self.ended = token in ends
+
+    def take_drafted(self, tokens: Sequence[int], log_probs: Sequence[float], ends: frozenset[int]) -> None:
+        """Append the tokens drawn after the prompt and after each token of the draft, up to the first other one."""
+        for token, log_prob, drafted in zip(tokens, log_probs, (*self.draft, None), strict=False):
+            self.take(token, log_prob, ends)
+            if self.ended or token != drafted:
+                return
 
 
 class Batcher:
@@ -77,25 +98,40 @@ class Batcher:
         if not admitted:
             return False
         del self._waiting[: len(admitted)]
-        prompts = list(dict.fromkeys(tuple(request.prompt) for request in admitted))
-        places = {prompt: number for number, prompt in enumerate(prompts)}
-        source = [places[tuple(request.prompt)] for request in admitted]
-        logits = self._read(prompts, first_row=len(self._running), source=source)
+        texts = list(dict.fromkeys(request.read for request in admitted))
+        places = {text: number for number, text in enumerate(texts)}
+        source = [places[request.read] for request in admitted]
+        hidden = self._read(texts, first_row=len(self._running), source=source)
+        self._take_first(admitted, hidden[source])
         self._running += admitted
-        self._take(admitted, logits[source])
         return True
 
-    def _read(self, prompts: Sequence[tuple[int, ...]], *, first_row: int, source: Sequence[int]) -> Tensor:
-        """Return logits (prompts, vocabulary) after each prompt; ``source`` maps rows to prompts for the cache."""
-        lengths = torch.tensor([len(prompt) for prompt in prompts])
+    def _read(self, texts: Sequence[tuple[int, ...]], *, first_row: int, source: Sequence[int]) -> Tensor:
+        """Return (texts, tokens, hidden) after each token; ``source`` maps rows to texts for the cache."""
+        lengths = torch.tensor([len(text) for text in texts])
         longest = int(lengths.max())
-        ids = torch.zeros(len(prompts), longest, dtype=torch.long)
-        for number, prompt in enumerate(prompts):
-            ids[number, : len(prompt)] = torch.tensor(prompt)
+        ids = torch.zeros(len(texts), longest, dtype=torch.long)
+        for number, text in enumerate(texts):
+            ids[number, : len(text)] = torch.tensor(text)
         view = self._cache.filling(first_row, source, lengths[list(source)])
         causal = torch.ones(longest, longest, dtype=torch.bool).tril()
-        hidden = self._hidden(ids, torch.arange(longest).expand_as(ids), causal[None, None], view)
-        return self._head(hidden[torch.arange(len(prompts)), lengths - 1])
+        return self._hidden(ids, torch.arange(longest).expand_as(ids), causal[None, None], view)
+
+    def _take_first(self, admitted: Sequence[Request], hidden: Tensor) -> None:
+        """Draw after each prompt and each token of its draft, and keep in the cache what the reply goes on from."""
+        counts = [len(request.read) - len(request.prompt) + 1 for request in admitted]
+        row = torch.arange(len(admitted)).repeat_interleave(torch.tensor(counts))
+        at = torch.cat(
+            [torch.arange(count) + len(request.prompt) - 1 for request, count in zip(admitted, counts, strict=True)]
+        )
+        decodings = [admitted[number].decoding for number in row.tolist()]
+        tokens, log_probs = self._sampler.draw(self._head(hidden[row, at]), decodings)
+        start = 0
+        for number, (request, count) in enumerate(zip(admitted, counts, strict=True), start=len(self._running)):
+            span = slice(start, start + count)
+            request.take_drafted(tokens[span], log_probs[span], self._ends)
+            self._cache.used[number] = len(request.prompt) + len(request.made) - 1
+            start += count
 
     def _decode(self) -> None:
         rows = len(self._running)
@@ -119,9 +155,7 @@ class Batcher:
     def _take(self, requests: Sequence[Request], logits: Tensor) -> None:
         tokens, log_probs = self._sampler.draw(logits, [request.decoding for request in requests])
         for request, token, log_prob in zip(requests, tokens, log_probs, strict=True):
-            request.made.append(token)
-            request.log_probs.append(log_prob)
-            request.ended = token in self._ends
+            request.take(token, log_prob, self._ends)
 
     def _retire(self) -> list[Request]:
         finished: list[Request] = []

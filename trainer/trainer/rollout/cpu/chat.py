@@ -23,9 +23,11 @@ class BatchedModel:
     :class:`trainer.transformers_model.TransformersModel` runs on any device, one generation at a time.
     """
 
-    def __init__(self, engine: CpuEngine, template: ChatTemplate) -> None:
+    def __init__(self, engine: CpuEngine, template: ChatTemplate, *, repeats: bool = False) -> None:
         self._engine = engine
         self._template = template
+        self._repeats = repeats
+        self._last: list[int] = []
 
     @classmethod
     def load(cls, folder: Path, size: Size, *, seed: int = 0, dtype: torch.dtype = torch.float32) -> Self:
@@ -34,6 +36,13 @@ class BatchedModel:
         engine = CpuEngine(folder, size, seed=seed, dtype=dtype)
         return cls(engine, ChatTemplate(tokenizers.from_pretrained(folder)))
 
+    def for_one_reader(self) -> Self:
+        """Return a model on the same engine whose draft of a reply is the last reply.
+
+        A reader's memory seldom changes, so most of its turns then cost one forward pass.
+        """
+        return type(self)(self._engine, self._template, repeats=True)
+
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the reply. Raises ValueError when prompt and reply do not fit a row of the engine."""
         sampling, prompt_ids = prompt.sampling, self._template.render(prompt)
@@ -41,7 +50,10 @@ class BatchedModel:
             prompt_ids,
             max_tokens=sampling.max_tokens,
             decoding=Decoding(temperature=sampling.temperature, top_p=sampling.top_p),
+            draft=self._last,
         )
+        if self._repeats:
+            self._last = reply.made
         return Completion(
             content=self._template.decode(reply.made),
             finish_reason="stop" if reply.ended else "length",

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +41,11 @@ class CpuEngine:
         self._thread = threading.Thread(target=self._run, name="generate", daemon=True)
         self._thread.start()
 
-    async def generate(self, prompt: list[int], *, max_tokens: int, decoding: Decoding) -> Request:
-        """Return the finished request. Raises ValueError when it does not fit."""
-        request, reply = Request(prompt, max_tokens, decoding), Future[Request]()
+    async def generate(
+        self, prompt: list[int], *, max_tokens: int, decoding: Decoding, draft: Sequence[int] = ()
+    ) -> Request:
+        """Return the finished request; a ``draft`` changes its cost alone. Raises ValueError when it does not fit."""
+        request, reply = Request(prompt, max_tokens, decoding, list(draft)), Future[Request]()
         self._inbox.put(lambda: self._submit(request, reply))
         return await asyncio.wrap_future(reply)
 
