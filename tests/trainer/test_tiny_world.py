@@ -69,3 +69,21 @@ def test_planting_keeps_the_prose_and_the_order_of_the_sentences(prose: str, see
     planted = plant(random.Random(seed), prose, ["<1>", "<2>"])
     assert planted.index("<1>") < planted.index("<2>")
     assert planted.replace("<1>", "").replace("<2>", "").replace(" ", "") == prose.replace(" ", "")
+
+
+def test_a_hasty_reader_overlooks_what_stands_late_in_a_section_and_changes_nothing_else() -> None:
+    overlooked = 0
+    for seed in range(300):
+        careful, hasty = (
+            read_example(
+                random.Random(seed), profile(), book("train"), section_tokens=200, near_misses=0.4, overlooked=share
+            )
+            for share in (0.0, 1.0)
+        )
+        one_hop = careful.completion.count(".") == 1
+        if one_hop and hasty.completion != careful.completion:
+            overlooked += 1
+            prompt, value = careful.messages[-1].text(), careful.completion.strip().rstrip(".").split()[-1]
+            assert value in prompt[len(prompt) // 2 :]
+            assert hasty.completion.strip().endswith("unknown.")
+    assert overlooked > 10

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.command == "train":
         if chosen.start and not (chosen.start / TRAINING).is_file():
             parser.error(f"{chosen.start} holds no checkpoint of this command ({TRAINING})")
-        if chosen.budget in ("robust", "writer") and not chosen.start:
+        if chosen.budget in ("robust", "writer", "hasty") and not chosen.start:
             parser.error(f"--budget {chosen.budget} starts from a checkpoint: name it with --start")
         make(chosen.out, budget=chosen.budget, seed=chosen.seed, device=chosen.device, start=chosen.start)
     elif chosen.command == "evaluate":

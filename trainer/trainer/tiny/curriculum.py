@@ -12,7 +12,8 @@ from typing import TypeAlias
 class Mix:
     """Shares of the kinds of example, and the length of sections (in tokens).
 
-    `near_misses` is the share of distracting facts that nearly answer; a share of sections is `crowded` with these.
+    `near_misses` is the share of distracting facts that nearly answer; a share of sections is `crowded` with these. Of
+    the facts late in a section the demonstrations leave out a share, `overlooked`.
     """
 
     shares: Mapping[str, float]
@@ -21,6 +22,7 @@ class Mix:
     full_share: float = 0.0
     near_misses: float = 0.4
     crowded: float = 0.0
+    overlooked: float = 0.0
     chunk_tokens: int = 256
 
     def section_tokens(self, rng: random.Random) -> int:
@@ -57,6 +59,8 @@ HARDEST_OF = 4
 """The hardest of this many reading turns is trained, in the phase of hard ones."""
 HARD: Phases = ((1.0, replace(_mix(0.0, 0.83, 240, 0.35, 0.4), crowded=0.5)),)
 """Reading turns are drawn `HARDEST_OF` times as often, and trained as often as before."""
+HASTY: Phases = ((1.0, replace(HARD[0][1], full_share=0.7, crowded=0.25, overlooked=0.7)),)
+"""Demonstrations of a hasty reader, who overlooks most facts late in a section but never takes or changes another."""
 WRITING = Mix({"relate": 0.7, "memory": 0.2, "chat": 0.1}, 8, 240)
 SHORT = PHASES[1][1]
 

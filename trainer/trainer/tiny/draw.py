@@ -27,7 +27,13 @@ def draw(rng: random.Random, mix: Mix, profile: Profile, prose: Prose) -> Exampl
             tokens = mix.section_tokens(rng)
             crowded = mix.crowded > 0 and rng.random() < mix.crowded
             return read_example(
-                rng, profile, prose, section_tokens=tokens, near_misses=mix.near_misses, crowded=crowded
+                rng,
+                profile,
+                prose,
+                section_tokens=tokens,
+                near_misses=mix.near_misses,
+                crowded=crowded,
+                overlooked=mix.overlooked,
             )
         case _:
             return _turn(rng, role, profile, prose)

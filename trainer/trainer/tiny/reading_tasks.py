@@ -31,6 +31,9 @@ _TOKENS_PER_FACT = 16
 _OTHER_OWNERS = 0.8
 """In a crowded section: the model confuses names, seldom the attributes of one owner."""
 
+_LATE = 0.6
+"""The share of a section after which a hasty reader overlooks facts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -87,10 +90,12 @@ def read_example(
     section_tokens: int,
     near_misses: float,
     crowded: bool = False,
+    overlooked: float = 0.0,
 ) -> Example:
     """Draw one turn of the reading loop: the section may hold helping facts, others, or only prose.
 
-    A crowded section is full of facts that nearly answer.
+    A crowded section is full of facts that nearly answer. `overlooked` is the share of the facts late in a section that
+    the demonstrated reply leaves out, as a hasty reader does.
     """
     scene = random_scene(rng)
     known = _known_before(rng, scene)
@@ -103,7 +108,8 @@ def read_example(
     section_facts = _section_facts(rng, scene, known, others, room)
     section = _section(rng, prose, section_facts, section_tokens)
     fresh = not known and rng.random() < 0.4
-    before, after = sought(scene.question, known), sought(scene.question, (*known, *section_facts))
+    noticed = _noticed(rng, section, section_facts, overlooked)
+    before, after = sought(scene.question, known), sought(scene.question, (*known, *noticed))
     return Example(
         role="read",
         kind=_read_kind(before, after, section_facts),
@@ -115,6 +121,18 @@ def read_example(
         ),
         completion=memory_text(after),
     )
+
+
+def _noticed(rng: random.Random, section: str, facts: list[Fact], overlooked: float) -> list[Fact]:
+    """Return the facts without a share of those that stand late in the section."""
+    if not overlooked:
+        return facts
+    late = section[int(len(section) * _LATE) :]
+    return [fact for fact in facts if not (_states(late, fact) and rng.random() < overlooked)]
+
+
+def _states(text: str, fact: Fact) -> bool:
+    return any(fact.sentence(pattern) in text for pattern in ("canonical", "past"))
 
 
 def _known_before(rng: random.Random, scene: Scene) -> tuple[Fact, ...]:

@@ -16,7 +16,7 @@ from memloop.profiles import Profile, load_profile
 from trainer.tiny.batches import Encoder, Source, prompt_text
 from trainer.tiny.card import write_card
 from trainer.tiny.card_data import TRAINING, TrainingLog, read_training
-from trainer.tiny.curriculum import HARD, HARDEST_OF, SHORT, WRITING
+from trainer.tiny.curriculum import HARD, HARDEST_OF, HASTY, SHORT, WRITING
 from trainer.tiny.draw import draw
 from trainer.tiny.export import export, tokenizer_of, weights_of
 from trainer.tiny.network import Shape, load
@@ -24,7 +24,7 @@ from trainer.tiny.prose import book, sprinkled
 from trainer.tiny.tokenizer import VOCABULARY, build_tokenizer, extended, plain_words, prompt_lines
 from trainer.tiny.train import Budget, Progress, Run
 
-BudgetName = Literal["cpu", "robust", "writer", "gpu", "early", "smoke"]
+BudgetName = Literal["cpu", "robust", "writer", "gpu", "early", "hasty", "smoke"]
 
 BUDGETS: dict[BudgetName, Budget] = {
     "cpu": Budget(steps=8_000, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=1000),
@@ -60,6 +60,19 @@ BUDGETS: dict[BudgetName, Budget] = {
     # Stopped while sections are still short: the start of reinforcement learning on whole documents.
     "early": Budget(
         steps=2_400, batch_tokens=4096, shape=Shape(VOCABULARY), eval_every=800, eval_rows=600, stop_at=800
+    ),
+    # Starts from `robust` and imitates a hasty reader: a start of reinforcement learning that holds what it has read.
+    "hasty": Budget(
+        steps=120,
+        batch_tokens=4096,
+        shape=Shape(VOCABULARY),
+        matrix_rate=0.0005,
+        other_rate=0.0003,
+        warmup=10,
+        decay_from=0.0,
+        eval_every=120,
+        eval_rows=200,
+        phases=HASTY,
     ),
     "smoke": Budget(steps=20, batch_tokens=2048, shape=Shape(VOCABULARY), eval_every=20, warmup=5, eval_rows=40),
 }
