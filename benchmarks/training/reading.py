@@ -4,30 +4,39 @@ import asyncio
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import orjson
 import torch
 
 from memloop.loops.memagent import read_document
+from memloop.loops.steps import ChunkRead, ReadStep
 from memloop.profiles import Profile, load_profile
 from memloop.scoring.lenient import exact_match
 from memloop.scoring.strict import strict_score
 from trainer.rollout.cpu.chat import BatchedModel
 from trainer.rollout.cpu.engine import Size
+from trainer.rollout.overwrites import ERRORS, change_of
 from trainer.tiny.documents import TRAINED_CHUNKS, Document, random_document
 
-AT_ONCE = 64
+AT_ONCE = 32
+IN_THE_ANSWER = "answered wrong"
 _DISTRACTORS = (0.0, 0.5, 1.0)
 """Distractors per chunk, as in training: each document has one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Scores of one document: strict (in a box, as trained) and in any form."""
+    """Scores of one document: strict (in a box, as trained) and in any form.
+
+    ``fault`` is what went wrong first in a document that was answered wrong: a change of the memory
+    (:mod:`trainer.rollout.overwrites`) or the answer's turn.
+    """
 
     strict: bool
     lenient: bool
+    fault: str | None = None
 
 
 def documents_of(*, times: int, count: int, seed: int) -> list[Document]:
@@ -85,6 +94,25 @@ async def _read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Sco
 
 
 async def _read(model: BatchedModel, profile: Profile, document: Document) -> Scores:
-    result = await read_document(document.question, document.chunks, model=model, profile=profile)
+    memories = list[str]()
+
+    async def report(step: ReadStep) -> None:
+        if isinstance(step, ChunkRead):
+            memories.append(step.memory)
+
+    result = await read_document(
+        document.question, document.chunks, model=model.for_one_reader(), profile=profile, report=report
+    )
     golds = (document.answer,)
-    return Scores(bool(strict_score(result.raw_answer, golds)), bool(exact_match(result.answer, golds)))
+    strict = bool(strict_score(result.raw_answer, golds))
+    fault = None if strict else first_fault(document, [profile.empty_memory, *memories])
+    return Scores(strict, bool(exact_match(result.answer, golds)), fault)
+
+
+def first_fault(document: Document, memories: Sequence[str]) -> str:
+    """Return what went wrong first, given the memory before the first chunk and after each one."""
+    for chunk, (before, after) in zip(document.chunks, pairwise(memories), strict=True):
+        change = change_of(before, after, text=chunk.text, question=document.question, golds=(document.answer,))
+        if change == "missed" or change in ERRORS:
+            return change
+    return IN_THE_ANSWER

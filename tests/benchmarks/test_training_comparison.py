@@ -7,7 +7,9 @@ import pytest
 
 from benchmarks.comparing import Share, drop, paired_gain
 from benchmarks.training.policies import curve_of
-from benchmarks.training.reading import documents_of, read_all
+from benchmarks.training.reading import documents_of, first_fault, read_all
+from memloop.ports import Chunk, HeldChunks
+from trainer.tiny.documents import Document
 
 TINY = Path("services/inference/models/memloop-tiny")
 
@@ -59,3 +61,16 @@ def test_documents_of_a_seed_are_the_same_and_differ_between_lengths() -> None:
     first, again = (documents_of(times=2, count=2, seed=5) for _ in range(2))
     assert [document.question for document in first] == [document.question for document in again]
     assert len(list(first[0].chunks)) == 8
+
+
+def test_a_wrong_answer_is_traced_to_the_first_turn_that_went_wrong() -> None:
+    told, others = "The locker code of Marta is 482.", "The locker code of Bruno is 117."
+    chunks = HeldChunks(
+        Chunk(index=index, start=0, end=len(text), text=text, tokens=9)
+        for index, text in enumerate((told, others, "Ahead was the sea."))
+    )
+    document = Document("What is the locker code of Marta?", "482", chunks)
+    wrong = "The locker code of Marta is 117."
+    assert first_fault(document, ["Nothing.", told, wrong, wrong]) == "took another's"
+    assert first_fault(document, ["Nothing.", "Nothing.", wrong, wrong]) == "missed"
+    assert first_fault(document, ["Nothing.", told, told, told]) == "answered wrong"
