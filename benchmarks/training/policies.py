@@ -1,9 +1,9 @@
-"""Trains the two compared policies: the tiny model stopped early, and the same model after GRPO on verl."""
+"""Trains the two compared policies: a start under supervision, and the same model after GRPO on verl."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import orjson
 
 from memloop.wire.checkpoint import RECORD
 
-RECIPE = Path("trainer/recipes/tiny-memagent-early-cpu.yaml")
+_RECIPES = Path("trainer/recipes")
 TRAINER = Path(".venv-trainer/bin/python")
 """The environment of verl and Ray; supervised training runs in the current environment."""
 _HELD_OUT = 128
@@ -20,6 +20,22 @@ _SAMPLED_SHARE = "memloop/reward"
 
 Curve = tuple[tuple[int, float], ...]
 """Step, and a share from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a start is trained (``trainer.tiny train --budget``, from the checkpoint ``base``), and GRPO's recipe."""
+
+    budget: str
+    recipe: Path
+    base: Path | None = None
+
+
+PLANS: Mapping[str, Plan] = {
+    "early": Plan("early", _RECIPES / "tiny-memagent-early-cpu.yaml"),
+    "hasty": Plan("hasty", _RECIPES / "tiny-memagent-hasty-cpu.yaml", Path("services/inference/models/memloop-tiny")),
+}
+"""``early`` confuses facts, and so loses them in long documents; ``hasty`` overlooks facts, and keeps what it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +50,31 @@ class Run:
     sampled: Curve
 
 
-def supervised(folder: Path) -> Path:
-    """Train the start checkpoint in about two minutes."""
-    out = folder / "early"
-    _run([sys.executable, "-m", "trainer.tiny", "train", "--budget", "early", "--device", "cpu", "--out", str(out)])
+def supervised(plan: Plan, folder: Path) -> Path:
+    """Train the start checkpoint; a finished one is reused."""
+    out = folder / plan.budget
+    if not (out / "training.json").is_file():
+        start = ("--start", str(plan.base)) if plan.base else ()
+        options = ("--budget", plan.budget, "--device", "cpu", "--out", str(out), *start)
+        _run([sys.executable, "-m", "trainer.tiny", "train", *options])
     return out
 
 
-def reinforced(start: Path, folder: Path, *, steps: int, seed: int) -> Run:
+def reinforced(plan: Plan, start: Path, folder: Path, *, steps: int, seed: int, changes: Sequence[str] = ()) -> Run:
     """Run GRPO for ``steps`` steps on documents of the training length; a finished run is reused.
 
-    Raises CalledProcessError when a command fails.
+    ``changes`` are of the recipe, as ``KEY=VALUE``. Raises CalledProcessError when a command fails.
     """
     log, exported = folder / f"grpo-{seed}.jsonl", folder / f"exported-{seed}"
     if not (exported / RECORD).is_file():
-        checkpoint = _trained(start, folder, log, steps=steps, seed=seed)
+        checkpoint = _trained(plan, start, folder, log, steps=steps, seed=seed, changes=changes)
         _trainer("export", "--checkpoint", checkpoint, "--base", start, "--profile", "tiny", "--out", exported)
     return Run(exported, held_out=curve_of(log, _HELD_OUT_SHARE), sampled=curve_of(log, _SAMPLED_SHARE))
 
 
-def _trained(start: Path, folder: Path, log: Path, *, steps: int, seed: int) -> Path:
+def _trained(
+    plan: Plan, start: Path, folder: Path, log: Path, *, steps: int, seed: int, changes: Sequence[str]
+) -> Path:
     """Return the last checkpoint in verl's own form."""
     rows, out = folder / f"rows-{seed}", folder / f"grpo-{seed}"
     _trainer("data", *("tiny-rows", "--loop", "memagent", "--out", rows, "--held-out", _HELD_OUT, "--seed", seed))
@@ -67,8 +88,8 @@ def _trained(start: Path, folder: Path, log: Path, *, steps: int, seed: int) -> 
         "trainer.default_local_dir": out,
         "trainer.logger": "[console,file]",
     }
-    changes = [f"{key}={value}" for key, value in overrides.items()]
-    _trainer("train", "--recipe", RECIPE, *changes, environment={"VERL_FILE_LOGGER_PATH": str(log)})
+    own = [f"{key}={value}" for key, value in overrides.items()]
+    _trainer("train", "--recipe", plan.recipe, *own, *changes, environment={"VERL_FILE_LOGGER_PATH": str(log)})
     return out / f"global_step_{steps}"
 
 

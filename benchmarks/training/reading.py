@@ -21,6 +21,7 @@ from trainer.rollout.overwrites import ERRORS, change_of
 from trainer.tiny.documents import TRAINED_CHUNKS, Document, random_document
 
 AT_ONCE = 32
+PARTS = 2
 IN_THE_ANSWER = "answered wrong"
 _DISTRACTORS = (0.0, 0.5, 1.0)
 """Distractors per chunk, as in training: each document has one of them."""
@@ -56,19 +57,48 @@ def documents_of(*, times: int, count: int, seed: int) -> list[Document]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A set of documents: a count, a seed, and one length in training lengths."""
+    """A policy and a set of documents: a count, a seed, and one length in training lengths."""
 
+    policy: str
+    checkpoint: Path
     seed: int
     times: int
     count: int
 
 
-def read_or_recall(reading: Reading, folder: Path, policy: str, checkpoint: Path) -> list[Scores]:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of ``PARTS`` equal shares of a reading, so that all cores work on it."""
+
+    reading: Reading
+    number: int
+
+    @property
+    def documents(self) -> list[Document]:
+        """Build the share's documents."""
+        reading = self.reading
+        return documents_of(times=reading.times, count=reading.count, seed=reading.seed)[self.number :: PARTS]
+
+    @property
+    def name(self) -> str:
+        """Return a name that no other part of the run has."""
+        reading = self.reading
+        return f"{reading.policy}-{reading.seed}-{reading.times}x{reading.count}-{self.number}"
+
+
+def parts_of(readings: Sequence[Reading]) -> list[Part]:
+    """Return the parts of all readings, in order."""
+    return [Part(reading, number) for reading in readings for number in range(PARTS)]
+
+
+def read_or_recall(part: Part, folder: Path) -> list[Scores]:
     """Return the scores of the documents, from the folder if an earlier run left them there."""
-    file = folder / f"read-{policy}-{reading.seed}-{reading.times}x{reading.count}.json"
+    file = folder / f"read-{part.name}.json"
     if not file.is_file():
-        documents = documents_of(times=reading.times, count=reading.count, seed=reading.seed)
-        file.write_bytes(orjson.dumps(read_all(checkpoint, documents)))
+        scores = read_all(part.reading.checkpoint, part.documents)
+        written = file.with_suffix(".part")
+        written.write_bytes(orjson.dumps(scores))
+        written.replace(file)
     return [Scores(**each) for each in orjson.loads(file.read_bytes())]
 
 

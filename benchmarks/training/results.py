@@ -11,7 +11,10 @@ KEPT = FOLDER / "training.json"
 
 
 class Row(TypedDict):
-    """A policy's scores on documents of ``times`` the training length, in percent; intervals of the strict ones."""
+    """A policy's scores on documents of ``times`` the training length, in percent; intervals of the strict ones.
+
+    ``faults`` counts the documents that were answered wrong by what went wrong first.
+    """
 
     policy: str
     seed: int
@@ -22,6 +25,7 @@ class Row(TypedDict):
     low: float
     high: float
     lenient: float
+    faults: dict[str, int]
 
 
 class Curve(TypedDict):
@@ -35,6 +39,7 @@ class Curve(TypedDict):
 class Found(TypedDict):
     """One run of the benchmark. ``headline`` is its last line."""
 
+    plan: str
     steps: int
     curves: list[Curve]
     rows: list[Row]

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.comparing import Share, drop, paired_gain
 from benchmarks.training.policies import curve_of
-from benchmarks.training.reading import documents_of, first_fault, read_all
+from benchmarks.training.reading import Reading, documents_of, first_fault, parts_of, read_all
 from memloop.ports import Chunk, HeldChunks
 from trainer.tiny.documents import Document
 
@@ -74,3 +74,10 @@ def test_a_wrong_answer_is_traced_to_the_first_turn_that_went_wrong() -> None:
     assert first_fault(document, ["Nothing.", told, wrong, wrong]) == "took another's"
     assert first_fault(document, ["Nothing.", "Nothing.", wrong, wrong]) == "missed"
     assert first_fault(document, ["Nothing.", told, told, told]) == "answered wrong"
+
+
+def test_the_parts_of_a_reading_are_its_documents_once_each() -> None:
+    reading = Reading("after", TINY, seed=3, times=1, count=7)
+    whole = documents_of(times=1, count=7, seed=3)
+    shares = [document for part in parts_of([reading]) for document in part.documents]
+    assert sorted(each.chunks[0].text for each in shares) == sorted(each.chunks[0].text for each in whole)
