@@ -88,6 +88,25 @@ test-console: $(CONSOLE) $(BROWSER_VENV)/.ready ## the console: types, eslint, u
 	$(NPM) run --silent test
 	OMP_NUM_THREADS=1 $(BROWSER_VENV)/bin/python -m pytest -o addopts=--import-mode=importlib -o timeout=900 tests/console $(ARGS)
 
+# The reference of the HTTP API comes from the gateway's OpenAPI document; the rest from docs/ (mkdocs.yml, apps/docs).
+DOCS_VENV := .venv-docs
+$(DOCS_VENV)/.ready: requirements/docs.lock | $(UV_READY)
+	rm -rf $(DOCS_VENV) && $(UV) venv --quiet --python $(PYTHON) $(DOCS_VENV)
+	$(INSTALL) $(DOCS_VENV) --require-hashes -r $<
+	@touch $@
+
+.PHONY: docs docs-serve test-docs openapi
+docs: openapi $(DOCS_VENV)/.ready ## build the documentation site in build/site; a broken link or a page outside the navigation fails
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build
+
+docs-serve: openapi $(DOCS_VENV)/.ready ## serve the documentation site on http://127.0.0.1:7808 and rebuild it on changes
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs serve --dev-addr 127.0.0.1:7808
+
+test-docs: docs
+
+openapi: $(READY)
+	@mkdir -p build && $(BIN)/python apps/console/scripts/openapi.py > build/openapi.json
+
 try-console: $(READY)
 	@$(MAKE) --no-print-directory console > .console.log 2>&1 \
 	  || echo "The console is not built (see .console.log); the stack runs without it." >&2
@@ -375,6 +394,8 @@ lock: $(UV_READY) ## resolve the pinned versions anew
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/node.lock
 	$(UV) pip compile requirements/browser.in -c requirements/workspace.lock --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/browser.lock
+	$(UV) pip compile requirements/docs.in --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/docs.lock
 	$(UV) pip compile requirements/sglang.in --no-deps --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/sglang.lock
 	$(UV) pip compile requirements/bench.in --generate-hashes \
@@ -400,4 +421,4 @@ lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) .venv-browser .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) .venv-browser $(DOCS_VENV) .memloop

@@ -36,6 +36,7 @@ SUITES: Final = (
     "test-gate",
     "test-deploy",
     "test-console",
+    "test-docs",
 )
 INSIDE_TEST: Final = frozenset({"lint", "check", "test-calm", "test-fast", "test-trainer", "test-workspace"})
 """Targets that ``test`` covers."""
