@@ -95,7 +95,11 @@ $(DOCS_VENV)/.ready: requirements/docs.lock | $(UV_READY)
 	$(INSTALL) $(DOCS_VENV) --require-hashes -r $<
 	@touch $@
 
-.PHONY: docs docs-serve test-docs openapi
+.PHONY: docs docs-serve docs-reference test-docs openapi
+docs-reference: $(READY) ## write the references of settings and metrics from the code
+	$(BIN)/python -m apps.docs.settings_page
+	$(BIN)/python -m apps.docs.metrics_page
+
 docs: openapi $(DOCS_VENV)/.ready ## build the documentation site in build/site; a broken link or a page outside the navigation fails
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build
 

@@ -7,12 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from apps.docs import metrics_page, settings_page
 from apps.docs.navigation import entries, with_folders
 from apps.docs.routes_page import routes_page
 from gateway.main import build_app
-from gateway.settings import GatewaySettings
+from gateway.settings import GatewaySettings, WorkerSettings
+from inference.settings import LauncherSettings
+from memory_store.settings import Settings as StoreSettings
 from tests.docs.markdown import anchors, links
 
 ROOT = Path(__file__).parents[2]
@@ -47,3 +51,15 @@ def test_the_reference_has_every_route_and_its_links_resolve() -> None:
     wanted = {f"{method.upper()} {path}" for path, routes in openapi()["paths"].items() for method in routes}
     assert set(re.findall(r"^### `(.+)`$", page, re.MULTILINE)) == wanted
     assert {link for link in links(page) if link.startswith("#") and link[1:] not in anchors(page)} == set()
+
+
+@pytest.mark.parametrize("reference", [settings_page, metrics_page], ids=["settings", "metrics"])
+def test_a_reference_is_what_the_code_says(reference: Any) -> None:
+    assert reference.PAGE.read_text("utf-8") == reference.page(), "run make docs-reference"
+
+
+def test_the_reference_of_settings_has_those_of_every_process_and_of_the_command_line() -> None:
+    kinds = (WorkerSettings, StoreSettings, LauncherSettings)
+    wanted = {settings_page.variable(name, field) for kind in kinds for name, field in kind.model_fields.items()}
+    listed = set(re.findall(r"^\| `(\w+)` \|", settings_page.page(), re.MULTILINE))
+    assert wanted | {"MEMLOOP_URL", "MEMLOOP_HOME"} <= listed
