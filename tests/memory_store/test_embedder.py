@@ -1,8 +1,6 @@
 """Micro-batching, back-pressure and failures of the embedder, and the real default model."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 
@@ -149,14 +147,6 @@ async def test_a_caller_that_gives_up_does_not_disturb_the_others() -> None:
 
 async def test_no_texts_need_no_encoder() -> None:
     assert list(await batching(Gate()).embed([])) == []
-
-
-def test_the_process_imports_no_torch_until_the_encoder_is_made() -> None:
-    check = "import sys, memory_store.main; print([name for name in ('torch', 'transformers') if name in sys.modules])"
-
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, timeout=240, check=True)
-
-    assert done.stdout.strip() == "[]"
 
 
 async def test_the_default_model_puts_like_meanings_close(monkeypatch: pytest.MonkeyPatch) -> None:

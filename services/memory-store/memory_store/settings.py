@@ -9,7 +9,8 @@ from pydantic_settings import SettingsConfigDict
 from memloop.wire.limits import STORE_BODY_BYTES
 from memloop_service import ServiceSettings
 from memloop_service.settings import EMPTY_IS_UNSET
-from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, Precision
+from memory_store.embedding.graph import Precision
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL
 
 ENDPOINT = "endpoint:"
 """Begins the name of a model that is served elsewhere."""

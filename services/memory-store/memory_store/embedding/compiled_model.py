@@ -7,8 +7,9 @@ import logging
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import mul
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from memory_store.embedding.graph import alike, runner
 
 if TYPE_CHECKING:
     import torch
@@ -20,9 +21,6 @@ Features: TypeAlias = "Mapping[str, torch.Tensor]"
 Forward: TypeAlias = "Callable[[Features], Sequence[Sequence[float]]]"
 """Features to one unit vector per text."""
 
-_LEAST_COSINE = 0.999
-"""Between a vector of the graph and of the model itself; bfloat16 keeps 0.9995."""
-
 
 def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloat16: bool) -> "Forward | None":
     """Return the module as an OpenVINO graph that takes the features one by one; None if there is none.
@@ -33,7 +31,7 @@ def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloa
     try:
         run = _converted(forward, probe, threads=threads, bfloat16=bfloat16)
         alone = {name: tensor[:1] for name, tensor in probe.items()}
-        if all(_alike(run(features), forward(*features.values()).tolist()) for features in (probe, alone)):
+        if all(alike(run(features), forward(*features.values()).tolist()) for features in (probe, alone)):
             return run
         _log.warning("the compiled embedding model gives other vectors; it runs on torch, more slowly")
     except Exception:  # noqa: BLE001 - tracing runs the model's own code, which may raise anything
@@ -41,25 +39,18 @@ def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloa
     return None
 
 
-def _converted(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloat16: bool) -> Forward:
+def traced(forward: "torch.nn.Module", probe: Features) -> object:
+    """Return the module as a graph. Raises what the trace of its code raises."""
     import openvino as ov
     import torch
 
     with _quiet(), torch.no_grad():
-        graph = cast(Any, ov).convert_model(forward, example_input=tuple(probe.values()))
-    options = {
-        "INFERENCE_PRECISION_HINT": "bf16" if bfloat16 else "f32",
-        "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": 1,
-        "PERFORMANCE_HINT": "LATENCY",
-        "ENABLE_CPU_PINNING": False,
-    }
-    run = cast(Any, ov).Core().compile_model(graph, "CPU", options)
+        return cast(Any, ov).convert_model(forward, example_input=tuple(probe.values()))
 
-    def rows(features: Features) -> Sequence[Sequence[float]]:
-        return cast("list[list[float]]", run([features[name].numpy() for name in probe])[0].tolist())
 
-    return rows
+def _converted(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloat16: bool) -> Forward:
+    run = runner(traced(forward, probe), threads=threads, bfloat16=bfloat16)
+    return lambda features: run([features[name].numpy() for name in probe])
 
 
 @contextmanager
@@ -79,7 +70,3 @@ def _quiet() -> Generator[None]:
         level, root.filters, root.handlers, transformers_level = before
         root.setLevel(level)
         transformers.setLevel(transformers_level)
-
-
-def _alike(one: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> bool:
-    return all(sum(map(mul, a, b)) > _LEAST_COSINE for a, b in zip(one, other, strict=True))

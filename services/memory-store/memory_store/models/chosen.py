@@ -8,9 +8,10 @@ from memloop.clients import Timeouts
 from memloop.clients.balancing import Breaker
 from memloop.clients.model_endpoint import EmbeddingsClient, RerankClient
 from memloop.wire.errors import Unprocessable
-from memory_store.embedding.embedder import BatchingEmbedder, EmbeddingModel
+from memory_store.embedding.bundled_encoder import BundledEncoder, is_bundled
+from memory_store.embedding.embedder import BatchingEmbedder, EmbeddingModel, Encoder
 from memory_store.embedding.endpoint_embedder import EndpointEmbedder, EndpointLimits
-from memory_store.embedding.sentence_encoder import SentenceEncoder, usable_threads
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
 from memory_store.metrics import Metrics
 from memory_store.retrieval.rerank import CrossEncoderScorer, EndpointScorer, Reranker, Scorer, ThreadScorer
 from memory_store.settings import ENDPOINT, Settings
@@ -25,15 +26,23 @@ def embedder_of(settings: Settings, metrics: Metrics, model: str) -> EmbeddingMo
     if model.startswith(ENDPOINT):
         return _remote_embedder(settings, metrics, model.removeprefix(ENDPOINT))
 
-    def load() -> SentenceEncoder:
-        return SentenceEncoder(
-            model,
-            threads=settings.embedding_threads or usable_threads(),
-            batch=settings.embedding_batch,
-            precision=settings.embedding_precision,
-        )
+    return BatchingEmbedder(
+        lambda: encoder_of(settings, model),
+        metrics=metrics,
+        max_batch=settings.embedding_batch,
+        cached=settings.embedding_cache,
+    )
 
-    return BatchingEmbedder(load, metrics=metrics, max_batch=settings.embedding_batch, cached=settings.embedding_cache)
+
+def encoder_of(settings: Settings, model: str) -> Encoder:
+    """Load a model into this process: the default from its bundle, if there is one, and any other by torch.
+
+    Raises ``ModelsNotInstalled`` where torch is needed and missing.
+    """
+    threads, batch = settings.embedding_threads or usable_threads(), settings.embedding_batch
+    if model == DEFAULT_MODEL and is_bundled():
+        return BundledEncoder(threads=threads, batch=batch, precision=settings.embedding_precision)
+    return SentenceEncoder(model, threads=threads, batch=batch, precision=settings.embedding_precision)
 
 
 def _remote_embedder(settings: Settings, metrics: Metrics, model: str) -> EmbeddingModel:

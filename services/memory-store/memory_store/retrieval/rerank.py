@@ -31,9 +31,14 @@ class CrossEncoderScorer:
 
     def __init__(self, model: str) -> None:
         os.environ.setdefault("TQDM_DISABLE", "1")
-        import torch
-        from sentence_transformers import CrossEncoder
-
+        try:
+            import torch
+            from sentence_transformers import CrossEncoder
+        except ModuleNotFoundError as error:
+            raise RerankerMissing(
+                f"MEMLOOP_RERANK_MODEL names {model}, which needs {error.name}, and that is not installed: pip install "
+                "'memloop-store[models]', or give endpoint:NAME and MEMLOOP_RERANK_URL"
+            ) from error
         try:
             self._model = CrossEncoder(model, device="cpu", activation_fn=torch.nn.Sigmoid())
         except (OSError, ValueError) as error:

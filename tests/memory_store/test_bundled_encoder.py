@@ -1,0 +1,117 @@
+"""The default embedding model without torch: the same vectors, and nothing heavy imported."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_store.embedding.bundle import make_bundle
+from memory_store.embedding.bundled_encoder import BUNDLE, DESCRIPTION, BundleBroken, BundledEncoder, is_bundled
+from memory_store.embedding.graph import alike, uses_bfloat16
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, ModelsNotInstalled, TorchModel, by_torch
+from memory_store.models.chosen import encoder_of
+from memory_store.retrieval.rerank import CrossEncoderScorer, RerankerMissing
+from memory_store.settings import Settings
+
+_ODD_TEXTS = [
+    "",
+    "  lead  trail \n",
+    "ÄÖÜ é ﬁ 你好世界 👩‍👩‍👧",
+    "x" * 400,
+    "word " * 600,
+    "[MASK] [CLS] hi",
+    "\u200b\x00 zero",
+    "$5,000.00!",
+]
+_EMBEDS_BY_BUNDLE = """
+import sys
+from pathlib import Path
+import gateway.main, gateway.worker, memory_store.main
+from memory_store.embedding.bundled_encoder import BundledEncoder
+[vector] = BundledEncoder(threads=1, batch=1, folder=Path(sys.argv[1])).encode(["Anna sold the boat."])
+print(len(vector), sorted({"torch", "transformers", "sentence_transformers", "vllm"} & set(sys.modules)))
+"""
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkout's bundle, else a new one."""
+    if is_bundled():
+        return BUNDLE
+    folder = tmp_path_factory.mktemp("encoder") / "minilm"
+    make_bundle(folder)
+    return folder
+
+
+def test_the_bundle_gives_the_models_own_vectors_for_odd_texts(bundle: Path) -> None:
+    model = TorchModel(DEFAULT_MODEL)
+    encoder = BundledEncoder(threads=1, batch=32, precision="float32", folder=bundle)
+
+    own = by_torch(model.unit_vectors, bfloat16=False)(model.features(_ODD_TEXTS))
+
+    assert alike(encoder.encode(_ODD_TEXTS), own)
+
+
+def test_vectors_come_in_the_order_of_the_texts(bundle: Path) -> None:
+    encoder = BundledEncoder(threads=1, batch=2, folder=bundle)
+    texts = ["a long text about a harbour and its boats", "short", "a text of middle length"]
+
+    assert alike(encoder.encode(texts), [encoder.encode([text])[0] for text in texts])
+
+
+def test_gateway_worker_and_store_with_the_bundled_model_import_no_torch(bundle: Path) -> None:
+    command = [sys.executable, "-c", _EMBEDS_BY_BUNDLE, str(bundle)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "384 []"
+
+
+@pytest.mark.skipif(not is_bundled(), reason="no bundle in this checkout (make encoder)")
+def test_the_default_model_comes_from_the_bundle() -> None:
+    assert isinstance(encoder_of(Settings(), DEFAULT_MODEL), BundledEncoder)
+
+
+def test_a_bundle_that_gives_other_vectors_is_refused(bundle: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bundle, tmp_path / "minilm")
+    description = json.loads((folder / DESCRIPTION).read_text())
+    description["vectors"].reverse()
+    (folder / DESCRIPTION).write_text(json.dumps(description))
+
+    with pytest.raises(BundleBroken, match="other vectors"):
+        BundledEncoder(threads=1, batch=32, folder=folder)
+
+
+def test_a_folder_without_a_description_is_no_bundle(tmp_path: Path) -> None:
+    assert not is_bundled(tmp_path)
+
+
+def test_another_model_without_torch_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+    with pytest.raises(ModelsNotInstalled, match=r"needs torch.*memloop-store\[models\]"):
+        encoder_of(Settings(), "some/model")
+
+
+def test_a_local_reranker_without_torch_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+
+    with pytest.raises(RerankerMissing, match=r"needs torch.*memloop-store\[models\]"):
+        CrossEncoderScorer("some/reranker")
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [("flags : fpu avx512f avx512_bf16", True), ("flags : fpu amx_bf16", True), ("flags : fpu avx2", False)],
+)
+def test_bfloat16_is_used_where_the_processor_multiplies_it(tmp_path: Path, facts: str, expected: bool) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text(facts)
+
+    assert uses_bfloat16("auto", facts=file) is expected
+
+
+def test_without_facts_about_the_processor_vectors_are_float32(tmp_path: Path) -> None:
+    assert not uses_bfloat16("auto", facts=tmp_path / "missing")
