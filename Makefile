@@ -120,6 +120,14 @@ test-docs: docs
 openapi: $(READY)
 	@mkdir -p build && $(BIN)/python apps/console/scripts/openapi.py > build/openapi.json
 
+DIST ?= dist
+.PHONY: dist
+dist: $(READY) $(ENCODER) try-console ## build a wheel of each part into dist/; pip install --find-links dist memloop-cli
+	rm -rf $(DIST)
+	@for part in $(PARTS); do \
+	  $(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir $(DIST) $$part || exit 1; done
+	@ls -1sh $(DIST)
+
 try-console: $(READY)
 	@$(MAKE) --no-print-directory console > .console.log 2>&1 \
 	  || echo "The console is not built (see .console.log); the stack runs without it." >&2

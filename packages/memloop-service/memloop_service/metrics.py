@@ -69,7 +69,7 @@ def introduce(part: str, registry: CollectorRegistry) -> None:
         ("part", "version"),
         registry=registry,
     )
-    build.labels(part, version("memloop")).set(1)
+    build.labels(part, version("memloop-service")).set(1)
     limit = Gauge("process_memory_limit_bytes", "Memory limit of the process", registry=registry)
     limit.set(memory_limit_bytes())
 
