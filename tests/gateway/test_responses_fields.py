@@ -6,6 +6,7 @@ import pytest
 
 from gateway.responses.requests import read_request
 from gateway.responses.to_chat import chat_fields
+from gateway.responses.tools import offered_tools
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 
@@ -19,7 +20,7 @@ def asked(**fields: object) -> Object:
 def translated(**fields: Any) -> Json:
     """The chat that answers the request."""
     request = read_request(asked(**fields))
-    return chat_fields(request, request.items, limit_field="max_tokens")
+    return chat_fields(request, request.items, offered_tools(request.tools, request.items), limit_field="max_tokens")
 
 
 FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": True, "description": "d"}

@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from gateway.chat.agent_texts import is_of_agent
 from gateway.engine import LoopModel
 from gateway.http import JsonBody, json_text, validated
 from gateway.messages.blocks import Message, TextParam, UserMessage
@@ -17,8 +18,6 @@ from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
 _LONGEST_USER: Final = 64
 """The longest ``user`` that OpenAI's own endpoint takes."""
-_REMINDER: Final = ("<system-reminder>", "</system-reminder>")
-"""Coding agents put texts of their own between these into the user's messages."""
 _NO_EDIT: Final = "clear_thinking_20251015"
 _CALLED_DIRECTLY: Final = ("direct",)
 
@@ -84,13 +83,8 @@ def _words(message: Message) -> str | None:
     if not isinstance(message, UserMessage) or isinstance(message.content, str):
         return None
     texts = [block.text for block in message.content if isinstance(block, TextParam)]
-    own = [text for text in texts if not _is_reminder(text)]
+    own = [text for text in texts if not is_of_agent(text)]
     return None if len(own) == len(texts) else "\n".join(own)
-
-
-def _is_reminder(text: str) -> bool:
-    begin, end = _REMINDER
-    return text.lstrip().startswith(begin) and text.rstrip().endswith(end)
 
 
 def _heard(row: _Placed) -> Json:

@@ -1,7 +1,6 @@
 """The response object: what was asked, as the public API repeats it, and the engine's answer."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -9,6 +8,7 @@ from pydantic import JsonValue
 from gateway.http import object_in
 from gateway.responses.assembly import Assembly
 from gateway.responses.requests import Asked
+from gateway.responses.tools import shown_tools
 from memloop.wire.chat import ChatMemory, Json
 
 
@@ -78,7 +78,7 @@ def draft_of(asked: Asked, response_id: str) -> Draft:
         "store": request.stores,
         "text": _text(asked),
         "tool_choice": request.tool_choice or "auto",
-        "tools": list(_tools(asked)),
+        "tools": [*shown_tools(asked.tools)],
         "top_logprobs": request.top_logprobs or 0,
         "truncation": "disabled",
         "usage": None,
@@ -103,19 +103,6 @@ def usage_of(usage: Json) -> JsonValue:
         "output_tokens_details": {"reasoning_tokens": thought.get("reasoning_tokens") or 0},
         "total_tokens": usage.get("total_tokens") or asked + replied,
     }
-
-
-def _tools(asked: Asked) -> Sequence[Json]:
-    return [
-        {
-            "type": "function",
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-            "strict": tool.strict,
-        }
-        for tool in asked.tools
-    ]
 
 
 def _text(asked: Asked) -> Json:

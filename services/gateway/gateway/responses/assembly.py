@@ -11,6 +11,8 @@ from pydantic import JsonValue
 
 from gateway.http import json_text, object_in, objects_in
 from gateway.responses.items import PREFIXES
+from gateway.responses.open_items import OpenCall, OpenItem, Parts, open_call, prefix_of
+from gateway.responses.tools import Offered
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 
@@ -19,107 +21,25 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 _BROKEN_OFF: Final = frozenset({"abort", "error"})
 
 
-class _OpenItem:
-    """An item that still grows. Its methods yield events without their place in the stream."""
-
-    def __init__(self, item: Json) -> None:
-        self.item = item
-
-    def begin(self) -> Iterator[Json]:
-        """Add the item."""
-        yield {"type": "response.output_item.added", "item": dict(self.item)}
-
-    def parts_done(self) -> Iterator[Json]:
-        """End what is open in the item."""
-        yield from ()
-
-    def end(self, status: str) -> Iterator[Json]:
-        """End the item."""
-        yield from self.parts_done()
-        self.item["status"] = status
-        yield {"type": "response.output_item.done", "item": dict(self.item)}
-
-
-class _Parts(_OpenItem):
-    """An item of texts: a message with its text and its refusal, or reasoning."""
-
-    def __init__(self, item: Json) -> None:
-        super().__init__({**item, "content": []})
-        self._done: list[Json] = []
-        self._kind = ""
-        self._field = ""
-        self._texts: list[str] = []
-        self._logprobs: list[Json] = []
-
-    def more(self, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> Iterator[Json]:
-        """Add text to the part of this kind, which begins if it is not the open one."""
-        if self._kind != kind:
-            yield from self.parts_done()
-            self._kind, self._field = kind, field
-            yield {"type": "response.content_part.added", "content_index": len(self._done), "part": self._part("")}
-        self._texts.append(text)
-        delta: Json = {"type": f"response.{kind}.delta", "content_index": len(self._done), "delta": text}
-        if kind == "output_text":
-            self._logprobs.extend(logprobs)
-            delta["logprobs"] = list(logprobs)
-        yield delta
-
-    def parts_done(self) -> Iterator[Json]:
-        """End the open part."""
-        if not self._kind:
-            return
-        text, index = "".join(self._texts), len(self._done)
-        part = self._part(text)
-        done: Json = {"type": f"response.{self._kind}.done", "content_index": index, self._field: text}
-        yield done | ({"logprobs": part["logprobs"]} if "logprobs" in part else {})
-        yield {"type": "response.content_part.done", "content_index": index, "part": part}
-        self._done.append(part)
-        self.item["content"] = list(self._done)
-        self._kind, self._texts, self._logprobs = "", [], []
-
-    def _part(self, text: str) -> Json:
-        if self._kind == "output_text":
-            logprobs = list(self._logprobs) if text else []
-            return {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
-        return {"type": self._kind, self._field: text}
-
-
-class _Call(_OpenItem):
-    """A function call."""
-
-    def __init__(self, item: Json, index: JsonValue) -> None:
-        super().__init__({**item, "arguments": ""})
-        self._index = index
-        self._texts: list[str] = []
-
-    def is_called(self, index: JsonValue, name: str, call_id: str) -> bool:
-        """Return whether a delta belongs to this call; some engines number every call 0."""
-        return index == self._index and not (name and call_id and call_id != self.item["call_id"])
-
-    def more(self, text: str) -> Iterator[Json]:
-        """Add to the arguments."""
-        self._texts.append(text)
-        yield {"type": "response.function_call_arguments.delta", "delta": text}
-
-    def parts_done(self) -> Iterator[Json]:
-        """End the arguments."""
-        self.item["arguments"] = "".join(self._texts)
-        yield {
-            "type": "response.function_call_arguments.done",
-            "name": self.item["name"],
-            "arguments": self.item["arguments"],
-        }
-
-
 class Assembly:
-    """The growing output of one response. ``new_id`` makes an item's id of its prefix and its place."""
+    """The growing output of one response.
 
-    def __init__(self, new_id: Callable[[str, int], str], *, logprobs: bool = False) -> None:
+    ``new_id`` makes an item's id of its prefix and its place; ``tools`` are the functions that the engine was given.
+    """
+
+    def __init__(
+        self,
+        new_id: Callable[[str, int], str],
+        *,
+        logprobs: bool = False,
+        tools: Mapping[str, Offered] | None = None,
+    ) -> None:
         self.output: list[Json] = []
         self.finish_reason: str | None = None
         self._new_id = new_id
         self._with_logprobs = logprobs
-        self._open: _OpenItem | None = None
+        self._tools = tools or {}
+        self._open: OpenItem | None = None
 
     def feed(self, choice: Json, delta: Json) -> list[Json]:
         """Take a delta of the choice, or its whole message; return its events. Raises EngineError."""
@@ -158,9 +78,9 @@ class Assembly:
 
     def _more(self, item: str, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> Iterator[Json]:
         grows = self._open
-        if not isinstance(grows, _Parts) or grows.item["type"] != item:
+        if not isinstance(grows, Parts) or grows.item["type"] != item:
             prefix = PREFIXES[item]
-            grows = _Parts({"id": self._new_id(prefix, len(self.output)), "type": item, **_NEW[item]})
+            grows = Parts({"id": self._new_id(prefix, len(self.output)), "type": item, **_NEW[item]})
             yield from self._begun(grows)
         yield from self._placed(grows.more(kind, field, text, logprobs))
 
@@ -168,27 +88,23 @@ class Assembly:
         index, function = called.get("index", place), object_in(called.get("function"))
         name, call_id = _string(function.get("name")), _string(called.get("id"))
         grows = self._open
-        if not isinstance(grows, _Call) or not grows.is_called(index, name, call_id):
+        if not isinstance(grows, OpenCall) or not grows.is_called(index, name, call_id):
             if not name:
                 raise EngineError("the engine mixed up its function calls")
-            grows = _Call(self._new_call(called, name, call_id), index)
+            grows = self._new_call(called, index, name, call_id)
             yield from self._begun(grows)
         if arguments := _arguments(function.get("arguments")):
             yield from self._placed(grows.more(arguments))
 
-    def _new_call(self, called: Json, name: str, call_id: str) -> Json:
-        place = len(self.output) + (self._open is not None)
-        item: Json = {
-            "id": self._new_id("fc", place),
-            "type": "function_call",
-            "status": "in_progress",
-            "call_id": call_id or self._new_id("call", place),
-            "name": name,
-        }
-        extra = called.get("extra_content")
-        return item if extra is None else {**item, "extra_content": extra}
+    def _new_call(self, called: Json, index: JsonValue, name: str, call_id: str) -> OpenCall:
+        place, tool = len(self.output) + (self._open is not None), self._tools.get(name)
+        item_id = self._new_id(prefix_of(tool), place)
+        call = open_call(tool, item_id, call_id or self._new_id("call", place), name, index)
+        if "extra_content" in called:
+            call.item["extra_content"] = called["extra_content"]
+        return call
 
-    def _begun(self, item: _OpenItem) -> Iterator[Json]:
+    def _begun(self, item: OpenItem) -> Iterator[Json]:
         yield from self._ended("completed")
         self._open = item
         yield from self._placed(item.begin())

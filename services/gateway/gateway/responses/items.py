@@ -5,76 +5,38 @@ API reference, "Responses".
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import BaseModel, Field, JsonValue, ValidationError
+from pydantic import BaseModel, BeforeValidator, JsonValue, ValidationError
+from pydantic_core import PydanticCustomError
 
+from gateway.responses.calls import CALLS, OUTPUTS, Call, Output, Status
+from gateway.responses.parts import (
+    InputAudio,
+    InputFile,
+    InputImage,
+    InputText,
+    OutputText,
+    Part,
+    Refusal,
+)
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 
-Status: TypeAlias = Literal["in_progress", "completed", "incomplete"]
 _Model = TypeVar("_Model", bound=BaseModel)
 _NOT_OURS: Final = frozenset({"extra_forbidden", "union_tag_invalid", "literal_error"})
 """Faults of a field or a value that the public API may have and no engine behind us gets."""
 
 
-class InputText(Wire):
-    """A text that goes to the model."""
-
-    type: Literal["input_text"]
-    text: str
-
-
-class InputImage(Wire):
-    """An image, by URL or as a data URL."""
-
-    type: Literal["input_image"]
-    image_url: str
-    detail: Literal["auto", "low", "high"] = "auto"
+def _boolean(value: object) -> object:
+    if not isinstance(value, bool | None):
+        raise PydanticCustomError("bool_type", "Input should be a valid boolean")
+    return value
 
 
-class InputFile(Wire):
-    """A file, as a data URL."""
-
-    type: Literal["input_file"]
-    file_data: str
-    filename: str
-
-
-class AudioData(Wire):
-    """Sound as base64."""
-
-    data: str
-    format: str
-
-
-class InputAudio(Wire):
-    """Sound that goes to the model."""
-
-    type: Literal["input_audio"]
-    input_audio: AudioData
-
-
-class OutputText(Wire):
-    """A text of the model. ``annotations`` and ``logprobs`` describe it; engines do not read them."""
-
-    type: Literal["output_text"]
-    text: str
-    annotations: tuple[Json, ...] = ()
-    logprobs: tuple[Json, ...] | None = None
-
-
-class Refusal(Wire):
-    """The model's words where it refused to answer."""
-
-    type: Literal["refusal"]
-    refusal: str
-
-
-Part: TypeAlias = Annotated[
-    InputText | InputImage | InputFile | InputAudio | OutputText | Refusal, Field(discriminator="type")
-]
+A_BOOLEAN: Final = BeforeValidator(_boolean)
+"""In front of ``Literal[False]``, which accepts 0."""
 
 
 class Message(Wire):
@@ -85,36 +47,6 @@ class Message(Wire):
     role: Literal["user", "assistant", "system", "developer"]
     content: str | tuple[Part, ...]
     status: Status | None = None
-
-
-class Caller(Wire):
-    """The model itself, and no program that it wrote."""
-
-    type: Literal["direct"]
-
-
-class FunctionCall(Wire):
-    """A call of one of the client's functions. ``extra_content`` is an engine's own, and returns to it."""
-
-    type: Literal["function_call"]
-    id: str | None = None
-    call_id: str = Field(min_length=1)
-    name: str = Field(min_length=1)
-    arguments: str
-    status: Status | None = None
-    caller: Caller | None = None
-    extra_content: JsonValue = None
-
-
-class FunctionCallOutput(Wire):
-    """What a function returned."""
-
-    type: Literal["function_call_output"]
-    id: str | None = None
-    call_id: str = Field(min_length=1)
-    output: str | tuple[InputText, ...]
-    status: Status | None = None
-    caller: Caller | None = None
 
 
 class SummaryText(Wire):
@@ -151,14 +83,21 @@ _OF_PARTS: Final = frozenset(
     for name in model.model_fields
 )
 
-Item: TypeAlias = Message | FunctionCall | FunctionCallOutput | Reasoning
-ITEMS: Final[dict[str, type[Item]]] = {
-    "message": Message,
-    "function_call": FunctionCall,
-    "function_call_output": FunctionCallOutput,
-    "reasoning": Reasoning,
+Item: TypeAlias = Message | Reasoning | Call | Output
+_MODELS: Final[tuple[type[Item], ...]] = (Message, *CALLS, *OUTPUTS, Reasoning)
+ITEMS: Final[dict[str, type[Item]]] = {get_args(model.model_fields["type"].annotation)[0]: model for model in _MODELS}
+PREFIXES: Final = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+    "local_shell_call": "lsh",
+    "local_shell_call_output": "lsho",
+    "tool_search_call": "tsc",
+    "tool_search_output": "tso",
 }
-PREFIXES: Final = {"message": "msg", "function_call": "fc", "function_call_output": "fco", "reasoning": "rs"}
 """How the ids of items begin, by the item's type."""
 
 

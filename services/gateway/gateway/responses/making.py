@@ -1,6 +1,6 @@
 """Makes one response of an engine's chat completion, whole or as a stream, and keeps it before its client knows it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
@@ -10,6 +10,7 @@ from gateway.responses.answer import Draft
 from gateway.responses.assembly import Assembly
 from gateway.responses.keeping import Keeping
 from gateway.responses.requests import Asked
+from gateway.responses.tools import Offered
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
@@ -20,9 +21,12 @@ _DONE = b"[DONE]"
 class Making:
     """One response. ``keeping`` is None for ``store: false``."""
 
-    def __init__(self, asked: Asked, draft: Draft, keeping: Keeping | None, meter: Meter) -> None:
+    def __init__(
+        self, asked: Asked, draft: Draft, keeping: Keeping | None, meter: Meter, *, tools: Mapping[str, Offered]
+    ) -> None:
+        """``tools`` are the functions that the engine was given."""
         self.draft = draft
-        self.assembly = Assembly(draft.item_id, logprobs=asked.request.wants_logprobs)
+        self.assembly = Assembly(draft.item_id, logprobs=asked.request.wants_logprobs, tools=tools)
         self._keeping = keeping
         self._meter = meter
 

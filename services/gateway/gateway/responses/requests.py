@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from pydantic import BeforeValidator, Field, JsonValue
-from pydantic_core import PydanticCustomError
+from pydantic import Field, JsonValue
 
 from gateway.http import validated
-from gateway.responses.items import Item, checked, items_of
+from gateway.responses.items import A_BOOLEAN, Item, checked, items_of
+from gateway.responses.tools import AllowedTools, FunctionChoice, Tool, read_tools
 from memloop.wire.base import Integral, OpenWire, Wire
 from memloop.wire.chat import Json, MemoryOptions, Metadata
 from memloop.wire.errors import InvalidRequest
@@ -47,16 +47,6 @@ _OF_CHAT: Final = {
 """Fields of chat completions by the field that replaces them."""
 _NO_PLACE: Final = ("n", "modalities", "audio", "web_search_options")
 """Fields of chat completions whose answers a response cannot hold."""
-
-
-def _boolean(value: object) -> object:
-    if not isinstance(value, bool | None):
-        raise PydanticCustomError("bool_type", "Input should be a valid boolean")
-    return value
-
-
-_A_BOOLEAN: Final = BeforeValidator(_boolean)
-"""In front of ``Literal[False]``, which accepts 0."""
 
 
 class ResponseRequest(OpenWire):
@@ -95,33 +85,6 @@ class ResponseRequest(OpenWire):
         return LOGPROBS in (self.include or ()) or bool(self.top_logprobs)
 
 
-class Function(Wire):
-    """A tool that the client runs."""
-
-    type: Literal["function"]
-    name: str = Field(min_length=1, max_length=256)
-    description: str | None = None
-    parameters: Json | None = None
-    strict: Annotated[bool, Field(strict=True)] | None = None
-    defer_loading: Annotated[Literal[False], _A_BOOLEAN] | None = None
-    allowed_callers: tuple[Literal["direct"], ...] | None = None
-
-
-class FunctionChoice(Wire):
-    """A choice of one function."""
-
-    type: Literal["function"]
-    name: str
-
-
-class AllowedTools(Wire):
-    """A choice among some of the functions."""
-
-    type: Literal["allowed_tools"]
-    mode: Literal["auto", "required"]
-    tools: tuple[FunctionChoice, ...] = Field(min_length=1)
-
-
 class Format(Wire):
     """The form of the answer's text."""
 
@@ -150,14 +113,14 @@ class ReasoningOptions(Wire):
 class ResponseStreamOptions(Wire):
     """``stream_options`` of a request."""
 
-    include_obfuscation: Annotated[Literal[False], _A_BOOLEAN] | None = None
+    include_obfuscation: Annotated[Literal[False], A_BOOLEAN] | None = None
 
 
 class ResponseBody(ResponseRequest):
     """The request for the OpenAPI document: what ``read_request`` accepts of the fields that it takes apart."""
 
     input: str | list[Item] = Field(default=...)  # pyright: ignore[reportIncompatibleVariableOverride]
-    tools: list[Function] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    tools: list[Annotated[Tool, Field(discriminator="type")]] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     tool_choice: Literal["none", "auto", "required"] | FunctionChoice | AllowedTools | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     text: TextOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     reasoning: ReasoningOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -179,7 +142,7 @@ class Asked:
     fields: Json
     request: ResponseRequest
     items: tuple[Item, ...]
-    tools: tuple[Function, ...]
+    tools: tuple[Tool, ...]
     text: TextOptions
     reasoning: ReasoningOptions
 
@@ -195,7 +158,7 @@ def read_request(fields: Json) -> Asked:
         fields=fields,
         request=request,
         items=items_of(request.input),
-        tools=tuple(_function(tool, f"tools[{place}]") for place, tool in enumerate(request.tools or ())),
+        tools=read_tools(request.tools or ()),
         text=_text(request.text or {}),
         reasoning=checked(ReasoningOptions, request.reasoning or {}, "reasoning"),
     )
@@ -224,14 +187,6 @@ def check_include(values: Sequence[str] | None) -> None:
 
 def _unserved(param: str, message: str, *, code: str = "unsupported_parameter") -> InvalidRequest:
     return InvalidRequest(message, param=param, code=code)
-
-
-def _function(tool: JsonValue, place: str) -> Function:
-    kind = tool.get("type") if isinstance(tool, dict) else None
-    if not isinstance(tool, dict) or kind != "function":
-        message = f"{place}: tools of type {kind!r} are not supported. Only functions are: your application runs them."
-        raise _unserved(f"{place}.type", message, code="unsupported_value")
-    return checked(Function, tool, place)
 
 
 def _text(given: Json) -> TextOptions:

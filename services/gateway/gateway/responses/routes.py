@@ -5,7 +5,7 @@ A request without memory and without state passes through if the operator says t
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -16,15 +16,17 @@ from gateway.chat.answering import AnswerForm, AskedChat, answer_chat, asked_cha
 from gateway.chat.chat import Chat, ChatDep
 from gateway.chat.oversized import prompt_tokens
 from gateway.engine import Meter, pass_through
-from gateway.http import JsonBody, body_of, json_text, read_json, streams, subject_of_response, validated
+from gateway.http import JsonBody, body_of, json_text, read_json, streams, subject_of_response
 from gateway.responses.answer import draft_of
 from gateway.responses.items import Item, items_of
 from gateway.responses.keeping import Keeping, named_items
 from gateway.responses.making import Making
+from gateway.responses.reading import read_of
 from gateway.responses.records import Owner, StoredResponse, new_response_id
 from gateway.responses.requests import Asked, CountBody, ResponseBody, check_include, read_request
 from gateway.responses.responses import Responses, ResponsesDep
 from gateway.responses.to_chat import chat_fields
+from gateway.responses.tools import Offered, offered_tools
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatRequest, Json
 from memloop.wire.errors import InvalidRequest, NotFound
@@ -91,7 +93,7 @@ async def count_input_tokens(
     named = chat.backend.models.chat.id if fields.get("model") is None else fields["model"]
     asked = read_request({**fields, "model": named})
     await allowance.admit()
-    body, read = await _chat_of(asked, chat, responses, principal)
+    body, read, _ = await _chat_of(asked, chat, responses, principal)
     splitter = chat.backend.models.named(asked.request.model).splitter
     return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, read, body, splitter))
 
@@ -153,24 +155,27 @@ async def _translated(
     request: Request, chat: Chat, responses: Responses, principal: Principal, asked: Asked, meter: Meter
 ) -> AskedChat:
     """Return the chat that answers the request, in a form that makes a response of its answer."""
-    body, read = await _chat_of(asked, chat, responses, principal)
+    body, read, tools = await _chat_of(asked, chat, responses, principal)
     draft = draft_of(asked, new_response_id(principal.tenant))
     size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
     plain = asked_chat(request, chat, principal, JsonBody(json_text(body), body), read)
     keeping = await _keeping(asked, responses, Owner(principal.tenant, plain.named), draft.id, size=size)
-    making = Making(asked, draft, keeping, meter)
+    making = Making(asked, draft, keeping, meter, tools=tools)
     form = AnswerForm(
         whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
     )
     return replace(plain, form=form)
 
 
-async def _chat_of(asked: Asked, chat: Chat, responses: Responses, principal: Principal) -> tuple[Json, ChatRequest]:
-    """Return the chat that answers the request, and what the gateway reads of it."""
-    earlier = await _earlier(asked, responses, principal)
+async def _chat_of(
+    asked: Asked, chat: Chat, responses: Responses, principal: Principal
+) -> tuple[Json, ChatRequest, Mapping[str, Offered]]:
+    """Return the chat that answers the request, what the gateway reads of it, and the functions in it."""
+    items = [*await _earlier(asked, responses, principal), *asked.items]
+    tools = offered_tools(asked.tools, items)
     dialect = chat.backend.models.named(asked.request.model).dialect
-    body = chat_fields(asked, [*earlier, *asked.items], limit_field=dialect.limit_field)
-    return body, validated(ChatRequest, {**body, "metadata": {**(asked.request.metadata or {})}})
+    body = chat_fields(asked, items, tools, limit_field=dialect.limit_field)
+    return body, read_of(asked, body), tools
 
 
 async def _earlier(asked: Asked, responses: Responses, principal: Principal) -> list[Item]:

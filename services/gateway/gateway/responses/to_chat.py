@@ -6,26 +6,25 @@
 * ``allowed_tools`` leaves out the other tools, which is what it means.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
 
-from gateway.responses.items import (
+from gateway.responses.calls import (
+    CALLS,
+    OUTPUTS,
+    Call,
+    CustomToolCall,
     FunctionCall,
-    FunctionCallOutput,
-    InputAudio,
-    InputFile,
-    InputImage,
-    InputText,
-    Item,
-    Message,
-    Part,
-    Reasoning,
-    Refusal,
-    checked,
+    LocalShellCall,
+    Output,
+    ToolSearchCall,
 )
-from gateway.responses.requests import AllowedTools, Asked, Format, Function, FunctionChoice
+from gateway.responses.items import Item, Message, Reasoning
+from gateway.responses.parts import InputAudio, InputFile, InputImage, InputText, Part, Refusal
+from gateway.responses.requests import Asked, Format
+from gateway.responses.tools import Offered, chosen
 from memloop.clients.dialects import EARLIER_THINKING
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
@@ -48,14 +47,18 @@ _OURS: Final = frozenset(
         "stream_options",
         "background",
         "conversation",
+        "client_metadata",
     }
 )
 """Fields that do not go to the engine under their own names."""
 _LEADING: Final = frozenset({"system", "developer"})
+FROM_OUTPUT: Final = "From the output of the tool call"
+_LARGEST: Final = "high"
+"""The largest size of a picture that a chat can ask for."""
 
 
-def chat_fields(asked: Asked, items: Sequence[Item], *, limit_field: str) -> Json:
-    """Return the body of the chat completion that answers the request, of these items.
+def chat_fields(asked: Asked, items: Sequence[Item], offered: Mapping[str, Offered], *, limit_field: str) -> Json:
+    """Return the body of the chat completion that answers the request, of these items and functions.
 
     ``limit_field`` is the engine's name for the limit of the answer. Raises InvalidRequest.
     """
@@ -68,16 +71,16 @@ def chat_fields(asked: Asked, items: Sequence[Item], *, limit_field: str) -> Jso
         fields[limit_field] = request.max_output_tokens
     if request.wants_logprobs:
         fields["logprobs"] = True
-    fields |= _tools(asked) | _response_format(asked.text.format)
+    fields |= _tools(asked, offered) | _response_format(asked.text.format)
     options = {"verbosity": asked.text.verbosity, "reasoning_effort": asked.reasoning.effort}
     return fields | {name: value for name, value in options.items() if value is not None}
 
 
 def messages_of(items: Sequence[Item], instructions: str | None) -> list[JsonValue]:
     """Return the messages of a chat. Raises InvalidRequest for an output without its call, and for no messages."""
-    calls = {item.call_id for item in items if isinstance(item, FunctionCall)}
+    calls = {item.call_id for item in items if isinstance(item, CALLS)}
     for item in items:
-        if isinstance(item, FunctionCallOutput) and item.call_id not in calls:
+        if isinstance(item, OUTPUTS) and item.call_id not in calls:
             message = f"No tool call found for function call output with call_id {item.call_id}."
             raise InvalidRequest(message, param="input", code="tool_call_not_found")
     leading = 0
@@ -118,23 +121,34 @@ def _text(part: Part) -> str:
 
 def _conversation(items: Iterable[Item]) -> list[Json]:
     messages: list[Json] = []
+    others: list[JsonValue] = []
     for item in items:
-        match item:
-            case Message(role="assistant") | FunctionCall() | Reasoning():
-                _say(messages, item)
-            case FunctionCallOutput():
-                messages.append({"role": "tool", "tool_call_id": item.call_id, "content": _output(item)})
-            case Message():
-                role = "system" if item.role in _LEADING else item.role
-                messages.append({"role": role, "content": _content(item)})
+        if isinstance(item, OUTPUTS):
+            text, pictures = _returned(item)
+            messages.append({"role": "tool", "tool_call_id": item.call_id, "content": text})
+            others += pictures
+            continue
+        messages += _after_outputs(others)
+        others = []
+        if isinstance(item, Message) and item.role != "assistant":
+            role = "system" if item.role in _LEADING else item.role
+            messages.append({"role": role, "content": _content(item)})
+        else:
+            _say(messages, item)
+    messages += _after_outputs(others)
     return [message if _says(message) else {**message, "content": ""} for message in messages]
+
+
+def _after_outputs(parts: list[JsonValue]) -> list[Json]:
+    """Return the user's message with the pictures of tools: it follows the outputs of all calls of one answer."""
+    return [{"role": "user", "content": parts}] if parts else []
 
 
 def _says(message: Json) -> bool:
     return message["content"] is not None or "tool_calls" in message
 
 
-def _say(messages: list[Json], item: Message | FunctionCall | Reasoning) -> None:
+def _say(messages: list[Json], item: Message | Call | Reasoning) -> None:
     """Add the item to the assistant's last message, or to a new one if it cannot follow what is there."""
     last = messages[-1] if messages and messages[-1]["role"] == "assistant" else None
     if last is None or not _may_follow(last, item):
@@ -144,31 +158,33 @@ def _say(messages: list[Json], item: Message | FunctionCall | Reasoning) -> None
             last[EARLIER_THINKING] = item.text()
         case Message():
             last["content"] = _content(item)
-        case FunctionCall():
+        case FunctionCall() | CustomToolCall() | LocalShellCall() | ToolSearchCall():
             calls = last.setdefault("tool_calls", [])
             if isinstance(calls, list):
                 calls.append(_call(item))
 
 
-def _may_follow(message: Json, item: Message | FunctionCall | Reasoning) -> bool:
-    if isinstance(item, FunctionCall):
+def _may_follow(message: Json, item: Message | Call | Reasoning) -> bool:
+    if isinstance(item, CALLS):
         return True
     return not _says(message) and not (isinstance(item, Reasoning) and EARLIER_THINKING in message)
 
 
-def _call(item: FunctionCall) -> Json:
-    call: Json = {
-        "id": item.call_id,
-        "type": "function",
-        "function": {"name": item.name, "arguments": item.arguments},
-    }
+def _call(item: Call) -> Json:
+    call: Json = {"id": item.call_id, "type": "function", "function": item.function()}
     return call if item.extra_content is None else {**call, "extra_content": item.extra_content}
 
 
-def _output(item: FunctionCallOutput) -> JsonValue:
+def _returned(item: Output) -> tuple[JsonValue, list[JsonValue]]:
+    """Return the text of an output, and its pictures and files below a line that names the call.
+
+    A tool's message holds text alone.
+    """
     if isinstance(item.output, str):
-        return item.output
-    return [{"type": "text", "text": part.text} for part in item.output]
+        return item.output, []
+    texts: list[JsonValue] = [_part(part) for part in item.output if _is_text(part)]
+    others: list[JsonValue] = [_part(part) for part in item.output if not _is_text(part)]
+    return texts, [{"type": "text", "text": f"{FROM_OUTPUT} {item.call_id}:"}, *others] if others else []
 
 
 def _content(message: Message) -> JsonValue:
@@ -183,7 +199,8 @@ def _content(message: Message) -> JsonValue:
 def _part(part: Part) -> Json:
     match part:
         case InputImage():
-            return {"type": "image_url", "image_url": {"url": part.image_url, "detail": part.detail}}
+            detail = _LARGEST if part.detail == "original" else part.detail
+            return {"type": "image_url", "image_url": {"url": part.image_url, "detail": detail}}
         case InputFile():
             return {"type": "file", "file": {"filename": part.filename, "file_data": part.file_data}}
         case InputAudio():
@@ -194,42 +211,12 @@ def _part(part: Part) -> Json:
             return {"type": "text", "text": part.text}
 
 
-def _tools(asked: Asked) -> Json:
-    tools, choice = _chosen(asked)
+def _tools(asked: Asked, offered: Mapping[str, Offered]) -> Json:
+    tools, choice = chosen(asked.request.tool_choice, offered)
     if not tools:
         return {}
-    fields: Json = {"tools": [_tool(tool) for tool in tools]}
+    fields: Json = {"tools": [{"type": "function", "function": tool.function} for tool in tools]}
     return fields if choice is None else {**fields, "tool_choice": choice}
-
-
-def _chosen(asked: Asked) -> tuple[Sequence[Function], JsonValue]:
-    """Return the tools that the model may call, and the choice among them."""
-    choice = asked.request.tool_choice
-    if choice is None or choice in ("none", "auto", "required"):
-        return asked.tools, choice
-    kind = choice.get("type") if isinstance(choice, dict) else None
-    if isinstance(choice, dict) and kind == "function":
-        name = checked(FunctionChoice, choice, "tool_choice").name
-        _known([name], asked.tools)
-        return asked.tools, {"type": "function", "function": {"name": name}}
-    if isinstance(choice, dict) and kind == "allowed_tools":
-        allowed = checked(AllowedTools, choice, "tool_choice")
-        names = [tool.name for tool in allowed.tools]
-        _known(names, asked.tools)
-        return [tool for tool in asked.tools if tool.name in names], allowed.mode
-    raise InvalidRequest("This tool_choice is not supported.", param="tool_choice", code="unsupported_value")
-
-
-def _known(names: Sequence[str], tools: Sequence[Function]) -> None:
-    if not {tool.name for tool in tools}.issuperset(names):
-        message = "tool_choice names a tool that is not in tools."
-        raise InvalidRequest(message, param="tool_choice", code="unknown_tool")
-
-
-def _tool(tool: Function) -> Json:
-    given = {"description": tool.description, "parameters": tool.parameters, "strict": tool.strict}
-    function: Json = {"name": tool.name, **{name: value for name, value in given.items() if value is not None}}
-    return {"type": "function", "function": function}
 
 
 def _response_format(form: Format) -> Json:

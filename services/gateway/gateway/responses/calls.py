@@ -1,0 +1,184 @@
+"""The calls of the client's tools, and their outputs, as items of the Responses API.
+
+Engines know calls of functions alone: any other call is carried as the call of a function (``responses.tools``).
+Source: OpenAI API reference, "Responses".
+"""
+
+import hashlib
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from gateway.http import json_text
+from gateway.responses.parts import InputFile, InputImage, InputText
+from memloop.wire.base import Wire
+from memloop.wire.chat import Json
+
+Status: TypeAlias = Literal["in_progress", "completed", "incomplete"]
+CallId: TypeAlias = Annotated[str, Field(min_length=1)]
+Name: TypeAlias = Annotated[str, Field(min_length=1)]
+Returned: TypeAlias = str | tuple[Annotated[InputText | InputImage | InputFile, Field(discriminator="type")], ...]
+LOCAL_SHELL: Final = "local_shell"
+TOOL_SEARCH: Final = "tool_search"
+_LONGEST: Final = 64
+"""The longest name of a function that OpenAI's endpoint accepts."""
+_KEPT: Final = 55
+
+
+def flat_name(name: str, namespace: str | None) -> str:
+    """Return the name under which an engine knows a function of a namespace."""
+    if not namespace:
+        return name
+    joined = f"{namespace}__{name}"
+    if len(joined) <= _LONGEST:
+        return joined
+    return f"{joined[:_KEPT]}_{hashlib.sha256(joined.encode()).hexdigest()[:8]}"
+
+
+class Caller(Wire):
+    """The model itself, and no program that it wrote."""
+
+    type: Literal["direct"]
+
+
+class FunctionCall(Wire):
+    """A call of one of the client's functions. ``extra_content`` is an engine's own, and returns to it."""
+
+    type: Literal["function_call"]
+    id: str | None = None
+    call_id: CallId
+    name: Name
+    namespace: str | None = None
+    arguments: str
+    status: Status | None = None
+    caller: Caller | None = None
+    extra_content: JsonValue = None
+
+    def function(self) -> Json:
+        """Return the call as a chat has it."""
+        return {"name": flat_name(self.name, self.namespace), "arguments": self.arguments}
+
+
+class CustomToolCall(Wire):
+    """A call of a tool whose input is a text."""
+
+    type: Literal["custom_tool_call"]
+    id: str | None = None
+    call_id: CallId
+    name: Name
+    namespace: str | None = None
+    input: str
+    status: Status | None = None
+    caller: Caller | None = None
+    extra_content: JsonValue = None
+
+    def function(self) -> Json:
+        """Return the call as a chat has it."""
+        arguments = json_text({"input": self.input}).decode()
+        return {"name": flat_name(self.name, self.namespace), "arguments": arguments}
+
+
+class ShellAction(Wire):
+    """The command that the client runs."""
+
+    type: Literal["exec"] = "exec"
+    command: tuple[str, ...]
+    env: dict[str, str] = Field(default_factory=dict[str, str])
+    timeout_ms: int | None = None
+    user: str | None = None
+    working_directory: str | None = None
+
+
+class LocalShellCall(Wire):
+    """A command for the client's shell."""
+
+    type: Literal["local_shell_call"]
+    id: str | None = None
+    call_id: CallId
+    action: ShellAction
+    status: Status | None = None
+    extra_content: JsonValue = None
+
+    def function(self) -> Json:
+        """Return the call as a chat has it."""
+        arguments = self.action.model_dump(mode="json", exclude={"type"}, exclude_defaults=True)
+        return {"name": LOCAL_SHELL, "arguments": json_text(arguments).decode()}
+
+
+class ToolSearchCall(Wire):
+    """A search for tools, which the client makes."""
+
+    type: Literal["tool_search_call"]
+    id: str | None = None
+    call_id: CallId
+    execution: Literal["client"]
+    arguments: JsonValue
+    status: Status | None = None
+    extra_content: JsonValue = None
+
+    def function(self) -> Json:
+        """Return the call as a chat has it."""
+        return {"name": TOOL_SEARCH, "arguments": json_text(self.arguments).decode()}
+
+
+class FunctionCallOutput(Wire):
+    """What a function returned. ``name`` and ``namespace`` repeat the call's."""
+
+    type: Literal["function_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: Returned
+    name: str | None = None
+    namespace: str | None = None
+    status: Status | None = None
+    caller: Caller | None = None
+
+
+class CustomToolCallOutput(Wire):
+    """What a tool with a text for its input returned."""
+
+    type: Literal["custom_tool_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: Returned
+    name: str | None = None
+    namespace: str | None = None
+    status: Status | None = None
+    caller: Caller | None = None
+
+
+class LocalShellCallOutput(Wire):
+    """What the client's shell printed. ``id`` is the call's."""
+
+    type: Literal["local_shell_call_output"]
+    id: CallId
+    output: str
+    status: Status | None = None
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call."""
+        return self.id
+
+
+class ToolSearchOutput(Wire):
+    """The tools that a search has found; from here on the model may call them."""
+
+    type: Literal["tool_search_output"]
+    id: str | None = None
+    call_id: CallId
+    execution: Literal["client"]
+    tools: tuple[Json, ...]
+    status: Status | None = None
+
+    @property
+    def output(self) -> str:
+        """The names of the tools, for the model."""
+        names = [str(tool.get("name")) for tool in self.tools]
+        return json_text({"tools": list(names)}).decode()
+
+
+Call: TypeAlias = FunctionCall | CustomToolCall | LocalShellCall | ToolSearchCall
+Output: TypeAlias = FunctionCallOutput | CustomToolCallOutput | LocalShellCallOutput | ToolSearchOutput
+CALLS: Final = (FunctionCall, CustomToolCall, LocalShellCall, ToolSearchCall)
+OUTPUTS: Final = (FunctionCallOutput, CustomToolCallOutput, LocalShellCallOutput, ToolSearchOutput)

@@ -1,0 +1,213 @@
+"""Items of a response that still grow, and their events in a stream, without their place in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from gateway.responses.tools import Kind, Offered
+from memloop.wire.chat import Json
+
+
+class OpenItem:
+    """An item that still grows."""
+
+    def __init__(self, item: Json) -> None:
+        self.item = item
+
+    def begin(self) -> Iterator[Json]:
+        """Add the item."""
+        yield {"type": "response.output_item.added", "item": dict(self.item)}
+
+    def parts_done(self) -> Iterator[Json]:
+        """End what is open in the item."""
+        yield from ()
+
+    def end(self, status: str) -> Iterator[Json]:
+        """End the item."""
+        yield from self.parts_done()
+        self.item["status"] = status
+        yield {"type": "response.output_item.done", "item": dict(self.item)}
+
+
+class Parts(OpenItem):
+    """An item of texts: a message with its text and its refusal, or reasoning."""
+
+    def __init__(self, item: Json) -> None:
+        super().__init__({**item, "content": []})
+        self._done: list[Json] = []
+        self._kind = ""
+        self._field = ""
+        self._texts: list[str] = []
+        self._logprobs: list[Json] = []
+
+    def more(self, kind: str, field: str, text: str, logprobs: Sequence[Json] = ()) -> Iterator[Json]:
+        """Add text to the part of this kind, which begins if it is not the open one."""
+        if self._kind != kind:
+            yield from self.parts_done()
+            self._kind, self._field = kind, field
+            yield {"type": "response.content_part.added", "content_index": len(self._done), "part": self._part("")}
+        self._texts.append(text)
+        delta: Json = {"type": f"response.{kind}.delta", "content_index": len(self._done), "delta": text}
+        if kind == "output_text":
+            self._logprobs.extend(logprobs)
+            delta["logprobs"] = list(logprobs)
+        yield delta
+
+    def parts_done(self) -> Iterator[Json]:
+        """End the open part."""
+        if not self._kind:
+            return
+        text, index = "".join(self._texts), len(self._done)
+        part = self._part(text)
+        done: Json = {"type": f"response.{self._kind}.done", "content_index": index, self._field: text}
+        yield done | ({"logprobs": part["logprobs"]} if "logprobs" in part else {})
+        yield {"type": "response.content_part.done", "content_index": index, "part": part}
+        self._done.append(part)
+        self.item["content"] = list(self._done)
+        self._kind, self._texts, self._logprobs = "", [], []
+
+    def _part(self, text: str) -> Json:
+        if self._kind == "output_text":
+            logprobs = list(self._logprobs) if text else []
+            return {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
+        return {"type": self._kind, self._field: text}
+
+
+class OpenCall(OpenItem):
+    """A call of a tool of the client."""
+
+    def __init__(self, item: Json, index: JsonValue) -> None:
+        super().__init__(item)
+        self._index = index
+        self._texts: list[str] = []
+
+    def is_called(self, index: JsonValue, name: str, call_id: str) -> bool:
+        """Return whether a delta belongs to this call; some engines number every call 0."""
+        return index == self._index and not (name and call_id and call_id != self.item["call_id"])
+
+    def more(self, text: str) -> Iterator[Json]:
+        """Add to the arguments."""
+        self._texts.append(text)
+        yield from ()
+
+    def _arguments(self) -> str:
+        return "".join(self._texts)
+
+
+class _FunctionCall(OpenCall):
+    """A function call: its arguments are streamed as they come."""
+
+    def more(self, text: str) -> Iterator[Json]:
+        """Add to the arguments."""
+        yield from super().more(text)
+        yield {"type": "response.function_call_arguments.delta", "delta": text}
+
+    def parts_done(self) -> Iterator[Json]:
+        """End the arguments."""
+        self.item["arguments"] = self._arguments()
+        yield {
+            "type": "response.function_call_arguments.done",
+            "name": self.item["name"],
+            "arguments": self.item["arguments"],
+        }
+
+
+class _CustomCall(OpenCall):
+    """A call whose input is a text, which has one delta: it is known when the arguments around it are complete."""
+
+    def parts_done(self) -> Iterator[Json]:
+        """End the input."""
+        text = _input_in(self._arguments())
+        self.item["input"] = text
+        yield {"type": "response.custom_tool_call_input.delta", "delta": text}
+        yield {"type": "response.custom_tool_call_input.done", "input": text}
+
+
+class _ShellCall(OpenCall):
+    """A command for the client's shell."""
+
+    def parts_done(self) -> Iterator[Json]:
+        """Set the command."""
+        self.item["action"] = _action_in(self._arguments())
+        yield from ()
+
+
+class _SearchCall(OpenCall):
+    """A search for tools."""
+
+    def parts_done(self) -> Iterator[Json]:
+        """Set the arguments."""
+        self.item["arguments"] = _object_in(self._arguments())
+        yield from ()
+
+
+_CALLS: Final[Mapping[Kind, type[OpenCall]]] = {
+    "function": _FunctionCall,
+    "custom": _CustomCall,
+    "local_shell": _ShellCall,
+    "tool_search": _SearchCall,
+}
+_PREFIXES: Final[Mapping[Kind, str]] = {"function": "fc", "custom": "ctc", "local_shell": "lsh", "tool_search": "tsc"}
+
+
+def prefix_of(tool: Offered | None) -> str:
+    """Return how the id of a call of this tool begins."""
+    return _PREFIXES["function" if tool is None else tool.kind]
+
+
+def open_call(tool: Offered | None, item_id: str, call_id: str, name: str, index: JsonValue) -> OpenCall:
+    """Return a call that has begun. A name that no tool has is a function's."""
+    kind: Kind = "function" if tool is None else tool.kind
+    item: Json = {
+        "id": item_id,
+        "type": f"{kind}_call" if kind != "custom" else "custom_tool_call",
+        "status": "in_progress",
+        "call_id": call_id,
+        **_beginning(kind, name if tool is None else tool.name),
+    }
+    if tool is not None and tool.namespace is not None:
+        item["namespace"] = tool.namespace
+    return _CALLS[kind](item, index)
+
+
+def _beginning(kind: Kind, name: str) -> Json:
+    match kind:
+        case "function":
+            return {"name": name, "arguments": ""}
+        case "custom":
+            return {"name": name, "input": ""}
+        case "local_shell":
+            return {"action": _action_in("")}
+        case "tool_search":
+            return {"execution": "client", "arguments": {}}
+
+
+def _input_in(arguments: str) -> str:
+    """Return the text in the arguments; a model that wrote the text itself, and no JSON, meant that."""
+    text = _object_in(arguments).get("input")
+    return text if isinstance(text, str) else arguments
+
+
+def _action_in(arguments: str) -> Json:
+    given = _object_in(arguments)
+    command, timeout_ms = given.get("command"), given.get("timeout_ms")
+    folder = given.get("working_directory")
+    return {
+        "type": "exec",
+        "command": [str(word) for word in (command if isinstance(command, list) else [command]) if word is not None],
+        "env": {},
+        "timeout_ms": timeout_ms if isinstance(timeout_ms, int) else None,
+        "user": None,
+        "working_directory": folder if isinstance(folder, str) else None,
+    }
+
+
+def _object_in(arguments: str) -> Json:
+    """Parse the arguments; those that a limit has cut off are read as far as they go."""
+    try:
+        found: JsonValue = from_json(arguments, allow_partial="trailing-strings")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

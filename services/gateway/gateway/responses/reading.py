@@ -1,0 +1,43 @@
+"""The chat of a response as memory reads it: the user's own words, without what a coding agent adds to them."""
+
+from typing import Final
+
+from gateway.chat.agent_texts import is_of_agent
+from gateway.http import object_in, objects_in, validated
+from gateway.responses.requests import Asked
+from gateway.responses.to_chat import FROM_OUTPUT
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+
+_INSTALLATION: Final = "x-codex-installation-id"
+
+
+def read_of(asked: Asked, body: Json) -> ChatRequest:
+    """Return what the gateway reads of the chat. Raises Unprocessable."""
+    reads = (asked.request.memory or NO_OPTIONS).long_context == "auto"
+    messages = objects_in(body["messages"])
+    read: Json = {
+        **body,
+        "metadata": {**(asked.request.metadata or {})},
+        "messages": [message if reads else _heard(message) for message in messages],
+    }
+    read.setdefault("user", _installation(asked))
+    return validated(ChatRequest, read)
+
+
+def _heard(message: Json) -> Json:
+    """Return the message as memory reads it: one that an agent wrote is not the user's."""
+    if message.get("role") != "user":
+        return message
+    content = message["content"]
+    texts = [content] if isinstance(content, str) else [part.get("text") for part in objects_in(content)]
+    given = [text for text in texts if isinstance(text, str)]
+    own = [text for text in given if not is_of_agent(text) and not text.startswith(FROM_OUTPUT)]
+    if len(own) == len(given):
+        return message
+    return {"role": "user" if own else "system", "content": "\n".join(own)}
+
+
+def _installation(asked: Asked) -> str | None:
+    """Return the user for whom Codex speaks: it names its installation in every request, and no user."""
+    given = object_in((asked.request.model_extra or {}).get("client_metadata")).get(_INSTALLATION)
+    return f"codex_{given}" if isinstance(given, str) and given else None

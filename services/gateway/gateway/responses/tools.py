@@ -1,0 +1,272 @@
+"""The tools of a response, and the functions that an engine gets for them.
+
+An engine of chat completions knows functions alone. A tool whose input is a text, the tools of a namespace, the
+client's shell and a search that the client makes become functions; a call of one becomes the item of the tool again.
+Tools that run at the API's own servers are refused, because nobody here runs them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field, JsonValue
+
+from gateway.responses.calls import LOCAL_SHELL, TOOL_SEARCH, ToolSearchOutput, flat_name
+from gateway.responses.items import A_BOOLEAN, Item, checked
+from memloop.wire.base import Wire
+from memloop.wire.chat import Json
+from memloop.wire.errors import InvalidRequest
+
+Deferred: TypeAlias = Annotated[Literal[False], A_BOOLEAN] | None
+Callers: TypeAlias = tuple[Literal["direct"], ...] | None
+Kind: TypeAlias = Literal["function", "custom", "local_shell", "tool_search"]
+_WEB_SEARCH: Final = frozenset({"web_search", "web_search_preview"})
+
+
+class Function(Wire):
+    """A tool that the client runs."""
+
+    type: Literal["function"]
+    name: str = Field(min_length=1, max_length=256)
+    description: str | None = None
+    parameters: Json | None = None
+    strict: Annotated[bool, Field(strict=True)] | None = None
+    defer_loading: Deferred = None
+    allowed_callers: Callers = None
+
+
+class AnyText(Wire):
+    """A text of any form."""
+
+    type: Literal["text"]
+
+
+class Grammar(Wire):
+    """The grammar of a text. The model is shown it; nothing enforces it."""
+
+    type: Literal["grammar"]
+    syntax: Literal["lark", "regex"]
+    definition: str
+
+
+class Custom(Wire):
+    """A tool of the client whose input is a text."""
+
+    type: Literal["custom"]
+    name: str = Field(min_length=1, max_length=256)
+    description: str | None = None
+    format: Annotated[AnyText | Grammar, Field(discriminator="type")] | None = None
+    defer_loading: Deferred = None
+    allowed_callers: Callers = None
+
+
+class Toolset(Wire):
+    """Tools of the client under a common name."""
+
+    type: Literal["namespace"]
+    name: str = Field(min_length=1, max_length=256)
+    description: str | None = None
+    tools: tuple[Annotated[Function | Custom, Field(discriminator="type")], ...]
+
+
+class LocalShell(Wire):
+    """The client's shell."""
+
+    type: Literal["local_shell"]
+
+
+class ToolSearch(Wire):
+    """A search for further tools, which the client makes."""
+
+    type: Literal["tool_search"]
+    execution: Literal["client"]
+    description: str | None = None
+    parameters: Json | None = None
+
+
+Tool: TypeAlias = Function | Custom | Toolset | LocalShell | ToolSearch
+_TOOLS: Final[Mapping[str, type[Tool]]] = {
+    "function": Function,
+    "custom": Custom,
+    "namespace": Toolset,
+    "local_shell": LocalShell,
+    "tool_search": ToolSearch,
+}
+_TEXT_INPUT: Final[Json] = {
+    "type": "object",
+    "properties": {"input": {"type": "string", "description": "The whole input of the tool, as it is."}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
+_SHELL: Final[Json] = {
+    "name": LOCAL_SHELL,
+    "description": "Runs a command on the user's machine and returns what it printed.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "command": {"type": "array", "items": {"type": "string"}, "description": "The program and its arguments."},
+            "timeout_ms": {"type": "integer"},
+            "working_directory": {"type": "string"},
+        },
+        "required": ["command"],
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A function that an engine gets, and the tool of the client that it stands for."""
+
+    kind: Kind
+    name: str
+    namespace: str | None
+    function: Json
+
+    @property
+    def flat(self) -> str:
+        """The function's name."""
+        return flat_name(self.name, self.namespace)
+
+
+def read_tools(given: Iterable[JsonValue]) -> tuple[Tool, ...]:
+    """Return the tools of a request. Raises InvalidRequest for one that is not the client's, Unprocessable.
+
+    A web search without access to the web (``external_web_access: false``) searches an index that exists at OpenAI
+    alone. Without the index it finds nothing, so it is left out.
+    """
+    return tuple(_tool(tool, f"tools[{place}]") for place, tool in enumerate(given) if not _searches_nothing(tool))
+
+
+def offered_tools(tools: Iterable[Tool], items: Iterable[Item]) -> dict[str, Offered]:
+    """Return the functions of the request's tools, and of those that a search has found, by their names.
+
+    Raises InvalidRequest when two different tools would have the same name.
+    """
+    found: dict[str, Offered] = {}
+    for one in (*_offered(tools), *_found(items)):
+        if found.setdefault(one.flat, one) != one and not _alike(found[one.flat], one):
+            message = f"tools: two tools would be called {one.flat!r}."
+            raise InvalidRequest(message, param="tools", code="unsupported_value")
+    return found
+
+
+def shown_tools(tools: Sequence[Tool]) -> list[Json]:
+    """Return the tools as a response repeats them."""
+    return [_shown(tool) for tool in tools]
+
+
+def _alike(first: Offered, second: Offered) -> bool:
+    return (first.kind, first.name, first.namespace) == (second.kind, second.name, second.namespace)
+
+
+def _searches_nothing(tool: JsonValue) -> bool:
+    return isinstance(tool, dict) and tool.get("type") in _WEB_SEARCH and tool.get("external_web_access") is False
+
+
+def _tool(tool: JsonValue, place: str) -> Tool:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    model = _TOOLS.get(kind) if isinstance(kind, str) else None
+    if not isinstance(tool, dict) or model is None:
+        message = f"{place}: tools of type {kind!r} are not supported. Only those are that your application runs."
+        raise InvalidRequest(message, param=f"{place}.type", code="unsupported_value")
+    return checked(model, tool, place)
+
+
+def _found(items: Iterable[Item]) -> Iterator[Offered]:
+    """Return the tools that searches have found. They were deferred, and are not from here on."""
+    for place, item in enumerate(items):
+        if isinstance(item, ToolSearchOutput):
+            for tool in item.tools:
+                yield from _offered([_tool(_loaded(tool), f"input[{place}].tools")])
+
+
+def _loaded(tool: Json) -> Json:
+    inner = tool.get("tools")
+    loaded: Json = {name: value for name, value in tool.items() if name != "defer_loading"}
+    if isinstance(inner, list):
+        loaded["tools"] = [_loaded(one) if isinstance(one, dict) else one for one in inner]
+    return loaded
+
+
+def _offered(tools: Iterable[Tool]) -> Iterator[Offered]:
+    for tool in tools:
+        match tool:
+            case Function() | Custom():
+                yield _client_tool(tool, None)
+            case Toolset():
+                yield from (_client_tool(inner, tool.name) for inner in tool.tools)
+            case LocalShell():
+                yield Offered("local_shell", LOCAL_SHELL, None, _SHELL)
+            case ToolSearch():
+                yield Offered("tool_search", TOOL_SEARCH, None, _function(tool, TOOL_SEARCH, tool.parameters, None))
+
+
+def _client_tool(tool: Function | Custom, namespace: str | None) -> Offered:
+    name = flat_name(tool.name, namespace)
+    if isinstance(tool, Function):
+        return Offered("function", tool.name, namespace, _function(tool, name, tool.parameters, tool.strict))
+    return Offered("custom", tool.name, namespace, _function(tool, name, _TEXT_INPUT, None))
+
+
+def _function(tool: Function | Custom | ToolSearch, name: str, parameters: Json | None, strict: bool | None) -> Json:
+    given: Json = {"description": _description(tool), "parameters": parameters, "strict": strict}
+    return {"name": name, **{field: value for field, value in given.items() if value is not None}}
+
+
+def _description(tool: Function | Custom | ToolSearch) -> str | None:
+    grammar = tool.format if isinstance(tool, Custom) else None
+    if not isinstance(grammar, Grammar):
+        return tool.description
+    rule = f"The input follows this {grammar.syntax} grammar:\n\n{grammar.definition}"
+    return "\n\n".join(filter(None, (tool.description, rule)))
+
+
+def _shown(tool: Tool) -> Json:
+    if isinstance(tool, Function):
+        return {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "strict": tool.strict,
+        }
+    return tool.model_dump(mode="json", exclude_none=True)
+
+
+class FunctionChoice(Wire):
+    """A choice of one tool by its name."""
+
+    type: Literal["function", "custom"]
+    name: str
+
+
+class AllowedTools(Wire):
+    """A choice among some of the tools."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"]
+    tools: tuple[FunctionChoice, ...] = Field(min_length=1)
+
+
+def chosen(choice: JsonValue, tools: Mapping[str, Offered]) -> tuple[Sequence[Offered], JsonValue]:
+    """Return the tools that the model may call, and the choice among them. Raises InvalidRequest."""
+    every = tuple(tools.values())
+    if choice is None or choice in ("none", "auto", "required"):
+        return every, choice
+    kind = choice.get("type") if isinstance(choice, dict) else None
+    if isinstance(choice, dict) and kind in ("function", "custom"):
+        name = checked(FunctionChoice, choice, "tool_choice").name
+        _known([name], tools)
+        return every, {"type": "function", "function": {"name": name}}
+    if isinstance(choice, dict) and kind == "allowed_tools":
+        allowed = checked(AllowedTools, choice, "tool_choice")
+        names = [tool.name for tool in allowed.tools]
+        _known(names, tools)
+        return [tool for tool in every if tool.flat in names], allowed.mode
+    raise InvalidRequest("This tool_choice is not supported.", param="tool_choice", code="unsupported_value")
+
+
+def _known(names: Sequence[str], tools: Mapping[str, Offered]) -> None:
+    if not tools.keys() >= set(names):
+        message = "tool_choice names a tool that is not in tools."
+        raise InvalidRequest(message, param="tool_choice", code="unknown_tool")
