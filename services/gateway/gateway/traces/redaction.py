@@ -5,33 +5,19 @@ match. Names and prose remain. Where that is not enough, configure another redac
 (``MEMLOOP_TRACE_REDACTOR=package.module:function``).
 """
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias, cast
 
+from gateway.redaction import Found, find_by_rules, replaced
 from gateway.settings import function_at
+from memloop.wire.redaction import ALL_KINDS, Kind
 
 Redact: TypeAlias = Callable[[str], str]
 """Returns a text without sensitive values."""
 NewRedactor: TypeAlias = Callable[[], Redact]
 """Creates the redactor of one trace."""
 
-_PREFIXED = r"(?:sk|pk|rk|ml|mlp|key|whsec|ghp|gho|ghs|github_pat|glpat|xox[abprs]|hf|pypi)[-_][A-Za-z0-9_\-]{12,}"
-_RULES: Final[tuple[tuple[str, str], ...]] = (
-    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----"),
-    ("token", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
-    ("key", rf"\b{_PREFIXED}|\b(?:AKIA|ASIA)[A-Z0-9]{{16}}\b|\bAIza[A-Za-z0-9_-]{{30,}}"),
-    ("password", r"(?i:(?<=://)[^\s/:@]+:[^\s/@]+(?=@))"),
-    ("email", r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"),
-    ("iban", r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b"),
-    ("card", r"(?<![\w.])\d(?:[ -]?\d){12,18}(?![\w])"),
-    ("address", r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"),
-    ("phone", r"(?<![\w.])(?:\+|00)\d(?:[ ().\-/]{0,2}\d){6,14}(?!\w)"),
-    ("phone", r"(?<![\w.])\(?0\d{1,4}\)?(?:[ .\-/]\d{2,5}){2,4}(?!\w)"),
-    ("phone", r"(?<![\w.])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?!\w)"),
-)
-_ANY: Final = re.compile("|".join(f"(?P<r{place}>{rule})" for place, (_, rule) in enumerate(_RULES)), re.DOTALL)
-_CHECKED: Final = "card"
+_NAMES: Final[dict[Kind, str]] = {"private_key": "private key", "ip": "address", "national_id": "id number"}
 # fmt: off
 _NO_TEXT: Final = frozenset((
     "id", "kind", "at", "model", "profile", "strategy", "tools", "action", "role", "type",
@@ -48,25 +34,16 @@ class RuleRedactor:
         self._counts: dict[str, int] = {}
 
     def __call__(self, text: str) -> str:
-        """Return the text with marks in place of matched values."""
-        return _ANY.sub(self._mark, text)
+        """Return the text with marks in place of the values that the rules find."""
+        return replaced(text, find_by_rules(text, ALL_KINDS), lambda found: self._mark(text, found))
 
-    def _mark(self, found: re.Match[str]) -> str:
-        kind = _RULES[int((found.lastgroup or "r0")[1:])][0]
-        value = found[0]
-        if kind == _CHECKED and not passes_luhn(value):
-            return value
+    def _mark(self, text: str, found: Found) -> str:
+        kind, value = _NAMES.get(found.kind, found.kind), text[found.start : found.end]
         known = self._marks.get((kind, value.casefold()))
         if known is None:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             known = self._marks[kind, value.casefold()] = f"[{kind} {self._counts[kind]}]"
         return known
-
-
-def passes_luhn(number: str) -> bool:
-    """Return whether the digits pass the checksum of card numbers (ISO/IEC 7812-1, annex B)."""
-    digits = [int(char) for char in number if char.isdigit()][::-1]
-    return sum(digits[0::2]) % 10 == (-sum(_folded(digit) for digit in digits[1::2])) % 10
 
 
 def redactor_at(name: str) -> NewRedactor:
@@ -86,7 +63,3 @@ def redacted(value: object, redact: Redact) -> object:
         fields = cast(dict[str, object], value)
         return {name: each if name in _NO_TEXT else redacted(each, redact) for name, each in fields.items()}
     return value
-
-
-def _folded(digit: int) -> int:
-    return 2 * digit - 9 if digit > 4 else 2 * digit

@@ -1,0 +1,79 @@
+"""Finds values of given kinds in a text and replaces them by marks that say nothing about them but their kind."""
+
+import re
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from gateway.redaction.rules import RULES
+from memloop.wire.redaction import Kind
+
+_DIGITS: Final = re.compile(r"\d\D{0,3}\d\D{0,3}\d")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Found:
+    """A value's place in the text, in characters, and its kind."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+class Detector(Protocol):
+    """Finds sensitive values: the built-in rules, or a library behind ``MEMLOOP_MEMORY_DETECTOR``."""
+
+    def __call__(self, text: str, kinds: Set[Kind], /) -> list[Found]:
+        """Return the values of these kinds, in order and without overlaps."""
+        ...
+
+
+def find_by_rules(text: str, kinds: Set[Kind], /) -> list[Found]:
+    """Return the values of these kinds that the built-in rules find, in order and without overlaps."""
+    lowered, has_digits = text.lower(), _DIGITS.search(text) is not None
+    found: list[Found] = []
+    for rule in RULES:
+        if rule.kind in kinds and rule.applies(lowered, has_digits=has_digits):
+            for start, end in rule.spans(text):
+                if end > start and _is_free(found, start, end):
+                    insort(found, Found(start, end, rule.kind))
+    return found
+
+
+def _is_free(found: list[Found], start: int, end: int) -> bool:
+    at = bisect_left(found, start, key=lambda each: each.start)
+    return (at == len(found) or found[at].start >= end) and (at == 0 or found[at - 1].end <= start)
+
+
+def mark_of(kind: Kind) -> str:
+    """Return what stands in a value's place."""
+    return f"[{kind.replace('_', ' ')} redacted]"
+
+
+def replaced(text: str, found: list[Found], mark: Callable[[Found], str]) -> str:
+    """Return the text with a mark in place of each value."""
+    parts: list[str] = []
+    at = 0
+    for each in found:
+        parts += (text[at : each.start], mark(each))
+        at = each.end
+    return "".join((*parts, text[at:]))
+
+
+@dataclass(slots=True)
+class Redaction:
+    """Redacts the texts of one write and counts what it takes out."""
+
+    kinds: Set[Kind]
+    detector: Detector
+    counts: Counter[str]
+
+    def __call__(self, text: str) -> str:
+        """Return the text with marks in place of its sensitive values."""
+        found = self.detector(text, self.kinds) if self.kinds else []
+        if not found:
+            return text
+        self.counts.update(each.kind for each in found)
+        return replaced(text, found, lambda each: mark_of(each.kind))

@@ -1,0 +1,156 @@
+"""Rules that find secrets and personal data in prose: a pattern each, and for most a check of the value.
+
+Every pattern takes time in proportion to the text. A pattern that begins with a run of characters cannot begin inside
+such a run (the lookbehind), and its runs are bounded or possessive, so that no character is read more than a constant
+number of times.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from gateway.redaction import checks
+from memloop.wire.redaction import Kind
+
+Check: TypeAlias = Callable[[str], bool]
+_BEFORE_CHARS: Final = 16
+_GAP: Final = "[ \u00a0\u2009\u202f.\\-\u2010\u2011\u2013/]"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Finds one kind. The group ``value``, if there is one, is the part to redact.
+
+    ``signs``: the pattern is tried only on a text that has one of these in lower case; with none, on one with digits.
+    """
+
+    kind: Kind
+    pattern: re.Pattern[str]
+    signs: Sequence[str] = ()
+    check: Check | None = None
+
+    def applies(self, lowered: str, *, has_digits: bool) -> bool:
+        """Return whether the text may hold a value."""
+        return any(sign in lowered for sign in self.signs) if self.signs else has_digits
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the places of the values, in order."""
+        found = (_span(match) for match in self.pattern.finditer(text))
+        return [(start, end) for start, end in found if self._accepts(text, start, end)]
+
+    def _accepts(self, text: str, start: int, end: int) -> bool:
+        if self.kind == "ip":
+            return checks.is_address(text[start:end], text[max(0, start - _BEFORE_CHARS) : start])
+        return self.check is None or self.check(text[start:end])
+
+
+def _span(match: re.Match[str]) -> tuple[int, int]:
+    if "value" not in match.re.groupindex:
+        return match.span()
+    start, end = match.span("value")
+    quoted = match.string[start - 1 : start] in {'"', "'", "`"} and match.string[end : end + 1] in {'"', "'", "`"}
+    return start, end if quoted else start + len(match["value"].rstrip(".,;:!?)]}…"))
+
+
+def _rule(kind: Kind, pattern: str, *signs: str, check: Check | None = None, flags: int = 0) -> Rule:
+    return Rule(kind, re.compile(pattern, flags), signs, check)
+
+
+_PEM = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_PEM_BODY = r"(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{1,60}-----"
+_PEM_LINES = r"(?:\s{0,4}[A-Za-z0-9+/=]{20,80}+(?![A-Za-z0-9+/=]))*+"
+
+_PREFIXES = (
+    "sk pk rk ml mlp key whsec glpat glptt gldt glrt glsa hf npm pypi shpat shpss shpca dckr_pat xai gsk lin_api r8"
+    " pplx ntn secret figd tskey sntrys sntryu rpa fw tgp_v1 dp.pt hvs vercel re pscale_tkn pat ctx7sk nvapi rubygems"
+)
+_STARTS = "|".join(re.escape(prefix) for prefix in _PREFIXES.split())
+_PREFIXED = rf"(?<![A-Za-z0-9_-])(?:{_STARTS})[-_.][A-Za-z0-9_-]{{16,}}+"
+_FORMATS = (
+    r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+    r"AIza[A-Za-z0-9_-]{30,}+",
+    r"ya29\.[A-Za-z0-9_-]{20,}+",
+    r"GOCSPX-[A-Za-z0-9_-]{20,}+",
+    r"gh[opusr]_[A-Za-z0-9]{30,}+",
+    r"github_pat_[A-Za-z0-9_]{22,}+",
+    r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}+",
+    r"xapp-\d-[A-Za-z0-9-]{20,}+",
+    r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{32,}+",
+    r"dop_v1_[a-f0-9]{64}",
+    r"sq0(?:atp|csp)-[A-Za-z0-9_-]{22,}+",
+    r"SK[a-f0-9]{32}(?![A-Za-z0-9])",
+    r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
+    r"[a-f0-9]{32}-us\d{1,2}(?![A-Za-z0-9])",
+    r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+",
+    r"[MNO][A-Za-z0-9_-]{23,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+",
+    r"ATATT3[A-Za-z0-9_=-]{50,}+",
+)
+_FORMAT = rf"(?<![A-Za-z0-9_-])(?:{'|'.join(_FORMATS)})"
+_WEBHOOK = (
+    r"(?<=hooks\.slack\.com/services/)T[A-Z0-9]{6,12}/B[A-Z0-9]{6,12}/[A-Za-z0-9]{16,}+"
+    r"|(?<=/api/webhooks/)\d{16,20}/[A-Za-z0-9_-]{40,}+"
+)
+
+_BY_WORD = (
+    r"pass(?:word|wd|phrase|code)|pwd|passwort|kennwort|contraseña|mot de passe|senha|wachtwoord|пароль|密码|パスワード"
+)
+_BY_NAME = (
+    r"(?:client|api|app|shared|consumer|signing)[ _-]?secret(?:[ _-]?key)?|secret(?:[ _-]?access)?[ _-]?key|secret"
+    r"|(?:api|access|account|auth|encryption|private|shared[ _-]?access|license)[ _-]?key"
+    r"|(?:auth|access|refresh|bearer|api|id|session|bot|security)[ _-]?token|token|credentials?"
+)
+_UNQUOTED = r"(?P<value>[^\s\"'`,;<>&|]{4,256}+)"
+_QUOTED = r"(?P<quote>[\"'`])(?P<value>[^\s\"'`][^\"'`\n]{2,127}+)(?=[\"'`])"
+_IS = r"(?:\s{1,3}(?:is|was|to|ist|lautet|es|est|é|are)\s{1,3}(?:now\s{1,3}|still\s{1,3})?|\s{0,3}(?:是|は|为)\s{0,3})"
+_SET = r"[\"'`]?\s{0,3}(?::=|=>|[:=：])\s{0,3}"
+_NOT_MARK = r"(?!\[[a-z ]{2,20} redacted\])"
+
+
+def _after(words: str, connector: str, value: str) -> str:
+    return rf"(?i)(?<![A-Za-z0-9])(?:{words}){connector}{_NOT_MARK}{value}"
+
+
+_WORD_SIGNS = (
+    "pass", "pwd", "secret", "token", "key", "credential", "kennwort", "contraseña", "senha", "wachtwoord", "пароль",
+    "密码", "パスワード",
+)  # fmt: skip
+
+RULES: Final[Sequence[Rule]] = (
+    _rule("private_key", rf"{_PEM}(?:{_PEM_BODY}|{_PEM_LINES})", "private key"),
+    _rule("token", r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]*+", "eyj", flags=re.ASCII),
+    _rule("key", _FORMAT, "a", "_", "-", ":", "."),
+    _rule("key", _PREFIXED, "-", "_", ".", check=checks.is_random),
+    _rule("key", _WEBHOOK, "hooks.slack.com/services/", "/api/webhooks/"),
+    _rule("token", r"(?i)(?<![\w-])(?:bearer|basic)\s{1,3}(?P<value>[\w.~+/-]{16,}+=*+)", "bearer", "basic",
+          check=checks.is_given_secret),
+    _rule("password", r"(?<=://)[^\s/:@]{0,128}+:[^\s/@]{1,256}+(?=@)", "://"),
+    _rule("password", _after(rf"{_BY_WORD}|{_BY_NAME}", rf"(?:{_IS}|{_SET})", _QUOTED), *_WORD_SIGNS,
+          check=checks.is_given_password),
+    _rule("password", _after(_BY_WORD, _SET, _UNQUOTED), *_WORD_SIGNS, check=checks.is_given_password),
+    _rule("password", _after(_BY_NAME, _SET, _UNQUOTED), *_WORD_SIGNS, check=checks.is_given_secret),
+    _rule("password", _after(f"{_BY_WORD}|{_BY_NAME}", _IS, _UNQUOTED), *_WORD_SIGNS,
+          check=checks.is_spoken_password),
+    _rule("password", r"(?i)(?<![A-Za-z0-9])(?:pin|cvv2?|cvc|otp|passcode|pin[ -]code|door code)(?:\s{1,3}is\s{1,3}|"
+          r"\s{0,3}[:=]\s{0,3}|\s)(?P<value>\d{3,8})(?![\w-])", "pin", "cv", "otp", "code"),
+    _rule("email", r"(?<![\w.%+-])[\w.%+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,6}+", "@"),
+    _rule("iban", r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ \u00a0]?[A-Z0-9]{4}){2,7}(?:[ \u00a0]?[A-Z0-9]{1,3})?"
+          r"(?![A-Za-z0-9])", check=checks.is_iban),
+    _rule("national_id", r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", check=checks.is_social_security),
+    _rule("national_id", r"(?<!\w)(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]"
+          r"(?!\w)"),
+    _rule("national_id", r"(?<![\w-])[XYZ\d]\d{7}-?[A-Z](?!\w)", check=lambda text: checks.is_spanish_id(
+          text.replace("-", ""))),
+    _rule("national_id", r"(?<!\w)[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z](?!\w)", check=checks.is_italian_id),
+    _rule("national_id", r"(?<![\w.])[12] ?\d\d ?[01]\d ?\d\d ?\d{3} ?\d{3} ?\d\d(?!\w)", check=checks.is_french_id),
+    _rule("national_id", r"(?<![\w.])\d{3}\.\d{3}\.\d{3}-\d\d(?!\w)", check=checks.is_brazilian_id),
+    _rule("card", r"(?<![\w.-])\d(?:[ \u00a0-]?\d){12,18}(?![\w-])", check=checks.is_card),
+    _rule("ip", r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"),
+    _rule("ip", r"(?<![\w:.])[0-9A-Fa-f:]{4,39}+(?![\w:])"),
+    _rule("phone", rf"(?<![\w.])(?:\+|00)\d(?:(?:{_GAP}|[()]){{0,3}}\d){{6,14}}(?!\w)", check=checks.is_phone),
+    _rule("phone", rf"(?<![\w.-])\(?0\d{{1,4}}\)?(?:{_GAP}\d{{2,5}}){{2,4}}(?!\w)", check=checks.is_phone),
+    _rule("phone", rf"(?<![\w.-])(?:1{_GAP})?(?:\(\d{{3}}\) ?|\d{{3}}{_GAP})\d{{3}}{_GAP}\d{{4}}(?![\w-])"),
+    _rule("phone", r"(?i)(?:phone|mobile|cell|tel|whatsapp|call me (?:at|on)|text me (?:at|on)|number is)\.?:?\s{1,2}"
+          r"(?P<value>\(?\d(?:[ .-]?\d){8,11})(?!\w)", check=checks.is_phone),
+)  # fmt: skip
+"""In order: where two find overlapping values, the first one's is redacted."""
