@@ -31,7 +31,7 @@ from gateway.metrics import Metrics
 from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.redis import Keys, redis_of, redis_state
 from gateway.settings import WorkerSettings
-from gateway.traces.keeper import Served
+from gateway.traces import Served
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError

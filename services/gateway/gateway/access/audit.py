@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
+from gateway.redis import audit as stream_of
 from gateway.redis import entry_list
-from gateway.redis import key_names as keys
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop.wire.errors import DependencyError
 from memloop_service.redis_link import redis_errors
@@ -76,7 +76,7 @@ class AuditLog:
         """Append the entries to their streams."""
         async with self._redis.pipeline(transaction=False) as pipe:
             for entry in entries:
-                key, fields = keys.audit(entry.kind, entry.tenant), {"entry": entry.model_dump_json()}
+                key, fields = stream_of(entry.kind, entry.tenant), {"entry": entry.model_dump_json()}
                 pipe.xadd(key, fields, maxlen=ENTRIES_KEPT, approximate=True)  # pyright: ignore[reportArgumentType]
             with redis_errors():
                 await pipe.execute()
@@ -85,7 +85,7 @@ class AuditLog:
         """Return entries older than the id ``cursor``, newest first."""
         newest = f"({cursor}" if cursor else "+"
         with redis_errors():
-            found: Any = await self._redis.xrevrange(keys.audit(kind, tenant), max=newest, count=limit + 1)
+            found: Any = await self._redis.xrevrange(stream_of(kind, tenant), max=newest, count=limit + 1)
         rows = entry_list(found)
         data = tuple(_record(id_, fields["entry"]) for id_, fields in rows[:limit])
         return AuditPage(data=data, next_cursor=data[-1].id if len(rows) > limit else None)

@@ -23,8 +23,7 @@ from gateway.long_read.records import ReadJob, ReadRecords
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.redis import key_names as keys
-from gateway.traces.capture import RecordedChunks, RecordedModel, Recording
-from gateway.traces.keeper import Served, TraceKeeper
+from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
 from memloop.evidence import Finding, evidence_for
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls

@@ -16,8 +16,7 @@ from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
 from gateway.metrics import Metrics
-from gateway.redis import text
-from gateway.redis.key_names import WRITES_REFUSED, Keys
+from gateway.redis import WRITES_REFUSED, Keys, text
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
-from gateway.redis import key_names as keys
+from gateway.redis import event_id as id_in_lane
 from gateway.redis import text
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
@@ -54,7 +54,7 @@ class MemoryJob(Wire):
 
 def new_event_id(namespace: Namespace) -> str:
     """Return a new id of 128 random bits."""
-    return keys.event_id(namespace.lane(), secrets.token_hex(16))
+    return id_in_lane(namespace.lane(), secrets.token_hex(16))
 
 
 class MemoryQueue:

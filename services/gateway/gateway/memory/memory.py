@@ -15,7 +15,7 @@ from gateway.memory.pending import PendingWrites
 from gateway.metrics import Metrics
 from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
-from gateway.traces.keeper import TraceKeeper, open_traces
+from gateway.traces import TraceKeeper, open_traces
 from memloop.clients import Balancing, StoreClient
 from memloop.wire.memory import Namespace
 

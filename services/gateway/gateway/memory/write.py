@@ -30,8 +30,7 @@ from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Lease
 from gateway.redis import Keys, text
-from gateway.traces.capture import RecordedIndex, RecordedModel, Recording
-from gateway.traces.keeper import Served, TraceKeeper
+from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
 from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import DecisionResult
 from memloop.loops.journal import Journaled

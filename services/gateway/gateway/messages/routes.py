@@ -5,9 +5,7 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
-from gateway.chat.answering import AnswerForm, answer_chat, asked_chat
-from gateway.chat.chat import ChatDep
-from gateway.chat.oversized import prompt_tokens
+from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, Relay
 from gateway.http import Sink, body_of, read_json, streams
 from gateway.messages.answers import MessageAnswer, TokenCount, message_of

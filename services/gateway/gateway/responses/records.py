@@ -14,7 +14,8 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, RedisRoom, Script, key_names, text
+from gateway.redis import Keys, RedisRoom, Script, text
+from gateway.redis import response_id as id_of_tenant
 from gateway.responses.scripts import CONTINUE, DELETE, KEEP, ROOM
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
@@ -205,7 +206,7 @@ class ResponseRecords:
 
 def new_response_id(tenant: str) -> str:
     """Return a new id of 120 random bits at the tenant's place."""
-    return key_names.response_id(tenant, secrets.token_hex(16))
+    return id_of_tenant(tenant, secrets.token_hex(16))
 
 
 def _stored(previous: str, given: str, response: str) -> StoredResponse:

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 from prometheus_client import Counter
 from redis.asyncio import Redis
 
-from gateway.chat.namespaces import USER_HEADER
+from gateway.chat import USER_HEADER
 from gateway.metrics import Metrics
 from gateway.redis import RedisRoom
 from gateway.responses.records import ResponseRecords

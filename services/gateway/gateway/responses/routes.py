@@ -12,9 +12,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from fastapi import APIRouter, Query, Request, Response
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
-from gateway.chat.answering import AnswerForm, AskedChat, answer_chat, asked_chat
-from gateway.chat.chat import Chat, ChatDep
-from gateway.chat.oversized import prompt_tokens
+from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.http import JsonBody, body_of, json_text, read_json, streams, subject_of_response
 from gateway.responses.answer import draft_of
