@@ -61,14 +61,16 @@ def test_memory_points_are_compared_by_kind(tmp_path: Path) -> None:
     def point(number: int, grade: Any, **fields: Any) -> Graded:
         return Graded("ours", "c", "s", str(number), 1.0, grade, **fields)
 
-    a = written(tmp_path / "a", [point(1, "full"), point(2, "half", is_update=True, update="wrong")])
-    b = written(tmp_path / "b", [point(1, "missed"), point(2, "full", is_update=True, update="correct")])
+    new, change = point(1, "full", type="event"), point(2, None, is_update=True, update="wrong", type="persona")
+    better = point(2, None, is_update=True, update="correct", type="persona")
+    a = written(tmp_path / "a", [new, change, point(3, "missed", interferes=True)])
+    b = written(tmp_path / "b", [point(1, "half", type="event"), better, point(3, "half", interferes=True)])
 
     found = {each.measure: each.found.gain for each in differences_of(read_run(a), read_run(b))}
 
-    assert found[Measure("extraction, ours", "new points")] == -1.0
-    assert found[Measure("extraction, ours", "updates")] == 0.5
-    assert found[Measure("updates, ours", "updates")] == 1.0
+    assert found[Measure("extraction, ours", "event")] == -0.5
+    assert found[Measure("updates, ours", "persona")] == 1.0
+    assert found[Measure("false memory resistance, ours", "all")] == -1.0
 
 
 def test_a_ruler_run_is_compared_by_task_and_size(tmp_path: Path) -> None:

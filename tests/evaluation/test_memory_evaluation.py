@@ -77,6 +77,9 @@ async def test_every_row_is_there_and_distinct(
     assert (points is not None) == (format_ == "halumem")
     if points is not None:
         assert (points["recall"], points["omission"], points["failed"]) == (1.0, 0.0, 0)
+        assert (points["target_precision"], points["f1"], points["resistance"]) == (1.0, 1.0, 1.0)
+        assert points["distractors"] == SESSIONS
+        assert points["memories"] > points["targets"] > 0
 
 
 async def test_a_session_that_is_sent_again_is_written_once(redis_url: str, tmp_path: Path) -> None:

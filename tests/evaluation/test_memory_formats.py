@@ -60,7 +60,16 @@ def _sessions(draw: st.DrawFn, place: int, moment: datetime, format_: Format) ->
         Turn(f"D{place + 1}:{n + 1}" if locomo else f"{place}:{n}", draw(TEXT), text, moment)
         for n, text in enumerate(texts)
     )
-    points = st.builds(Point, TEXT, TEXT, st.floats(0, 1), st.booleans(), st.lists(TEXT, max_size=2).map(tuple))
+    points = st.builds(
+        Point,
+        TEXT,
+        TEXT,
+        st.floats(0, 1),
+        st.booleans(),
+        st.lists(TEXT, max_size=2).map(tuple),
+        st.sampled_from(["persona", "event", "relationship", ""]),
+        st.booleans(),
+    )
     kept = draw(st.lists(points, max_size=2)) if format_ == "halumem" else []
     return Session(str(place + 1) if locomo else str(place), moment, turns, tuple(kept))
 
@@ -152,10 +161,10 @@ def test_sessions_come_by_date_and_unanswerable_questions_have_no_evidence(tmp_p
     assert (talk.questions[0].category, talk.questions[0].evidence) == ("abstention", ())
 
 
-def test_points_that_are_not_to_be_kept_are_left_out(tmp_path: Path) -> None:
+def test_points_that_must_not_be_remembered_are_named_so(tmp_path: Path) -> None:
     point = {"index": 1, "memory_content": "m", "memory_source": "interference"}
     said = {"role": "user", "content": "x", "timestamp": "Sep 04, 2025, 18:42:17"}
-    kept = {**point, "memory_source": "primary", "is_update": "True", "importance": 0.8}
+    kept = {**point, "index": 2, "memory_source": "primary", "is_update": "True", "importance": 0.8}
     user = {"uuid": "u", "sessions": [{"dialogue": [said], "memory_points": [point, kept]}]}
     (talk,) = conversations(_file(tmp_path, user), "halumem")
-    assert talk.sessions[0].points == (Point("1", "m", 0.8, is_update=True),)
+    assert talk.sessions[0].points == (Point("1", "m", interferes=True), Point("2", "m", 0.8, is_update=True))

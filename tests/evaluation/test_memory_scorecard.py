@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.memory.records import Answered, Graded, Ingested, Recalled, Row, Tokens
+from evaluation.memory.point_scores import point_score
+from evaluation.memory.records import Answered, Checked, Graded, Ingested, Recalled, Row, Tokens
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
-from evaluation.memory.scores import Prices, point_score, recall_score, row_score
+from evaluation.memory.scores import Prices, recall_score, row_score
 from memloop.scoring.intervals import wilson
 
 GOLDEN = Path(__file__).parent / "golden" / "memory_scorecard.md"
@@ -29,10 +30,18 @@ def _card() -> Card:
         Ingested("ours", "c", "2", 1.5, Tokens(500, 100), error="dead letter"),
     ]
     points = [
-        Graded("ours", "c", "1", "1", 1.0, "full", is_update=True, update="correct"),
-        Graded("ours", "c", "1", "2", 0.5, "half", is_update=True, update="wrong"),
+        Graded("ours", "c", "1", "1", 1.0, "full", type="event"),
+        Graded("ours", "c", "1", "2", 0.5, "half", type="persona"),
+        Graded("ours", "c", "1", "5", 1.0, is_update=True, update="correct", type="event"),
+        Graded("ours", "c", "1", "6", 0.5, is_update=True, update="wrong", type="event"),
+        Graded("ours", "c", "1", "7", 1.0, "missed", interferes=True),
         Graded("ours", "c", "2", "3", 0.5, "missed"),
         Graded("ours", "c", "2", "4", 0.0, error="Timeout: too late"),
+    ]
+    memories = [
+        Checked("ours", "c", "1", 0, "full target"),
+        Checked("ours", "c", "1", 1, "half target"),
+        Checked("ours", "c", "1", 2, "missed other"),
     ]
     found = [
         Recalled("c", "1", "single", {"5": 0.0, "10": 1.0}, {"5": 1.0, "10": 1.0}),
@@ -40,7 +49,7 @@ def _card() -> Card:
     ]
     prices = Prices(10.0, 20.0)
     rows = [row_score("ours", _answers("ours"), ingests, prices), row_score("off", _answers("off"), [], prices)]
-    return Card({"format": "halumem", "model": "m"}, rows, recall_score(found), point_score(points))
+    return Card({"format": "halumem", "model": "m"}, rows, recall_score(found), point_score(points, memories))
 
 
 def test_the_scorecard_is_the_one_that_is_kept() -> None:
@@ -53,9 +62,11 @@ def test_the_figures_are_those_worked_out_by_hand() -> None:
     assert ours["accuracy"]["share"] == pytest.approx((0.5 + 0 + 0) / 3)
     assert (ours["failed"], ours["unreadable"], ours["failed_sessions"]) == (1, 1, 1)
     assert ours["dollars"] == pytest.approx((1800 * 10 + 330 * 20) / 1e6)
+    assert (ours["tokens_per_question"], ours["wrong"], ours["missed"]) == (110.0, pytest.approx(0.5 / 3), 0.0)
     assert (ours["p50_s"], found["rows"]["off"]["ingest"]) == (2.0, {"input": 0, "output": 0})
     points = found["points"]
     assert (points["recall"], points["weighted_recall"], points["omission"]) == (0.25, 0.625, 0.5)
+    assert (points["target_precision"], points["accuracy"], points["f1"]) == (0.75, 0.5, 0.375)
     assert (points["update_correct"], points["update_wrong"], points["update_omission"]) == (0.5, 0.5, 0.0)
     assert found["recall"]["turns"] == {"5": 0.25, "10": 0.75}
 

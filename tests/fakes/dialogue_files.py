@@ -101,8 +101,8 @@ def _halumem_point(point: Point) -> dict[str, JsonValue]:
     return {
         "index": point.id,
         "memory_content": point.text,
-        "memory_type": "Event Memory",
-        "memory_source": "primary",
+        "memory_type": f"{point.type.title()} Memory" if point.type else "",
+        "memory_source": "interference" if point.interferes else "primary",
         "is_update": str(point.is_update),
         "original_memories": list(point.replaces),
         "importance": point.importance,

@@ -46,8 +46,17 @@ def by_words(data: Mapping[str, Any]) -> str:
     if "answer" in data:
         right = normalise(data["answer"]) == normalise(data["reference"])
         return f"Compared.\nVerdict: {'correct' if right else 'wrong'}"
+    if "memory" in data:
+        return f"Verdict: {_checked(data)}"
     fact = normalise(data["expected"].partition(": ")[2])
     held = any(fact in normalise(memory) for memory in data["memories"])
     if "replaced" in data:
         return f"Verdict: {'correct' if held else 'missed'}"
     return f"Verdict: {'full' if held else 'missed'}"
+
+
+def _checked(data: Mapping[str, Any]) -> str:
+    memory = normalise(data["memory"])
+    said = any(memory in normalise(turn) or normalise(turn) in memory for turn in data["dialogue"])
+    wanted = any(normalise(point.partition(": ")[2]) in memory for point in data["expected"])
+    return f"{'full' if said else 'missed'} {'target' if wanted else 'other'}"

@@ -76,18 +76,23 @@ def _words(turn: Turn, format_: Format) -> str:
 
 
 def _points(turns: tuple[Turn, ...], asked: list[made_up.Question]) -> tuple[Point, ...]:
-    """Build a point for each answered question; the evidence of a question about a change replaces something."""
+    """Build a point for each answered question, and one that must not be remembered.
+
+    The evidence of a question about a change replaces something.
+    """
     kinds = {turn_id: question.kind for question in asked for turn_id in question.evidence}
     told = [turn for turn in turns if turn.id in kinds]
-    return tuple(
+    wanted = tuple(
         Point(
             id=str(number),
             text=f"{turn.speaker}: {turn.text}",
             importance=0.9 if kinds[turn.id] == "update" else 0.5,
             is_update=kinds[turn.id] == "update",
+            type="event",
         )
         for number, turn in enumerate(told, 1)
     )
+    return (*wanted, Point("0", f"{turns[0].speaker}: I keep a lion.", type="persona", interferes=True))
 
 
 def _numbered(questions: tuple[Question, ...], format_: Format, seed: int) -> tuple[Question, ...]:

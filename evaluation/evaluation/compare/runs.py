@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Graded, Ingested, Recalled, key_of
+from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Checked, Graded, Ingested, Recalled, key_of
 from evaluation.ruler.records import Record
 from evaluation.ruler.scores import scores_of
 from memloop.scoring.lenient import token_f1
@@ -90,12 +90,22 @@ def _scored(record: AnyEntry) -> _Scored:
             yield f"F1, {record.row}", record.category, question, f1
         case Graded():
             point = (record.conversation, record.session, record.point)
-            category = "updates" if record.is_update else "new points"
-            yield f"extraction, {record.row}", category, point, _GRADE.get(record.grade or "", 0.0)
-            if record.is_update:
-                yield f"updates, {record.row}", category, point, float(record.update == "correct")
-        case Ingested():
+            yield _measured(record), record.type or "points", point, _value(record)
+        case Ingested() | Checked():
             return
+
+
+def _measured(record: Graded) -> str:
+    """Name the score of a memory point, as the scorecard tells them apart."""
+    if record.interferes:
+        return f"false memory resistance, {record.row}"
+    return f"updates, {record.row}" if record.update is not None else f"extraction, {record.row}"
+
+
+def _value(record: Graded) -> float:
+    if record.interferes:
+        return float(record.grade == "missed")
+    return float(record.update == "correct") if record.update is not None else _GRADE.get(record.grade or "", 0.0)
 
 
 def _of_ruler(records: Iterable[Record]) -> _Scored:

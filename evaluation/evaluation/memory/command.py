@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import get_args
 
 from evaluation.memory.endpoint import Address
+from evaluation.memory.forecast import forecast, sentence
 from evaluation.memory.gateway_memory import GatewayMemory, Search
-from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Graded, Ingested, Recalled, Row, key_of
+from evaluation.memory.point_scores import point_score
+from evaluation.memory.records import ENTRIES, Answered, AnyEntry, Checked, Graded, Ingested, Recalled, Row, key_of
+from evaluation.memory.rules import digest_of
 from evaluation.memory.run import IN_MEMORY, Judged, Kept, judge_all, recall_all
 from evaluation.memory.scorecard import Card, last_line, markdown, save_plot
-from evaluation.memory.scores import Prices, point_score, recall_score, row_score
+from evaluation.memory.scores import Prices, recall_score, row_score
 from evaluation.memory.stack import Place, embedding_threads, own_stack
 from memloop.clients.dialects import DIALECT_NAMES
 from memloop.wire.errors import MemloopError
@@ -63,9 +66,14 @@ def _give_up(error: object, status: int) -> None:
 def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _encoder) -> str:
     """Run the missing parts; write scorecard and figure, return scorecard and last line. ``load`` builds the encoder.
 
+    Before that, print to standard error what a whole run costs; ``--forecast`` returns that line and runs nothing.
     Raises DataError, and MemloopError or CliError when the gateway is unavailable.
     """
     talks = partial(conversations, options.data, options.format, limit=options.limit)
+    if options.forecast:
+        return _forecast(options, talks())
+    if options.engine_url:
+        print(_forecast(options, talks()), file=sys.stderr)
     chosen = {talk.id for talk in talks()}
     run = _described(options)
     with Journal(options.out / "results.jsonl", run, records=ENTRIES, key_of=key_of) as kept:
@@ -78,6 +86,11 @@ def evaluate(options: argparse.Namespace, *, load: Callable[[], Encoder] = _enco
     if card.rows:
         save_plot(card, options.out / "scorecard.svg")
     return f"{markdown(card)}\n{last_line(card)}"
+
+
+def _forecast(options: argparse.Namespace, talks: Iterator[Conversation]) -> str:
+    expected = forecast(talks, options.rows, seeds=len(_seeds(options)), top_k=options.top_k)
+    return sentence(expected, Prices(options.price_in, options.price_out))
 
 
 def _described(options: argparse.Namespace) -> dict[str, object]:
@@ -93,6 +106,7 @@ def _described(options: argparse.Namespace) -> dict[str, object]:
         "profile": options.profile,
         "top_k": options.top_k,
         "with_raw": options.with_raw,
+        "rules": digest_of(options.format),
     }
 
 
@@ -116,6 +130,7 @@ def _judged(options: argparse.Namespace) -> Judged | None:
     if options.model is None:
         raise DataError("--engine-url needs --model")
     return Judged(
+        format=options.format,
         rows=options.rows,
         model=_address(options, options.engine_url, options.model, options.api_key_variable),
         judge=_address(
@@ -124,7 +139,7 @@ def _judged(options: argparse.Namespace) -> Judged | None:
             options.judge_model or options.model,
             options.judge_api_key_variable or options.api_key_variable,
         ),
-        seeds=tuple(dict.fromkeys(options.seed or [0])),
+        seeds=_seeds(options),
         at_once=options.at_once,
         retries=_retries(options),
     )
@@ -173,7 +188,7 @@ async def _gateway(options: argparse.Namespace, judged: Judged) -> AsyncGenerato
 def _card(options: argparse.Namespace, run: dict[str, object], entries: Sequence[AnyEntry]) -> Card:
     """Score the requested rows and seeds."""
     prices = Prices(options.price_in, options.price_out)
-    seeds = set(options.seed or [0])
+    seeds = _seeds(options)
     answers = [each for each in entries if isinstance(each, Answered) and each.seed in seeds]
     ingests = [each for each in entries if isinstance(each, Ingested)]
     rows = [
@@ -185,8 +200,15 @@ def _card(options: argparse.Namespace, run: dict[str, object], entries: Sequence
         run,
         rows,
         recall_score([each for each in entries if isinstance(each, Recalled)]),
-        point_score([each for each in entries if isinstance(each, Graded)]),
+        point_score(
+            [each for each in entries if isinstance(each, Graded)],
+            [each for each in entries if isinstance(each, Checked)],
+        ),
     )
+
+
+def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(options.seed or [0]))
 
 
 def _rows(text: str) -> tuple[Row, ...]:
@@ -236,4 +258,5 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--dialect", choices=DIALECT_NAMES, default="auto", help="the kind of endpoint")
     add("--price-in", type=float, help="dollars for a million input tokens")
     add("--price-out", type=float, help="dollars for a million output tokens")
+    add("--forecast", action="store_true", help="print the expected calls, tokens and dollars, and run nothing")
     return parser.parse_args(arguments)

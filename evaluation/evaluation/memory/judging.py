@@ -7,8 +7,7 @@ from typing import TypeVar, get_args
 
 from evaluation.memory.endpoint import Endpoint
 from evaluation.memory.prompts import (
-    ANSWER_SYSTEM,
-    CORRECTNESS,
+    ACCURACY,
     EXTRACTION,
     UPDATE,
     answer_prompt,
@@ -16,17 +15,20 @@ from evaluation.memory.prompts import (
     judge_system,
     verdict_of,
 )
-from evaluation.memory.records import Answered, Graded, Row, Tokens
+from evaluation.memory.records import Answered, Checked, Graded, Row, Tokens
+from evaluation.memory.records import Check as CheckName
 from evaluation.memory.records import Grade as GradeName
 from evaluation.memory.records import Verdict as VerdictName
+from evaluation.memory.rules import rule_of
 from memloop.ports import Recalled
 from memloop.wire.errors import MemloopError
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
+from trainer.data.dialogues.formats import Format
 
 Choice = TypeVar("Choice", bound=str)
-_RIGHT: tuple[VerdictName, ...] = ("correct", "wrong")
 _STATES: tuple[VerdictName, ...] = get_args(VerdictName)
 _GRADES: tuple[GradeName, ...] = get_args(GradeName)
+_CHECKS: tuple[CheckName, ...] = get_args(CheckName)
 _ANSWER_TOKENS = 512
 _JUDGE_TOKENS = 1024
 
@@ -53,31 +55,30 @@ class Asked:
 
 
 class Examiner:
-    """Answers with one model and judges with another, or the same."""
+    """Answers with one model and judges with another, or the same, by the rules of the data's format."""
 
-    def __init__(self, model: Endpoint, judge: Endpoint) -> None:
+    def __init__(self, model: Endpoint, judge: Endpoint, format_: Format) -> None:
         self._model = model
         self._judge = judge
+        self._format: Format = format_
 
     async def answer(self, asked: Asked, notes: Sequence[Recalled], *, search_s: float) -> Answered:
         """Answer the question from the notes and judge the answer."""
+        rule = rule_of(self._format, asked.question.category)
         prompt = answer_prompt(asked.question.text, notes, today=asked.today)
         record = replace(asked.answered(), search_s=round(search_s, 4))
         try:
-            reply = await self._model.ask(ANSWER_SYSTEM, prompt, seed=asked.seed, max_tokens=_ANSWER_TOKENS)
+            reply = await self._model.ask(rule.answer_system, prompt, seed=asked.seed, max_tokens=_ANSWER_TOKENS)
             record = replace(record, answer=reply.text, tokens=reply.tokens, answer_s=round(reply.seconds, 4))
             question = asked.question
             data = judge_data(question=question.text, reference=question.answer, answer=reply.text)
-            verdict, tokens = await self._judged(CORRECTNESS, data, _RIGHT, asked.seed)
+            verdict, tokens = await self._judged(rule.task, data, rule.verdicts, asked.seed)
         except MemloopError as error:
             return replace(record, error=summary_of(error))
         return replace(record, verdict=verdict, judge_tokens=tokens)
 
-    async def extraction(
-        self, row: Row, talk: Conversation, session: Session, point: Point, memories: Sequence[str], *, seed: int
-    ) -> Graded:
+    async def extraction(self, record: Graded, point: Point, memories: Sequence[str], *, seed: int) -> Graded:
         """Grade how much of a point was extracted from its session; without memories no judge is called."""
-        record = Graded(row, talk.id, session.id, point.id, point.importance, is_update=point.is_update)
         if not memories:
             return replace(record, grade="missed")
         try:
@@ -89,8 +90,6 @@ class Examiner:
 
     async def update(self, record: Graded, point: Point, found: Sequence[Recalled], *, seed: int) -> Graded:
         """Return the record graded by the memory's current state of a changed fact."""
-        if not found:
-            return replace(record, update="missed")
         data = judge_data(
             expected=point.text, replaced=list(point.replaces), memories=[memory.text for memory in found]
         )
@@ -98,7 +97,18 @@ class Examiner:
             verdict, tokens = await self._judged(UPDATE, data, _STATES, seed)
         except MemloopError as error:
             return replace(record, error=summary_of(error))
-        return replace(record, update=verdict, judge_tokens=record.judge_tokens + tokens)
+        return replace(record, update=verdict, judge_tokens=tokens)
+
+    async def accuracy(self, record: Checked, session: Session, memory: str, *, seed: int) -> Checked:
+        """Check an extracted memory against its session's dialogue and expected points."""
+        dialogue = [f"{turn.speaker}: {turn.text}" for turn in session.turns]
+        expected = [point.text for point in session.points if not point.interferes]
+        try:
+            data = judge_data(dialogue=dialogue, expected=expected, memory=memory)
+            check, tokens = await self._judged(ACCURACY, data, _CHECKS, seed)
+        except MemloopError as error:
+            return replace(record, error=summary_of(error))
+        return replace(record, check=check, judge_tokens=tokens)
 
     async def _judged(self, task: str, data: str, choices: Sequence[Choice], seed: int) -> tuple[Choice | None, Tokens]:
         reply = await self._judge.ask(judge_system(task, choices), data, seed=seed, max_tokens=_JUDGE_TOKENS)

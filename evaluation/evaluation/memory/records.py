@@ -9,6 +9,8 @@ from pydantic import Field, TypeAdapter
 Row: TypeAlias = Literal["ours", "raw", "full", "off"]
 Verdict: TypeAlias = Literal["correct", "wrong", "missed"]
 Grade: TypeAlias = Literal["full", "half", "missed"]
+Check: TypeAlias = Literal["full target", "half target", "missed target", "full other", "half other", "missed other"]
+"""How far the dialogue bears out a memory, and whether the memory is about one of the expected points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,10 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One graded memory point (HaluMem): how much was extracted and, for an update, the memory's current state."""
+    """One memory point (HaluMem): how much of it was extracted or, for an update, the memory's current state.
+
+    ``interferes``: the point was only suggested and must not be remembered. ``type``: event, persona, relationship.
+    """
 
     row: Row
     conversation: str
@@ -90,10 +95,26 @@ class Graded:
     update: Verdict | None = None
     error: str | None = None
     judge_tokens: Tokens = NO_TOKENS
+    type: str = ""
+    interferes: bool = False
     kind: Literal["point"] = "point"
 
 
-AnyEntry: TypeAlias = Recalled | Ingested | Answered | Graded
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One extracted memory checked against its session (HaluMem). ``place`` is its position among the session's."""
+
+    row: Row
+    conversation: str
+    session: str
+    place: int
+    check: Check | None = None
+    error: str | None = None
+    judge_tokens: Tokens = NO_TOKENS
+    kind: Literal["memory"] = "memory"
+
+
+AnyEntry: TypeAlias = Recalled | Ingested | Answered | Graded | Checked
 ENTRIES: TypeAdapter[AnyEntry] = TypeAdapter(Annotated[AnyEntry, Field(discriminator="kind")])
 
 
@@ -108,3 +129,5 @@ def key_of(entry: AnyEntry) -> Hashable:
             return entry.kind, entry.row, entry.conversation, entry.question, entry.seed
         case Graded():
             return entry.kind, entry.row, entry.conversation, entry.session, entry.point
+        case Checked():
+            return entry.kind, entry.row, entry.conversation, entry.session, entry.place

@@ -11,12 +11,13 @@ from typing import TypeAlias
 from evaluation.memory.endpoint import Address, Endpoint
 from evaluation.memory.gateway_memory import GatewayMemory, words_of
 from evaluation.memory.judging import Asked, Examiner, summary_of
-from evaluation.memory.records import Answered, AnyEntry, Graded, Ingested, Row
+from evaluation.memory.records import Answered, AnyEntry, Checked, Graded, Ingested, Row, key_of
 from evaluation.memory.retrieval import haystack
 from memloop.ports import Recalled
 from memloop.wire.errors import MemloopError
 from memory_store.embedding.embedder import Embedder
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session
+from trainer.data.dialogues.formats import Format
 from trainer.data.journal import Journal
 from trainer.data.retry_policy import RetryPolicy
 
@@ -28,6 +29,7 @@ IN_MEMORY: tuple[Row, ...] = ("ours", "raw")
 class Judged:
     """Settings of the judged run. ``at_once`` bounds concurrent conversations, and concurrent questions and points."""
 
+    format: Format
     rows: tuple[Row, ...]
     model: Address
     judge: Address
@@ -70,7 +72,7 @@ async def _examiner(judged: Judged) -> AsyncGenerator[Examiner]:
     model = Endpoint(judged.model, retries=judged.retries)
     judge = Endpoint(judged.judge, retries=judged.retries)
     try:
-        yield Examiner(model, judge)
+        yield Examiner(model, judge, judged.format)
     finally:
         await model.close()
         await judge.close()
@@ -104,17 +106,39 @@ class _Evaluation:
         if not isinstance(ingested, Ingested):
             ingested = await self._gateway.ingest(row, talk, session)
             self._kept.append(ingested)
-        if row == "ours":
-            await self._all(
-                self._grade(row, talk, session, point, ingested.memories)
-                for point in session.points
-                if self._is_open(("point", row, talk.id, session.id, point.id), is_last=is_last)
+        if row == "ours" and session.points:
+            await self._all(self._points(talk, ingested, session, is_last=is_last))
+            await self._all(self._memories(talk, ingested, session, is_last=is_last))
+
+    def _points(
+        self, talk: Conversation, ingested: Ingested, session: Session, *, is_last: bool
+    ) -> Iterator[Coroutine[None, None, None]]:
+        for point in session.points:
+            record = Graded(
+                ingested.row,
+                talk.id,
+                session.id,
+                point.id,
+                point.importance,
+                is_update=point.is_update,
+                type=point.type,
+                interferes=point.interferes,
             )
+            if self._is_open(key_of(record), is_last=is_last):
+                yield self._grade(record, talk, point, ingested.memories)
+
+    def _memories(
+        self, talk: Conversation, ingested: Ingested, session: Session, *, is_last: bool
+    ) -> Iterator[Coroutine[None, None, None]]:
+        for place, memory in enumerate(ingested.memories):
+            record = Checked(ingested.row, talk.id, session.id, place)
+            if self._is_open(key_of(record), is_last=is_last):
+                yield self._check(record, session, memory)
 
     def _is_open(self, key: Hashable, *, is_last: bool) -> bool:
         """Return whether a record is missing. Failures are retried, unless the memory has moved on since."""
         entry = self._kept.get(key)
-        failed = isinstance(entry, Answered | Graded) and entry.error is not None
+        failed = isinstance(entry, Answered | Graded | Checked) and entry.error is not None
         return entry is None or (failed and is_last)
 
     async def _answer(self, asked: Asked) -> None:
@@ -137,21 +161,22 @@ class _Evaluation:
             case "ours" | "raw":
                 return await self._gateway.search(asked.row, asked.talk, asked.question.text)
 
-    async def _grade(
-        self, row: Row, talk: Conversation, session: Session, point: Point, memories: Sequence[str]
-    ) -> None:
+    async def _grade(self, record: Graded, talk: Conversation, point: Point, memories: Sequence[str]) -> None:
+        """Grade a point; an update of which the memory holds something is graded by that alone, as HaluMem does it."""
         seed = self._judged.seeds[0]
-        record = await self._examiner.extraction(row, talk, session, point, memories, seed=seed)
-        if point.is_update and record.error is None:
-            record = await self._updated(record, talk, point, seed=seed)
+        try:
+            found = await self._gateway.search(record.row, talk, point.text) if point.is_update else ()
+        except MemloopError as error:
+            self._kept.append(replace(record, error=summary_of(error)))
+            return
+        if found:
+            record = await self._examiner.update(record, point, found, seed=seed)
+        else:
+            record = await self._examiner.extraction(record, point, memories, seed=seed)
         self._kept.append(record)
 
-    async def _updated(self, record: Graded, talk: Conversation, point: Point, *, seed: int) -> Graded:
-        try:
-            found = await self._gateway.search(record.row, talk, point.text)
-        except MemloopError as error:
-            return replace(record, error=summary_of(error))
-        return await self._examiner.update(record, point, found, seed=seed)
+    async def _check(self, record: Checked, session: Session, memory: str) -> None:
+        self._kept.append(await self._examiner.accuracy(record, session, memory, seed=self._judged.seeds[0]))
 
     async def _all(self, work: Iterable[Coroutine[None, None, None]]) -> None:
         async with asyncio.TaskGroup() as group:

@@ -11,14 +11,16 @@ import matplotlib as mpl
 import orjson
 from matplotlib.figure import Figure
 
-from evaluation.memory.scores import PointScore, RecallScore, RowScore, Share
+from evaluation.memory.point_scores import PointScore
+from evaluation.memory.scores import RecallScore, RowScore, Share
 
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "memloop"
 _NAMES = {"ours": "ours", "raw": "raw turns only", "full": "full context", "off": "memory off"}
 _COLUMNS = (
     *("row", "questions", "accuracy, % [95 %]", "F1, %", "failed", "unreadable verdicts"),
-    *("ingest tokens in/out", "answer tokens in/out", "judge tokens", "p50 s", "p95 s", "ingest s", "cost, $"),
+    *("ingest tokens in/out", "answer tokens in/out", "tokens for an answer", "judge tokens"),
+    *("p50 s", "p95 s", "ingest s", "cost, $"),
 )
 
 
@@ -36,7 +38,9 @@ def markdown(card: Card) -> str:
     """Render the scorecard."""
     parts = [f"# {card.run['format']}: a memory evaluation", _about(card)]
     if card.rows:
-        parts += ["## Answers", _table(_COLUMNS, [_cells(row) for row in card.rows]), _VERDICTS, _categories(card.rows)]
+        parts += ["## Answers", _table(_COLUMNS, [_cells(row) for row in card.rows]), _VERDICTS]
+        parts += [_kinds_of_wrong(card.rows)] if card.run["format"] == "halumem" else []
+        parts += [_categories(card.rows)]
     parts += ["## Retrieval of raw turns, no language model", _recall(card.recall)]
     if card.points:
         parts += ["## Memory points, row ours", _points(card.points)]
@@ -93,7 +97,13 @@ def _cells(row: RowScore) -> Sequence[str]:
         *(f"{row.failed}", f"{row.unreadable}"),
         f"{row.ingest.input} / {row.ingest.output}",
         f"{row.answers.input} / {row.answers.output}",
-        *(f"{row.judge.total}", f"{row.p50_s:.3f}", f"{row.p95_s:.3f}", f"{row.ingest_s:.1f}"),
+        *(
+            f"{row.tokens_per_question:.0f}",
+            f"{row.judge.total}",
+            f"{row.p50_s:.3f}",
+            f"{row.p95_s:.3f}",
+            f"{row.ingest_s:.1f}",
+        ),
         "–" if row.dollars is None else f"{row.dollars:.4f}",
     )
 
@@ -115,6 +125,15 @@ def _categories(rows: Sequence[RowScore]) -> str:
     return _table(("category", "questions", *(_NAMES[row.row] for row in rows)), lines)
 
 
+def _kinds_of_wrong(rows: Sequence[RowScore]) -> str:
+    """Tell hallucinated answers from omitted ones, in percent."""
+    lines = [
+        (_NAMES[row.row], *(f"{100 * share:.1f}" for share in (row.accuracy.share, row.wrong, row.missed)))
+        for row in rows
+    ]
+    return _table(("row", "correct, %", "hallucinated, %", "omitted, %"), lines)
+
+
 def _recall(recall: RecallScore | None) -> str:
     if recall is None:
         return "The data names no turns as evidence."
@@ -132,9 +151,14 @@ def _points(points: PointScore) -> str:
         f"extraction recall, full matches only ({points.points} points)": points.recall,
         "weighted recall, half matches count half": points.weighted_recall,
         "omission": points.omission,
+        f"target precision ({points.targets} memories about a point)": points.target_precision,
+        f"accuracy ({points.memories} memories)": points.accuracy,
+        "extraction F1, of recall and target precision": points.f1,
+        f"false memory resistance ({points.distractors} distractors)": points.resistance,
         f"updates correct ({points.updates} updates)": points.update_correct,
         "updates wrong": points.update_wrong,
         "updates omitted": points.update_omission,
+        **{f"points of type {name}": share for name, share in points.by_type.items()},
     }
     return _table(("memory points", "%"), [(name, f"{100 * share:.1f}") for name, share in shares.items()])
 

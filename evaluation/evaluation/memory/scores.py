@@ -1,4 +1,4 @@
-"""Aggregates the records: one score per row, retrieval recall, and memory points."""
+"""Aggregates the records: one score per row, and retrieval recall."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TypeVar
 
-from evaluation.memory.records import NO_TOKENS, Answered, Graded, Ingested, Recalled, Row, Tokens
+from evaluation.memory.records import NO_TOKENS, Answered, Ingested, Recalled, Row, Tokens, Verdict
 from memloop.scoring.intervals import wilson
 from memloop.scoring.lenient import token_f1
-from memloop.scoring.memory import extraction_recall, weighted_extraction_recall
 from memloop.scoring.percentiles import percentile
 
 T = TypeVar("T")
-_GRADE = {"full": 2, "half": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +46,16 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class RowScore:
-    """One row's score. ``failed`` and ``unreadable`` (verdicts) count as wrong. Seconds cover search and answer."""
+    """One row's score. ``failed`` and ``unreadable`` (verdicts) are not correct. Seconds cover search and answer.
+
+    ``wrong`` and ``missed`` are shares of the answers by verdict; only HaluMem's rule tells them apart (hallucinated
+    and omitted). ``tokens_per_question`` are the prompt's and reply's of an answer that came.
+    """
 
     row: Row
     accuracy: Share
+    wrong: float
+    missed: float
     by_category: Mapping[str, Share]
     f1: float
     failed: int
@@ -60,25 +64,11 @@ class RowScore:
     ingest: Tokens
     answers: Tokens
     judge: Tokens
+    tokens_per_question: float
     p50_s: float
     p95_s: float
     ingest_s: float
     dollars: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class PointScore:
-    """Memory points (HaluMem). Shares are of all points or of all updates; unjudged ones count as missed."""
-
-    points: int
-    recall: float
-    weighted_recall: float
-    omission: float
-    updates: int
-    update_correct: float
-    update_wrong: float
-    update_omission: float
-    failed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +90,8 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
     return RowScore(
         row,
         accuracy=_accuracy(answers),
+        wrong=_verdicts(answers, "wrong"),
+        missed=_verdicts(answers, "missed"),
         by_category={name: _accuracy(own) for name, own in sorted(_grouped(answers, _category).items())},
         f1=fmean(_by_question(answers, _f1)) if answers else 0.0,
         failed=sum(answer.error is not None for answer in answers),
@@ -108,29 +100,11 @@ def row_score(row: Row, answers: Sequence[Answered], ingests: Sequence[Ingested]
         ingest=ingest,
         answers=spent,
         judge=sum((answer.judge_tokens for answer in answers), NO_TOKENS),
+        tokens_per_question=spent.total / max(1, sum(answer.error is None for answer in answers)),
         p50_s=percentile(times, 50),
         p95_s=percentile(times, 95),
         ingest_s=sum(each.seconds for each in ingests),
         dollars=prices.of(ingest + spent),
-    )
-
-
-def point_score(points: Sequence[Graded]) -> PointScore | None:
-    """Score the memory points; None without any."""
-    if not points:
-        return None
-    grades = [_GRADE.get(point.grade or "", 0) for point in points]
-    updates = [point for point in points if point.is_update]
-    return PointScore(
-        points=len(points),
-        recall=extraction_recall(grades),
-        weighted_recall=weighted_extraction_recall(grades, [point.importance for point in points]),
-        omission=sum(grade == 0 for grade in grades) / len(grades),
-        updates=len(updates),
-        update_correct=_share(point.update == "correct" for point in updates),
-        update_wrong=_share(point.update == "wrong" for point in updates),
-        update_omission=_share(point.update not in ("correct", "wrong") for point in updates),
-        failed=sum(point.error is not None for point in points),
     )
 
 
@@ -154,6 +128,10 @@ def _accuracy(answers: Sequence[Answered]) -> Share:
     return Share.of(_by_question(answers, lambda answer: float(answer.error is None and answer.verdict == "correct")))
 
 
+def _verdicts(answers: Sequence[Answered], verdict: Verdict) -> float:
+    return fmean(_by_question(answers, lambda answer: float(answer.verdict == verdict))) if answers else 0.0
+
+
 def _f1(answer: Answered) -> float:
     return token_f1(answer.answer, answer.golds) if answer.error is None else 0.0
 
@@ -172,8 +150,3 @@ def _grouped(values: Iterable[T], name: Callable[[T], str]) -> dict[str, list[T]
     for value in values:
         groups[name(value)].append(value)
     return groups
-
-
-def _share(holds: Iterable[bool]) -> float:
-    held = list(holds)
-    return sum(held) / len(held) if held else 0.0

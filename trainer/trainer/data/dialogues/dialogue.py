@@ -19,13 +19,18 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A memory that a session should leave (HaluMem). ``replaces`` are older memories that it corrects."""
+    """A memory that a session should leave (HaluMem). ``replaces`` are older memories that it corrects.
+
+    ``interferes``: the session only suggests it, and it must not be remembered. ``type`` is the data set's.
+    """
 
     id: str
     text: str
     importance: float = 1.0
     is_update: bool = False
     replaces: tuple[str, ...] = ()
+    type: str = ""
+    interferes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

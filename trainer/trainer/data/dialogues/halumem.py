@@ -1,6 +1,6 @@
 """HaluMem: users with dialogue sessions, the memory points that each session should leave, and questions after it.
 
-Source: HaluMem (2025), its data files; a point whose source is ``interference`` must not be remembered.
+Source: HaluMem (arXiv 2511.03506), its data files; a point whose source is ``interference`` must not be remembered.
 """
 
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from trainer.data.dialogues.dialogue import Conversation, Point, Question, Session, Turn
 
-_NOT_TO_BE_KEPT = "interference"
+_INTERFERENCE = "interference"
 _DATES = ("%b %d, %Y, %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
 
 
@@ -22,6 +22,7 @@ class _Said(BaseModel):
 class _Point(BaseModel):
     index: int | str
     memory_content: str
+    memory_type: str = ""
     memory_source: str = ""
     is_update: str | bool = "False"
     original_memories: tuple[str, ...] = ()
@@ -64,8 +65,7 @@ def _session(place: int, sitting: _Sitting) -> Session:
         Turn(f"{place}:{number}", said.role, said.content, _moment(said.timestamp) if said.timestamp else began_at)
         for number, said in enumerate(sitting.dialogue)
     )
-    points = tuple(_point(point) for point in sitting.memory_points if point.memory_source != _NOT_TO_BE_KEPT)
-    return Session(str(place), began_at, turns, points)
+    return Session(str(place), began_at, turns, tuple(map(_point, sitting.memory_points)))
 
 
 def _began(place: int, sitting: _Sitting) -> datetime:
@@ -77,7 +77,15 @@ def _began(place: int, sitting: _Sitting) -> datetime:
 
 def _point(point: _Point) -> Point:
     is_update = str(point.is_update).strip().lower() == "true"
-    return Point(str(point.index), point.memory_content, point.importance, is_update, point.original_memories)
+    return Point(
+        str(point.index),
+        point.memory_content,
+        point.importance,
+        is_update,
+        point.original_memories,
+        type=point.memory_type.lower().removesuffix(" memory"),
+        interferes=point.memory_source == _INTERFERENCE,
+    )
 
 
 def _moment(told: str) -> datetime:
