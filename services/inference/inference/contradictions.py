@@ -1,14 +1,11 @@
 """Finds settings that contradict each other, the engine, the model or the machine."""
 
-import json
 import shutil
 from pathlib import Path
-from typing import cast
-
-from pydantic import JsonValue
 
 from inference.engines import EnginePlan, sglang, vllm_parsers
 from inference.prompts import profile_of
+from inference.rope import SETTING, positions_of, stretched
 from inference.settings import LauncherSettings
 from memloop.chunking import TokenizerSplitter
 from memloop.profiles import Profile, ProfileError, check_fit
@@ -115,13 +112,20 @@ def _about_window(plan: EnginePlan) -> list[str]:
         return [f"MEMLOOP_PROFILE: {error}"]
     needed = profile.budget.window_tokens
     reasons = _about_tokenizer(plan, profile)
-    positions = _positions(Path(plan.model)) if plan.local else None
+    positions = _positions(plan)
     served = plan.max_model_len or positions
     if served is not None and served < needed:
         reasons.append(f"the profile {plan.profile} needs {needed} tokens, and the engine would serve {served}")
     if positions is not None and plan.max_model_len is not None and plan.max_model_len > positions:
-        reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for")
+        way_out = "" if plan.yarn_factor else f"; {SETTING} stretches them"
+        reasons.append(f"the model has {positions} positions, fewer than the {plan.max_model_len} asked for{way_out}")
     return reasons
+
+
+def _positions(plan: EnginePlan) -> int | None:
+    """Return the positions of a local checkpoint, stretched as the plan stretches them."""
+    positions = positions_of(Path(plan.model)) if plan.local else None
+    return stretched(positions, plan.yarn_factor) if positions is not None else None
 
 
 def _about_tokenizer(plan: EnginePlan, profile: Profile) -> list[str]:
@@ -132,14 +136,8 @@ def _about_tokenizer(plan: EnginePlan, profile: Profile) -> list[str]:
         check_fit(
             profile,
             TokenizerSplitter((Path(plan.model) / "tokenizer.json").read_bytes()),
-            window_tokens=plan.max_model_len or _positions(Path(plan.model)) or profile.budget.window_tokens,
+            window_tokens=plan.max_model_len or _positions(plan) or profile.budget.window_tokens,
         )
     except ProfileError as error:
         return [f"MEMLOOP_PROFILE: {error}"]
     return []
-
-
-def _positions(folder: Path) -> int | None:
-    config = cast(JsonValue, json.loads((folder / "config.json").read_text("utf-8")))
-    positions = config.get("max_position_embeddings") if isinstance(config, dict) else None
-    return positions if isinstance(positions, int) else None

@@ -10,6 +10,7 @@ from inference.extra_arguments import extra_arguments
 from inference.machine import ENGINES, EngineName, Machine
 from inference.prompts import choose_prompts
 from inference.registry import ModelCard
+from inference.rope import yarn_override
 from inference.settings import LauncherSettings, SettingsRefused
 
 _NEEDED_FILES = ("config.json", "tokenizer.json")
@@ -38,6 +39,8 @@ def plan_engine(settings: LauncherSettings, cards: Mapping[str, ModelCard], mach
         prompts=prompts.files,
         api_key=settings.engine_api_key.get_secret_value() if settings.engine_api_key else None,
         max_model_len=settings.serve_max_model_len or card.max_model_len,
+        yarn_factor=settings.serve_yarn_factor,
+        config_override=yarn_override(model, settings.serve_yarn_factor, local=local),
         max_num_seqs=settings.serve_max_num_seqs or card.max_num_seqs,
         dtype=settings.serve_dtype or card.dtype,
         kv_cache_memory_bytes=_cache_bytes(settings, card),

@@ -47,6 +47,8 @@ class LauncherSettings(ServiceSettings):
     """Seconds without a token, while requests wait, before the engine is probed and, if stuck, ended; 0: never."""
 
     serve_max_model_len: int | None = Field(default=None, gt=0)
+    serve_yarn_factor: float | None = Field(default=None, gt=1.0, le=64.0)
+    """Stretches the checkpoint's positions by YaRN, for prompts longer than it was trained on."""
     serve_max_num_seqs: int | None = Field(default=None, gt=0)
     serve_dtype: Literal["auto", "bfloat16", "float16", "float32"] | None = None
     serve_kv_cache_memory_bytes: int | None = Field(default=None, gt=0)

@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pydantic import JsonValue
+
 from inference.machine import EngineName
 
 Flags = tuple[str, ...]
@@ -58,7 +60,8 @@ class EnginePlan:
 
     ``max_model_len`` counts tokens of prompt and reply, ``memory_fraction`` is of the GPU's memory (0..1),
     ``prefill_chunk_tokens`` is how much of the waiting prompts one step computes, ``cores`` are the machine's,
-    ``prompts`` the files of a profile that was imported at the start. None leaves a choice to the engine.
+    ``config_override`` replaces values of the checkpoint's configuration: so ``yarn_factor`` stretches its positions.
+    ``prompts`` are the files of a profile that was imported at the start. None leaves a choice to the engine.
     """
 
     engine: EngineName
@@ -73,6 +76,8 @@ class EnginePlan:
     local: bool = True
     api_key: str | None = field(default=None, repr=False)
     max_model_len: int | None = None
+    yarn_factor: float | None = None
+    config_override: Mapping[str, JsonValue] | None = None
     max_num_seqs: int | None = None
     dtype: str = "auto"
     kv_cache_memory_bytes: int | None = None

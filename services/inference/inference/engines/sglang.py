@@ -1,5 +1,7 @@
 """Builds SGLang's command line, where it takes its key too. Source: ``sglang.srt.server_args`` of 0.5.23."""
 
+import json
+
 from inference.engines.command import Command, EnginePlan, Flags, option, quiet_environment, secrets_of, switch
 
 _MODULE = ("-m", "sglang.launch_server")
@@ -22,6 +24,7 @@ def _model(plan: EnginePlan) -> Flags:
         *option("--load-format", plan.load_format),
         *option("--dtype", plan.dtype),
         *option("--quantization", plan.quantization),
+        *option("--json-model-override-args", json.dumps(plan.config_override) if plan.config_override else None),
         *option("--chat-template", plan.chat_template),
         *option("--random-seed", plan.seed),
         *switch("--trust-remote-code", on=plan.trust_remote_code),

@@ -43,6 +43,7 @@ def _model(plan: EnginePlan) -> Flags:
         *option("--load-format", plan.load_format),
         *option("--dtype", plan.dtype),
         *option("--quantization", plan.quantization),
+        *option("--hf-overrides", json.dumps(plan.config_override) if plan.config_override else None),
         *option("--chat-template", plan.chat_template),
         *option("--seed", plan.seed),
         *switch("--trust-remote-code", on=plan.trust_remote_code),
