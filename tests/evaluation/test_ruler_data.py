@@ -13,6 +13,27 @@ from trainer.data.json_rows import DataError, rows
 HQA_ROW = {"context": "Document 1:\nA\nB", "input": "Who?", "answers": ["A", "a"], "num_docs": 50, "index": 3}
 OOD_ROW = {"context": "text", "input": "Which?", "outputs": ["1", "2"], "index": 0, "length": 8000}
 
+WIKI_ROW = {
+    "context": "Document 1:\nA\nB",
+    "input": "Who?",
+    "answers": ["A"],
+    "target_length": 8192,
+    "index": 70,
+    "actual_length": 8290,
+    "evidence_idx": [72, 61],
+    "level": "hard",
+    "type": "comparison",
+    "id": "dev_70",
+}
+GLOBAL_ROW = {
+    "golden": ["8"],
+    "question": "How many cats?",
+    "context": "text",
+    "id": "statistics_8k_3",
+    "context_length": "8k",
+    "clue_sections": [[1, 2]],
+    "type": {"yaml_entry_name": "vt"},
+}
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
@@ -79,6 +100,20 @@ def test_both_formats_become_items(tmp_path: Path) -> None:
     ]
 
 
+def test_two_hop_rows_by_length_keep_their_level_and_type(tmp_path: Path) -> None:
+    source = source_of(str(written(tmp_path / "wiki.json", WIKI_ROW, {**WIKI_ROW, "level": None, "index": 71})))
+    assert list(items([source])) == [
+        Item("2wiki", 8192, 70, "Who?", "Document 1:\nA\nB", ("A",), "hard, comparison"),
+        Item("2wiki", 8192, 71, "Who?", "Document 1:\nA\nB", ("A",), "comparison"),
+    ]
+
+
+def test_questions_about_the_whole_document_ask_for_digits(tmp_path: Path) -> None:
+    (item,) = items([source_of(str(written(tmp_path / "global.json", GLOBAL_ROW)))])
+    assert (item.task, item.size, item.index, item.golds) == ("global_reasoning", 8192, 3, ("8",))
+    assert (item.question, item.kind) == ("How many cats? Write the number in digits.", "statistics_8k")
+
+
 @pytest.mark.parametrize(
     ("path", "task", "size"),
     [
@@ -106,8 +141,11 @@ def test_an_unknown_task_is_refused() -> None:
         ({**HQA_ROW, "context": ""}, "line 1: context: "),
         ([1], "line 1: "),
         (OOD_ROW, "give it as niah_single_1:8192="),
+        ({**GLOBAL_ROW, "context_length": "long"}, "line 1: context_length: "),
+        ({**GLOBAL_ROW, "id": "none"}, "line 1: id: "),
+        ({**WIKI_ROW, "target_length": 0}, "line 1: target_length: "),
     ],
-    ids=["no answers", "no number", "no text", "no object", "no task"],
+    ids=["no answers", "no number", "no text", "no object", "no task", "no length", "no index", "no tokens"],
 )
 def test_a_row_of_another_shape_is_refused_with_its_line(tmp_path: Path, row: object, message: str) -> None:
     with pytest.raises(DataError, match=message):

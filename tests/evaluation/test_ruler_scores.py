@@ -6,7 +6,7 @@ import pytest
 
 from evaluation.ruler.records import Record
 from evaluation.ruler.report import table
-from evaluation.ruler.scores import bootstrap, rows_of, scores_of
+from evaluation.ruler.scores import bootstrap, kind_rows_of, rows_of, scores_of
 
 RIGHT = Record("hqa", 50, 0, "d", 0, ("The Night",), "e", answer="The Night", raw=r"So: \boxed{The Night}")
 
@@ -67,3 +67,18 @@ def test_the_interval_is_that_of_the_binomial() -> None:
 def test_sizes_come_in_order() -> None:
     rows = rows_of([replace(RIGHT, size=size) for size in (100, 50)], seed=0)
     assert [row.size for row in rows] == [50, 100]
+
+
+def test_kinds_of_questions_have_rows_of_their_own_beside_the_whole() -> None:
+    hard, easy = replace(RIGHT, task="2wiki", kind="hard, bridge"), replace(RIGHT, task="2wiki", index=1, kind="easy")
+    records = [hard, failed(easy)]
+    (whole,) = rows_of(records, seed=0)
+    assert (whole.kind, whole.items, whole.scores["sub_em"].mean) == ("", 2, 0.5)
+    assert {row.kind: row.scores["sub_em"].mean for row in kind_rows_of(records, seed=0)} == {
+        "easy": 0.0,
+        "hard, bridge": 1.0,
+    }
+
+
+def test_data_without_kinds_has_no_rows_by_kind() -> None:
+    assert kind_rows_of([RIGHT], seed=0) == []

@@ -59,6 +59,7 @@ def _evaluation(options: argparse.Namespace) -> Evaluation:
         key_variable=options.api_key_variable,
         timeout_s=options.timeout_s,
         dialect=options.dialect,
+        window_tokens=options.window,
     )
     return Evaluation(
         sources=tuple(source_of(given) for given in options.data),
@@ -104,7 +105,13 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     add("--data", action="append", required=True, help="a JSONL or JSON file, or TASK:SIZE=FILE; repeatable")
     add("--engine-url", action="append", required=True, help="base URL ending in /v1; repeatable, one per engine")
     add("--model", required=True)
-    add("--reader", choices=get_args(ReaderKind), default="loop", help="the loop here, or the gateways at the URLs")
+    add(
+        "--reader",
+        choices=get_args(ReaderKind),
+        default="loop",
+        help="the loop or one prompt here, or the gateways at the URLs",
+    )
+    add("--window", type=_positive, help="direct: tokens of prompt and reply; a longer document loses its middle")
     add("--strategy", choices=get_args(Strategy), default="memagent")
     add("--options", default="{}", help='as in the API: {"parallel": {"segments": 8}}, {"parity": true}')
     add("--max-rereads", type=int, default=2)

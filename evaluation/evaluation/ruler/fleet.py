@@ -171,6 +171,7 @@ def _record(job: Job, engine: Engine, reading: Reading) -> Record:
         input_tokens=reading.usage.input_tokens,
         output_tokens=reading.usage.output_tokens,
         seconds=round(job.seconds, 3),
+        kind=job.item.kind,
     )
 
 
@@ -183,4 +184,5 @@ def _failure(job: Job, engine: Engine, error: MemloopError) -> Record:
         error=f"{type(error).__name__}: {error.message}",
         attempts=job.failures.total(),
         seconds=round(job.seconds, 3),
+        kind=job.item.kind,
     )

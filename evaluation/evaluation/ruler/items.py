@@ -1,6 +1,7 @@
-"""Reads items of RULER-HQA and of RULER's own tasks from a user's files.
+"""Reads items of RULER-HQA, of RULER's own tasks, and of MemReread's sets from a user's files.
 
-Sources: MemAgent (arXiv 2507.02259), its evaluation sets; RULER (arXiv 2404.06654), its tasks.
+Sources: MemAgent (arXiv 2507.02259), its evaluation sets; RULER (arXiv 2404.06654), its tasks; MemReread
+(arXiv 2605.10268), its 2WikiMultiHopQA sets by length and its questions about a whole document.
 """
 
 import hashlib
@@ -16,7 +17,10 @@ from pydantic import BaseModel, Field, ValidationError
 from trainer.data.json_rows import DataError, rows
 
 HQA = "hqa"
-QUESTION_ANSWERING = frozenset({HQA, "qa_1"})
+WIKI = "2wiki"
+GLOBAL = "global_reasoning"
+QUESTION_ANSWERING = frozenset({HQA, WIKI, GLOBAL, "qa_1"})
+_DIGITS = " Write the number in digits."
 OOD_TASKS = (
     *(f"niah_{kind}_{number}" for kind in ("single", "multikey") for number in (1, 2, 3)),
     "niah_multivalue",
@@ -34,7 +38,10 @@ ItemKey: TypeAlias = tuple[str, int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A document with a question. ``size`` counts documents for RULER-HQA, else RULER's nominal tokens."""
+    """A document with a question. ``size`` counts documents for RULER-HQA, else nominal tokens.
+
+    ``kind`` is the data's own class of the question, its level and type ("hard, bridge"); empty if it names none.
+    """
 
     task: str
     size: int
@@ -42,6 +49,7 @@ class Item:
     question: str
     context: str
     golds: tuple[str, ...]
+    kind: str = ""
 
     @property
     def key(self) -> ItemKey:
@@ -98,6 +106,32 @@ class _HqaRow(BaseModel):
     index: int
 
 
+class _WikiRow(BaseModel):
+    context: _Text
+    input: _Text
+    answers: _Answers
+    target_length: int = Field(gt=0)
+    index: int
+
+
+class _GlobalRow(BaseModel):
+    context: _Text
+    question: _Text
+    golden: _Answers
+    context_length: str = Field(pattern=r"^\d+[kKmM]$")
+    id: str = Field(pattern=r"\d$")
+
+
+class _Kind(BaseModel):
+    """What a row says of its question, if it does; other values than texts are not for people."""
+
+    level: object = None
+    type: object = None
+
+    def named(self) -> str:
+        return ", ".join(each for each in (self.level, self.type) if isinstance(each, str) and each)
+
+
 class _OodRow(BaseModel):
     context: _Text
     input: _Text
@@ -121,14 +155,33 @@ def items(sources: Sequence[Source], *, limit: int | None = None) -> Iterator[It
 
 
 def _item(row: object, source: Source, line: int) -> Item:
+    named = frozenset(cast(dict[str, object], row)) if isinstance(row, dict) else frozenset[str]()
     try:
-        if isinstance(row, dict) and "outputs" in cast(dict[str, object], row):
+        if "outputs" in named:
             return _ood_item(_OodRow.model_validate(row), source)
+        if "golden" in named:
+            return _global_item(_GlobalRow.model_validate(row), _Kind.model_validate(row))
+        if "target_length" in named:
+            return _wiki_item(_WikiRow.model_validate(row), _Kind.model_validate(row))
         hqa = _HqaRow.model_validate(row)
-        return Item(HQA, hqa.num_docs, hqa.index, hqa.input, hqa.context, hqa.answers)
+        kind = _Kind.model_validate(row).named()
+        return Item(HQA, hqa.num_docs, hqa.index, hqa.input, hqa.context, hqa.answers, kind)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'row'}: {fault['msg']}" for fault in error.errors())
         raise DataError(f"{source.path}, line {line}: {faults}") from error
+
+
+def _wiki_item(row: _WikiRow, kind: _Kind) -> Item:
+    return Item(WIKI, row.target_length, row.index, row.input, row.context, row.answers, kind.named())
+
+
+def _global_item(row: _GlobalRow, kind: _Kind) -> Item:
+    """Build a question about the whole document; as published, the question asks for digits."""
+    thousands = 1024 if row.context_length[-1] in "kK" else 1024 * 1024
+    size = int(row.context_length[:-1]) * thousands
+    name, _, number = row.id.rpartition("_")
+    index = int(_NUMBER.findall(number)[-1])
+    return Item(GLOBAL, size, index, row.question + _DIGITS, row.context, row.golden, kind.named() or name)
 
 
 def _ood_item(row: _OodRow, source: Source) -> Item:

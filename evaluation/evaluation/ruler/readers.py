@@ -1,4 +1,4 @@
-"""Reads an item: by the loop in this process on an engine, or by a gateway that runs the same loop."""
+"""Reads an item: by the loop or in one prompt on an engine, or by a gateway that runs the same loop."""
 
 import asyncio
 import os
@@ -15,24 +15,27 @@ from memloop.clients.engine import EngineClient
 from memloop.clients.gateway import GatewayClient
 from memloop.clients.origin import Timeouts
 from memloop.loops.journal import Journaled
-from memloop.loops.reader import PLAIN, Reader
+from memloop.loops.reader import PLAIN, Reader, answer
 from memloop.loops.reading import read_questions
 from memloop.ports import Checkpoints, Completion, Prompt, Splitter
 from memloop.profiles import profile_from_files
-from memloop.wire.errors import EngineError
+from memloop.wire.errors import EngineError, InvalidRequest
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadUsage, Strategy
 from memloop.wire.reading import ReadingOptions
 
-ReaderKind: TypeAlias = Literal["loop", "gateway"]
+_TEMPLATE_TOKENS = 64
+"""For the chat template around the messages."""
+_PIECE_TOKENS = 32
+ReaderKind: TypeAlias = Literal["loop", "direct", "gateway"]
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """How to read items. Self-contained, so that it can be sent to another machine, and free of secrets.
 
-    ``profile_files`` and ``tokenizer_json`` (without one, tokens are estimated) are for the loop; a gateway has its
-    own. ``key_variable`` names the environment variable with the endpoint's key; ``timeout_s`` bounds one call;
-    ``dialect`` is the endpoint's.
+    ``profile_files`` and ``tokenizer_json`` (without one, tokens are estimated) are for the engine's readers; a gateway
+    has its own. ``window_tokens``: what the direct reader may send and get in one call. ``key_variable`` names the
+    environment variable with the endpoint's key; ``timeout_s`` bounds one call; ``dialect`` is the endpoint's.
     """
 
     kind: ReaderKind
@@ -47,6 +50,7 @@ class Setup:
     key_variable: str | None = None
     timeout_s: float = 900.0
     dialect: DialectName = "auto"
+    window_tokens: int | None = None
 
     def request(self, item: Item) -> LongReadRequest:
         """Build the gateway's request for the item."""
@@ -93,13 +97,12 @@ def reader_at(url: str, setup: Setup) -> ItemReader:
     timeouts = Timeouts(read_s=setup.timeout_s, total_s=setup.timeout_s)
     if setup.kind == "gateway":
         return GatewayReader(GatewayClient(url, api_key=key, timeouts=timeouts), setup)
-    return LoopReader(
-        EngineClient(url, model=setup.model, api_key=key, timeouts=timeouts, dialect=setup.dialect), setup
-    )
+    client = EngineClient(url, model=setup.model, api_key=key, timeouts=timeouts, dialect=setup.dialect)
+    return DirectReader(client, setup) if setup.kind == "direct" else LoopReader(client, setup)
 
 
-class LoopReader:
-    """Runs the gateway's plan and loop on an engine."""
+class _EngineReader:
+    """What the readers that call an engine themselves have in common."""
 
     def __init__(self, client: EngineClient, setup: Setup) -> None:
         self._client = client
@@ -107,20 +110,8 @@ class LoopReader:
         self._profile = profile_from_files(setup.profile_files)
         self._splitter = splitter_of(setup)
 
-    async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
-        """See ``ItemReader``."""
-        request = self._setup.request(item)
-        plan = plan_read(request, profile=self._profile, splitter=self._splitter, max_chars=sys.maxsize)
-        chunks = await asyncio.to_thread(cut, item.context, plan, self._splitter)
-        model = Journaled(_Seeded(self._client, self._setup, seed), paid)
-        (result,) = await read_questions(
-            [item.question],
-            chunks,
-            strategy=request.strategy,
-            max_rereads=request.max_rereads,
-            reader=Reader(model, plan.profile, options=request.options),
-        )
-        return Reading(result.answer, result.raw_answer, ReadUsage.of(result.usage))
+    def _model(self, seed: int, paid: Checkpoints) -> Journaled:
+        return Journaled(_Seeded(self._client, self._setup, seed), paid)
 
     async def check(self) -> None:
         """See ``ItemReader``."""
@@ -129,6 +120,45 @@ class LoopReader:
     async def close(self) -> None:
         """See ``ItemReader``."""
         await self._client.close()
+
+
+class LoopReader(_EngineReader):
+    """Runs the gateway's plan and loop on an engine."""
+
+    async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
+        """See ``ItemReader``."""
+        request = self._setup.request(item)
+        plan = plan_read(request, profile=self._profile, splitter=self._splitter, max_chars=sys.maxsize)
+        chunks = await asyncio.to_thread(cut, item.context, plan, self._splitter)
+        (result,) = await read_questions(
+            [item.question],
+            chunks,
+            strategy=request.strategy,
+            max_rereads=request.max_rereads,
+            reader=Reader(self._model(seed, paid), plan.profile, options=request.options),
+        )
+        return Reading(result.answer, result.raw_answer, ReadUsage.of(result.usage))
+
+
+class DirectReader(_EngineReader):
+    """The baseline without a loop: the profile's answer prompt, with the whole document in the place of the memory.
+
+    A document beyond the window loses its middle, as long-context benchmarks cut (LongBench, arXiv 2308.14508).
+    """
+
+    async def read(self, item: Item, *, seed: int, paid: Checkpoints) -> Reading:
+        """See ``ItemReader``."""
+        document = await asyncio.to_thread(self._fitted, item)
+        found = await answer(item.question, document, model=self._model(seed, paid), profile=self._profile)
+        return Reading(found.answer, found.raw, ReadUsage.of(found.usage))
+
+    def _fitted(self, item: Item) -> str:
+        if self._setup.window_tokens is None:
+            return item.context
+        prompt = self._profile.prompt("answer", problem=item.question, memory="")
+        around = sum(self._splitter.count(str(message.content)) for message in prompt.messages) + _TEMPLATE_TOKENS
+        room = self._setup.window_tokens - around - (prompt.sampling.max_tokens or 0)
+        return without_middle(item.context, room, self._splitter)
 
 
 class GatewayReader:
@@ -166,6 +196,20 @@ class _Seeded:
 
     async def complete(self, prompt: Prompt) -> Completion:
         return await self._client.ask(prompt, model=self._setup.model, seed=self._seed)
+
+
+def without_middle(text: str, tokens: int, splitter: Splitter) -> str:
+    """Return the text if it has at most ``tokens`` tokens, else its beginning and end with about as many together.
+
+    Raises InvalidRequest when there is no room for any text.
+    """
+    if tokens < 2 * _PIECE_TOKENS:
+        raise InvalidRequest(f"the window leaves {max(tokens, 0)} tokens for the document", code="window_too_small")
+    if splitter.count(text) <= tokens:
+        return text
+    pieces = list(splitter.split(text, chunk_tokens=_PIECE_TOKENS))
+    half = tokens // _PIECE_TOKENS // 2
+    return "".join(piece.text for piece in (*pieces[:half], *pieces[-half:]))
 
 
 def splitter_of(setup: Setup) -> Splitter:

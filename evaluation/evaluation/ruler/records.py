@@ -15,9 +15,10 @@ RecordKey: TypeAlias = tuple[str, int, int, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One item read once. ``raw`` is the whole reply, None if only the parsed answer is available (gateways).
+    """One item read once; ``kind`` as in ``Item``.
 
-    ``error`` is the reason for a missing answer; ``attempts`` counts its reads, ``seconds`` is their total time.
+    ``raw`` is the whole reply, None if only the parsed answer is available (gateways). ``error`` is the reason for a
+    missing answer; ``attempts`` counts its reads, ``seconds`` is their total time.
     """
 
     task: str
@@ -35,6 +36,7 @@ class Record:
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    kind: str = ""
 
     @property
     def key(self) -> RecordKey:

@@ -27,7 +27,7 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, *(_line(_cells(row)) for row in rows)]) + "\n"
 
 
-def last_line(rows: Sequence[Row], run: dict[str, object]) -> str:
+def last_line(rows: Sequence[Row], run: dict[str, object], *, kinds: Sequence[Row] = ()) -> str:
     """Format the last line: one JSON object."""
     found = {
         "benchmark": "ruler",
@@ -35,6 +35,7 @@ def last_line(rows: Sequence[Row], run: dict[str, object]) -> str:
         "items": sum(row.items for row in rows),
         "failed": sum(row.failed for row in rows),
         "rows": [asdict(row) for row in rows],
+        "kinds": [asdict(row) for row in kinds],
     }
     return orjson.dumps(found).decode()
 
@@ -75,7 +76,8 @@ def _draw(axes: Axes, rows: Sequence[Row], unit: str) -> None:
 
 
 def _cells(row: Row) -> Sequence[str]:
-    counts = (row.task, f"{row.size}", f"{row.items}", f"{row.reads}", f"{row.failed}")
+    task = f"{row.task}: {row.kind}" if row.kind else row.task
+    counts = (task, f"{row.size}", f"{row.items}", f"{row.reads}", f"{row.failed}")
     costs = (f"{row.calls:.1f}", f"{row.tokens:.0f}", f"{row.seconds:.2f}")
     return (*counts, *(_percent(row.scores.get(name)) for name in _SCORES), *costs)
 

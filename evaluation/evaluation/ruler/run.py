@@ -15,7 +15,7 @@ from evaluation.ruler.on_ray import read_on_ray
 from evaluation.ruler.readers import Setup, reader_at, splitter_of
 from evaluation.ruler.records import Record, RecordKey, Results, record_key
 from evaluation.ruler.report import last_line, save_plot, table
-from evaluation.ruler.scores import rows_of
+from evaluation.ruler.scores import kind_rows_of, rows_of
 from memloop.profiles import profile_from_files
 from memloop.wire.errors import MemloopError
 from trainer.data.json_rows import DataError
@@ -39,7 +39,7 @@ class Evaluation:
     def described(self) -> dict[str, object]:
         """Return the settings that make two runs comparable: a results file holds records of one description."""
         setup = self.setup
-        loop = setup.kind == "loop"
+        here = setup.kind != "gateway"
         return {
             "reader": setup.kind,
             "model": setup.model,
@@ -48,8 +48,9 @@ class Evaluation:
             "chunk_tokens": setup.chunk_tokens,
             "memory_tokens": setup.memory_tokens,
             "options": json.loads(setup.options.model_dump_json(exclude_none=True)),
-            "profile": profile_from_files(setup.profile_files).content_hash if loop else None,
-            "splitter": splitter_of(setup).name if loop else None,
+            "profile": profile_from_files(setup.profile_files).content_hash if here else None,
+            "splitter": splitter_of(setup).name if here else None,
+            "window": setup.window_tokens,
         }
 
 
@@ -134,10 +135,13 @@ class _Progress:
 
 def _report(evaluation: Evaluation, records: Sequence[Record]) -> str:
     rows = rows_of(records, seed=evaluation.seeds[0])
-    (evaluation.out / "results.md").write_text(table(rows), "utf-8")
+    kinds = kind_rows_of(records, seed=evaluation.seeds[0])
+    tables = [table(rows), *([table(kinds)] if kinds else [])]
+    (evaluation.out / "results.md").write_text("\n".join(tables), "utf-8")
     if rows:
-        save_plot(rows, evaluation.out / "results.svg", title=f"{evaluation.setup.model}, {evaluation.setup.strategy}")
-    return last_line(rows, evaluation.described())
+        way = evaluation.setup.strategy if evaluation.setup.kind != "direct" else "direct"
+        save_plot(rows, evaluation.out / "results.svg", title=f"{evaluation.setup.model}, {way}")
+    return last_line(rows, evaluation.described(), kinds=kinds)
 
 
 def to_stderr(line: str) -> None:

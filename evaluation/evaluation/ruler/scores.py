@@ -7,7 +7,7 @@ items.
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TypeAlias
 
@@ -33,7 +33,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One task at one size. ``items`` counts each once, ``reads`` each seed; costs are means over completed reads."""
+    """One task at one size, all questions or those of one kind.
+
+    ``items`` counts each once, ``reads`` each seed; costs are means over completed reads.
+    """
 
     task: str
     size: int
@@ -44,6 +47,7 @@ class Row:
     calls: float
     tokens: float
     seconds: float
+    kind: str = ""
 
     @property
     def headline(self) -> str:
@@ -67,10 +71,12 @@ def scores_of(record: Record) -> dict[str, float]:
 
 def rows_of(records: Iterable[Record], *, seed: int) -> list[Row]:
     """Build one row per task and size, in order."""
-    groups: dict[tuple[str, int], list[Record]] = defaultdict(list)
-    for record in records:
-        groups[record.task, record.size].append(record)
-    return [_row(task, size, group, seed) for (task, size), group in sorted(groups.items())]
+    return _rows((replace(record, kind="") for record in records), seed)
+
+
+def kind_rows_of(records: Iterable[Record], *, seed: int) -> list[Row]:
+    """Build one row per task, size and kind of question, in order; none where the data names no kinds."""
+    return _rows((record for record in records if record.kind), seed)
 
 
 def bootstrap(values: Sequence[float], *, seed: int) -> Estimate:
@@ -83,7 +89,14 @@ def bootstrap(values: Sequence[float], *, seed: int) -> Estimate:
     return Estimate(fmean(values), means[cut], means[-1 - cut])
 
 
-def _row(task: str, size: int, records: Sequence[Record], seed: int) -> Row:
+def _rows(records: Iterable[Record], seed: int) -> list[Row]:
+    groups: dict[tuple[str, int, str], list[Record]] = defaultdict(list)
+    for record in records:
+        groups[record.task, record.size, record.kind].append(record)
+    return [_row(group, seed) for _, group in sorted(groups.items())]
+
+
+def _row(records: Sequence[Record], seed: int) -> Row:
     by_item: dict[_ItemKey, list[dict[str, float]]] = defaultdict(list)
     for record in records:
         by_item[record.index, record.digest].append(scores_of(record))
@@ -91,8 +104,9 @@ def _row(task: str, size: int, records: Sequence[Record], seed: int) -> Row:
     names = [name for name in scored[0][0] if all(name in scores for reads in scored for scores in reads)]
     ended = [record for record in records if record.error is None]
     return Row(
-        task=task,
-        size=size,
+        task=records[0].task,
+        size=records[0].size,
+        kind=records[0].kind,
         items=len(scored),
         reads=len(records),
         failed=len(records) - len(ended),
