@@ -60,6 +60,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "algorithm.rollout_correction.bypass_mode": "false",
         "memloop.decisions": "graded",  # right or wrong alone may be the same for all rollouts of a question
         "memloop.updates": 2,
+        "memloop.loops": f"[{','.join(LOOPS)}]",
         "trainer.total_training_steps": STEPS,
         "trainer.val_before_train": "false",
         "trainer.test_freq": -1,

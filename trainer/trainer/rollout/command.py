@@ -25,19 +25,23 @@ if TYPE_CHECKING:
 
 
 def train(arguments: Sequence[str] | None = None) -> None:
-    """Run a recipe, or check it with verl. Exits with 2 and the reason when the recipe cannot be run."""
+    """Run a recipe, or check it with verl. Exits with 2 and every reason when the recipe cannot be run."""
     chosen = _train_parser().parse_args(arguments)
     from trainer.rollout.recipe import RecipeError, load_recipe
-    from trainer.rollout.train import check
+    from trainer.rollout.train import check, preflight
     from trainer.rollout.train import train as run
 
     try:
         recipe = load_recipe(chosen.recipe, chosen.overrides)
         check(recipe)
+        reasons = [] if chosen.check else preflight(recipe)
     except (RecipeError, AssertionError, ValueError) as error:
         print(f"{chosen.recipe}: {error}", file=sys.stderr)
         sys.exit(2)
-    if not chosen.check:
+    if reasons:
+        print("\n".join(f"{chosen.recipe}: {reason}" for reason in reasons), file=sys.stderr)
+        sys.exit(2)
+    if not (chosen.check or chosen.preflight):
         run(recipe)
 
 
@@ -45,6 +49,9 @@ def _train_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer train", description="Run a recipe on verl.")
     parser.add_argument("--recipe", type=Path, required=True, help="a file of trainer/recipes")
     parser.add_argument("--check", action="store_true", help="compose the configuration, check it with verl, and stop")
+    parser.add_argument(
+        "--preflight", action="store_true", help="check also rows, checkpoint, devices, packages and disk, and stop"
+    )
     parser.add_argument("overrides", nargs="*", help="KEY=VALUE of verl's configuration, or memloop.KEY=VALUE")
     return parser
 

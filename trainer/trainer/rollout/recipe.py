@@ -33,6 +33,7 @@ from trainer.rollout.settings import LoopSettings
 
 PLUGIN = "trainer.rollout.plugin"
 _KEPT = "trainer.rollout.kept.Kept"
+_LOOP_ROWS = "pkg://trainer.rollout.loop_rows"
 _ADD = "+"
 _OURS = ("environment", "memloop", "estimate")
 """Sections of a recipe that are not verl's; an override of one starts with its name."""
@@ -70,6 +71,12 @@ class Composed:
     environment: dict[str, str]
     settings: LoopSettings
     assumptions: Assumptions
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """Return the loops that the recipe trains, its own first."""
+        own: Any = self.config.actor_rollout_ref.rollout.agent.default_agent_loop
+        return tuple(dict.fromkeys((str(own), *self.settings.loops)))
 
 
 def load_recipe(file: Path, overrides: Sequence[str] = ()) -> Composed:
@@ -156,6 +163,10 @@ def _completed(
             config.trainer.checkpoint_callback_class = _KEPT
         _name_loops(config.actor_rollout_ref.rollout.agent, of_function=settings.agent is not None)
         config.ray_kwargs.ray_init.runtime_env.env_vars = everywhere
+        if settings.agent is None:
+            config.data.custom_cls = {"path": _LOOP_ROWS, "name": "LoopRows"}
+            config.data.loop_profile = settings.profile
+            config.data.default_loop = config.actor_rollout_ref.rollout.agent.default_agent_loop
     return Composed(config, everywhere, settings, assumed)
 
 

@@ -7,6 +7,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memloop.profiles import Profile, ProfileError, load_profile
+from trainer.data.rows import AgentName
 from trainer.objectives.answer_reward import AnswerScore
 from trainer.objectives.published import PUBLISHED, Objective, divides_by_deviation
 
@@ -21,8 +22,9 @@ class LoopSettings(BaseModel):
     right or wrong, or in parts (:mod:`trainer.objectives.memreader_reward`); ``normalise_by_std`` is for grpo and
     amortised (the others fix it), ``train_final`` for amortised.
 
-    ``agent`` names an agent of your own (:mod:`trainer.rollout.agent_function`), which then runs for every row instead
-    of a loop; ``max_calls`` bounds its calls of the model in one run.
+    ``loops`` are further loops that the data set's rows may name, beside the recipe's own. ``agent`` names an agent of
+    your own (:mod:`trainer.rollout.agent_function`), which then runs for every row instead of a loop; ``max_calls``
+    bounds its calls of the model in one run.
 
     Overlong replies (:mod:`trainer.objectives.dapo`): ``overlong_share`` is the share of a reply's limit over which a
     penalty grows, 0 for none; ``drop_truncated`` excludes the tokens of truncated replies from the loss.
@@ -43,6 +45,7 @@ class LoopSettings(BaseModel):
     objective: Objective = "grpo"
     normalise_by_std: bool = False
     train_final: bool = True
+    loops: tuple[AgentName, ...] = ()
     agent: str | None = None
     max_calls: int = Field(default=64, ge=1)
     max_rereads: int = Field(default=2, ge=0, le=8)

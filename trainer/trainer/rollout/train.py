@@ -11,6 +11,9 @@ import os
 
 from omegaconf import DictConfig, open_dict
 
+from trainer.rollout.check_checkpoint import check_checkpoint
+from trainer.rollout.check_machine import check_machine
+from trainer.rollout.check_rows import check_rows
 from trainer.rollout.consistency import contradictions
 from trainer.rollout.recipe import Composed
 
@@ -30,6 +33,11 @@ def train(recipe: Composed) -> None:
     if os.environ.get("RAY_ADDRESS"):
         join_cluster(recipe.config)
     run_ppo(recipe.config, task_runner_class=TaskRunnerV1)
+
+
+def preflight(recipe: Composed) -> list[str]:
+    """Return every reason why the run cannot begin: its rows, its checkpoint, the machine. Takes nothing."""
+    return [*check_rows(recipe), *check_checkpoint(recipe), *check_machine(recipe)]
 
 
 def join_cluster(config: DictConfig) -> None:
