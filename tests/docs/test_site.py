@@ -37,13 +37,11 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
     assert placed == Counter({*pages, *BUILT})
 
 
-def test_a_folder_in_the_navigation_stands_for_its_pages_that_no_other_entry_names() -> None:
-    nav = ["index.md", {"How-to": [{"First": "how-to/start.md"}, "how-to/"]}]
-    pages = ["how-to/README.md", "how-to/a.md", "how-to/start.md", "index.md"]
-    assert with_folders(nav, pages) == [
-        "index.md",
-        {"How-to": [{"First": "how-to/start.md"}, "how-to/README.md", "how-to/a.md"]},
-    ]
+def test_a_folder_or_a_pattern_stands_for_the_pages_that_no_other_entry_names() -> None:
+    nav = ["index.md", {"How-to": [{"First": "how-to/start.md"}, "how-to/"]}, "old*.md"]
+    pages = ["how-to/README.md", "how-to/a.md", "how-to/start.md", "index.md", "old-one.md"]
+    how_to = [{"First": "how-to/start.md"}, "how-to/README.md", "how-to/a.md"]
+    assert with_folders(nav, pages) == ["index.md", {"How-to": how_to}, "old-one.md"]
 
 
 def test_the_reference_has_every_route_and_its_links_resolve() -> None:
