@@ -66,7 +66,7 @@ def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: sign
     stack, engine_port = LocalStack(tmp_path / "home"), free_port()
     engine = subprocess.Popen([engine_process.__file__, "--port", str(engine_port)], env=stack.environment())
     up = subprocess.Popen(
-        [sys.executable, "-m", "memloop_cli.main", "up", "--port", str(free_port(*range(1, 6)))],
+        [sys.executable, "-m", "memloop_cli.main", "up", "--no-check", "--port", str(free_port(*range(1, 6)))],
         env=stack.environment() | {"MEMLOOP_ENGINE_URL": f"http://127.0.0.1:{engine_port}/v1"},
     )
     wait_for(lambda: _is_ready(stack), "the stack", timeout_s=START_TIMEOUT_S)

@@ -28,6 +28,7 @@ from memloop_cli.commands.read import LiveRead, document_text, question_text, re
 from memloop_cli.demo.run import run_demo
 from memloop_cli.errors import CliError, gateway_errors
 from memloop_cli.home import Home, gateway_url
+from memloop_cli.stack.given_engine import ENGINE_API_KEY, ENGINE_URL, MODEL, GivenEngine, check_engine
 from memloop_cli.stack.local import ports_from
 from memloop_cli.stack.up import down as stop_stack
 from memloop_cli.stack.up import stay_up, up_detached
@@ -60,6 +61,22 @@ Port = Annotated[
         help="The gateway's port; the next five are used too, with a second model seven.",
     ),
 ]
+EngineUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--engine-url", envvar=ENGINE_URL, help="An OpenAI-compatible endpoint; ends before /chat/completions."
+    ),
+]
+EngineModel = Annotated[str | None, typer.Option("--model", envvar=MODEL, help="The model's id at that endpoint.")]
+EngineKey = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key",
+        envvar=ENGINE_API_KEY,
+        show_envvar=True,
+        help="The endpoint's key; the variable keeps it out of ps.",
+    ),
+]
 _HOME = Path(".memloop")
 
 
@@ -79,13 +96,28 @@ def options(
 
 
 @app.command()
-def up(home: HomeFolder = _HOME, port: Port = 7800, detach: Annotated[bool, typer.Option("--detach")] = False) -> None:
-    """Start the local stack: Redis, memory store, engine, gateway, worker. Ctrl-C stops it."""
+def up(
+    home: HomeFolder = _HOME,
+    port: Port = 7800,
+    detach: Annotated[bool, typer.Option("--detach", help="Leave it running in the background.")] = False,
+    engine_url: EngineUrl = None,
+    model: EngineModel = None,
+    api_key: EngineKey = None,
+    check: Annotated[bool, typer.Option("--check/--no-check", help="Ask the engine for a short reply first.")] = True,
+) -> None:
+    """Start the local stack: Redis, memory store, engine, gateway, worker. Ctrl-C stops it.
+
+    With --engine-url it starts no engine.
+    """
+    environment = GivenEngine(engine_url, model, api_key).environment(os.environ)
     with _errors_printed():
+        ports = ports_from(port, environment)
+        if check:
+            asyncio.run(check_engine(environment))
         if detach:
-            up_detached(Home(home), ports_from(port, os.environ), console)
+            up_detached(Home(home), ports, environment, console)
         else:
-            asyncio.run(stay_up(Home(home), ports_from(port, os.environ), os.environ, console))
+            asyncio.run(stay_up(Home(home), ports, environment, console))
 
 
 @app.command()

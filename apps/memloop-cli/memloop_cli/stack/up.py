@@ -62,17 +62,23 @@ def stop_on_sigterm() -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
-def up_detached(home: Home, ports: Ports, console: Console) -> None:
+def up_detached(home: Home, ports: Ports, environment: Mapping[str, str], console: Console) -> None:
     """Start ``memloop up`` as a separate process and wait until its stack is ready. Raises CliError."""
     if home.running():
         raise CliError("a stack runs here already: `memloop down` stops it")
     check_ports(ports)
     home.logs.mkdir(parents=True, exist_ok=True)
     log = home.logs / "stack.log"
-    command = [sys.executable, "-m", "memloop_cli.main", "up", "--home", str(home.folder), "--port", str(ports.gateway)]
+    where = ("--home", str(home.folder), "--port", str(ports.gateway))
+    command = [sys.executable, "-m", "memloop_cli.main", "up", "--no-check", *where]
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this very program
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=dict(environment),
         )
     try:
         _follow(log, process, home, console)
