@@ -101,13 +101,14 @@ async def test_the_second_session_recalls_the_first(it: Gateway, engine: FakeEng
     assert "Our deploy command is make ship." in engine.last.json["messages"][-2]["content"]
 
 
-async def test_a_header_names_the_user_without_the_setting(gateway: Gateway, store: FakeStore) -> None:
+async def test_headers_name_user_and_repository_without_the_setting(gateway: Gateway, store: FakeStore) -> None:
     body = agent.request(agent.turn("Hi."), session=agent.SESSIONS[0])
-    named = {**agent.headers(agent.SESSIONS[0]), "X-Memory-User-Id": "ada"}
+    named = {**agent.headers(agent.SESSIONS[0]), "X-Memory-User-Id": "ada", "X-Memory-Agent-Id": "team/app"}
     await gateway.post(agent.PATH, body, headers=agent.headers(agent.SESSIONS[0]))
     assert store.searches == []
     await gateway.post(agent.PATH, body, headers=named)
-    assert store.searches[0].namespace.user_id == "ada"
+    namespace = store.searches[0].namespace
+    assert (namespace.user_id, namespace.agent_id) == ("ada", "team/app")
 
 
 async def test_what_codex_adds_to_the_conversation_is_not_remembered(it: Gateway) -> None:

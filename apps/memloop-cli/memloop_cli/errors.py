@@ -1,9 +1,17 @@
 """Errors of the command line: one clear line and an exit code."""
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
 
 from memloop.wire.errors import MemloopError, Unreachable
+
+_INTERRUPTED: Final = 130
 
 
 class CliError(Exception):
@@ -37,3 +45,18 @@ def gateway_errors(url: str) -> Generator[None]:
         field = f" ({error.param})" if error.param else ""
         code = 2 if 400 <= error.http_status < 500 else 1
         raise CliError(f"{error.message}{field}", code=code) from error
+
+
+@contextmanager
+def errors_printed() -> Generator[None]:
+    """Print the error in one line and exit with its code."""
+    try:
+        yield
+    except CliError as error:
+        stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+        stderr.print(Text(f"memloop: {error.message}", style="red"))
+        if error.detail:
+            stderr.print(Text(error.detail))
+        raise typer.Exit(error.code) from None
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise typer.Exit(_INTERRUPTED) from None

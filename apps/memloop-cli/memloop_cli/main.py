@@ -7,26 +7,25 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from memloop.clients import GatewayClient, Timeouts
 from memloop.wire.chat import Json
 from memloop.wire.long_read import Document, LongReadRequest, Strategy
+from memloop_cli.agents.commands import agent, connect
 from memloop_cli.commands import keys as key_commands
 from memloop_cli.commands import memory as memory_commands
 from memloop_cli.commands.chat import Conversation, converse
 from memloop_cli.commands.models import first_model
 from memloop_cli.commands.read import LiveRead, document_text, question_text, read_to_end, show_result
 from memloop_cli.demo.run import run_demo
-from memloop_cli.errors import CliError, gateway_errors
+from memloop_cli.errors import CliError, errors_printed, gateway_errors
 from memloop_cli.home import Home, gateway_url
 from memloop_cli.stack.given_engine import ENGINE_API_KEY, ENGINE_URL, MODEL, GivenEngine, check_engine
 from memloop_cli.stack.local import ports_from
@@ -34,7 +33,6 @@ from memloop_cli.stack.up import down as stop_stack
 from memloop_cli.stack.up import stay_up, up_detached
 
 _HELP = "The local stack and the command line of Memloop."
-_INTERRUPTED = 130
 _TIMEOUTS = Timeouts(connect_s=5.0, read_s=600.0, total_s=600.0)
 _LAST_BASE_PORT = 65_530
 
@@ -43,6 +41,8 @@ memory = typer.Typer(no_args_is_help=True, help="A user's memories.")
 app.add_typer(memory, name="memory")
 keys = typer.Typer(no_args_is_help=True, help="The gateway's API keys; needs a key with the scope admin.")
 app.add_typer(keys, name="keys")
+app.add_typer(agent, name="agent", hidden=True)
+app.command()(connect)
 console = Console(highlight=False, soft_wrap=True)
 
 HomeFolder = Annotated[Path, typer.Option("--home", envvar="MEMLOOP_HOME", help="The stack's folder: data and logs.")]
@@ -110,7 +110,7 @@ def up(
     With --engine-url it starts no engine.
     """
     environment = GivenEngine(engine_url, model, api_key).environment(os.environ)
-    with _errors_printed():
+    with errors_printed():
         ports = ports_from(port, environment)
         if check:
             asyncio.run(check_engine(environment))
@@ -123,7 +123,7 @@ def up(
 @app.command()
 def down(home: HomeFolder = _HOME) -> None:
     """Stop the local stack."""
-    with _errors_printed():
+    with errors_printed():
         stop_stack(Home(home), console)
 
 
@@ -168,7 +168,7 @@ def chat(
 ) -> None:
     """Chat with a model that remembers; prints the memories that it recalls and stores."""
     more: Json = {} if thinking is None else {"chat_template_kwargs": {"enable_thinking": thinking}}
-    with _errors_printed(), asyncio.Runner() as runner:
+    with errors_printed(), asyncio.Runner() as runner:
         client = _client(home, url, api_key)
         try:
             with gateway_errors(client.url):
@@ -309,7 +309,7 @@ def demo(
     home: HomeFolder = _HOME,
 ) -> None:
     """Run a chat that remembers and a long read on a temporary stack. Takes a few minutes."""
-    with _errors_printed():
+    with errors_printed():
         asyncio.run(run_demo(Home(home / "demo"), examples, os.environ, console))
 
 
@@ -321,7 +321,7 @@ def _with_gateway(
             with gateway_errors(client.url):
                 await work(client)
 
-    with _errors_printed():
+    with errors_printed():
         asyncio.run(run())
 
 
@@ -330,21 +330,6 @@ def _client(home: Path, url: str | None, api_key: str | None) -> GatewayClient:
         return GatewayClient(gateway_url(Home(home), url), api_key=api_key, timeouts=_TIMEOUTS)
     except ValueError as error:
         raise CliError(f"{error} (MEMLOOP_URL)", code=2) from error
-
-
-@contextmanager
-def _errors_printed() -> Generator[None]:
-    """Print the error in one line and exit with its code."""
-    try:
-        yield
-    except CliError as error:
-        stderr = Console(stderr=True, highlight=False, soft_wrap=True)
-        stderr.print(Text(f"memloop: {error.message}", style="red"))
-        if error.detail:
-            stderr.print(Text(error.detail))
-        raise typer.Exit(error.code) from None
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise typer.Exit(_INTERRUPTED) from None
 
 
 if __name__ == "__main__":

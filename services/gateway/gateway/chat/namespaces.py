@@ -11,6 +11,7 @@ from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Namespace
 
 USER_HEADER = "x-memory-user-id"
+AGENT_HEADER = "x-memory-agent-id"
 _MAX_ID_CHARS = 256
 
 
@@ -18,8 +19,8 @@ def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, 
     """Return the namespace within the caller's tenant, or None when the request has no user id.
 
     The user is the first of: ``memory.user_id``, ``metadata.user_id``, the header ``X-Memory-User-Id``,
-    ``safety_identifier``, ``user``. Agent and run come from ``memory``, else from ``metadata``. An empty string
-    counts as absent. Raises Unprocessable for an id of more than 256 characters.
+    ``safety_identifier``, ``user``. Agent and run come from ``memory``, else from ``metadata``, the agent else from
+    ``X-Memory-Agent-Id``. An empty string counts as absent. Raises Unprocessable for an id of more than 256 characters.
     """
     asked = chat.memory or NO_OPTIONS
     metadata = chat.metadata or {}
@@ -32,7 +33,11 @@ def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, 
     )
     if user_id is None:
         return None
-    agent_id = _first(("memory.agent_id", asked.agent_id), ("metadata.agent_id", metadata.get("agent_id")))
+    agent_id = _first(
+        ("memory.agent_id", asked.agent_id),
+        ("metadata.agent_id", metadata.get("agent_id")),
+        ("X-Memory-Agent-Id", headers.get(AGENT_HEADER)),
+    )
     run_id = _first(("memory.run_id", asked.run_id), ("metadata.run_id", metadata.get("run_id")))
     return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
 

@@ -6,13 +6,13 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from gateway.chat.agent_texts import is_of_agent
 from gateway.engine import LoopModel
 from gateway.http import JsonBody, json_text, validated
 from gateway.messages.blocks import Message, TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
 from gateway.messages.users import user_of
+from memloop.wire.agent_texts import is_of_agent
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}

@@ -1,0 +1,129 @@
+"""``memloop connect``, and the commands that the hooks of agents run."""
+
+import asyncio
+import getpass
+import json
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memloop.clients import GatewayClient, Timeouts
+from memloop_cli.agents.connections import KEY_VARIABLE, AgentName, Connection, edits_for
+from memloop_cli.agents.edits import Edit
+from memloop_cli.agents.sessions import Session, recalled, session_of, stored
+from memloop_cli.errors import CliError, errors_printed, gateway_errors
+from memloop_cli.home import Home, gateway_url
+
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+_TIMEOUTS = Timeouts(connect_s=5.0, read_s=20.0, total_s=25.0)
+"""Below the hooks' own limit."""
+_HOME = Path(".memloop")
+
+agent = typer.Typer(no_args_is_help=True, help="What the hooks of coding agents run.")
+HomeFolder = Annotated[Path, typer.Option("--home", envvar="MEMLOOP_HOME", help="The stack's folder: data and logs.")]
+Url = Annotated[str | None, typer.Option("--url", envvar="MEMLOOP_URL", help="The gateway; default: the local stack.")]
+Key = Annotated[str | None, typer.Option("--api-key", envvar=KEY_VARIABLE, help="The gateway's API key.")]
+User = Annotated[str, typer.Option("--user", help="Whose memory it is; default: the name of this account.")]
+
+
+def connect(
+    name: Annotated[AgentName, typer.Argument(metavar="AGENT", help="claude-code, codex or cursor.")],
+    user: User = "",
+    model: Annotated[str | None, typer.Option(help="Answer with this model of the gateway.")] = None,
+    project: Annotated[bool, typer.Option("--project", help="For the repository of this folder alone.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take out what an earlier call has written.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Give a coding agent memory: shows the change of its configuration, then writes it.
+
+    With --model its requests go to the gateway, which remembers. Without, it keeps its model, and hooks (Cursor: MCP
+    tools) recall at the beginning of a session and store at its end.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    with errors_printed():
+        address = gateway_url(Home(home), url).rstrip("/")
+        folder = Path.cwd() if project else None
+        asked = Connection(address, user or getpass.getuser(), api_key or None, model, folder)
+        edits = [edit for edit in edits_for(name, asked, remove=remove) if edit.changes]
+        _show(edits, console, secret=api_key or "")
+        if edits and not dry_run and (yes or typer.confirm("Write this?")):
+            _write(edits, console)
+
+
+def _show(edits: Sequence[Edit], console: Console, *, secret: str) -> None:
+    shown = [edit for edit in edits if not edit.path.name.endswith(".memloop")]
+    for edit in shown:
+        for line in edit.diff():
+            hidden = line.replace(json.dumps(secret), '"…"') if secret else line
+            console.print(Text(hidden, style=_STYLES.get(line[:1], "")))
+    if not edits:
+        console.print("nothing to change")
+
+
+def _write(edits: Sequence[Edit], console: Console) -> None:
+    for edit in edits:
+        backup = edit.apply()
+        if backup is not None:
+            console.print(Text(f"the file as it was: {backup}", style="dim"))
+    console.print("done")
+
+
+@agent.command("recall")
+def recall(
+    name: Annotated[AgentName, typer.Option("--agent")],
+    user: User = "",
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Print the memories of the user and the repository, for the model."""
+    del name
+
+    async def work(client: GatewayClient, session: Session) -> None:
+        text = await recalled(client, session, user=user or getpass.getuser())
+        if text:
+            typer.echo(text)
+
+    _on_session(work, home=home, url=url, api_key=api_key)
+
+
+@agent.command("store")
+def store(
+    name: Annotated[AgentName, typer.Option("--agent")],
+    user: User = "",
+    home: HomeFolder = _HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Queue the turns of the session that are not stored yet."""
+    notes = Path.home() / ".memloop" / "agents" / name
+
+    async def work(client: GatewayClient, session: Session) -> None:
+        await stored(client, session, user=user or getpass.getuser(), notes=notes)
+
+    _on_session(work, home=home, url=url, api_key=api_key)
+
+
+def _on_session(
+    work: Callable[[GatewayClient, Session], Awaitable[None]], *, home: Path, url: str | None, api_key: str | None
+) -> None:
+    async def run() -> None:
+        session = session_of(sys.stdin.read())
+        async with GatewayClient(gateway_url(Home(home), url), api_key=api_key, timeouts=_TIMEOUTS) as client:
+            with gateway_errors(client.url):
+                await work(client, session)
+
+    with errors_printed():
+        try:
+            asyncio.run(run())
+        except ValueError as error:
+            raise CliError(f"{error} (MEMLOOP_URL)", code=2) from error
