@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from gateway.engine import read_models
 from gateway.memory.jobs import MemoryQueue
 from gateway.metrics import Metrics
+from gateway.policy import keeper_of
 from gateway.queue import QueueRules
 from gateway.settings import WorkerSettings
 from gateway.worker import Work, open_work, working
@@ -116,8 +117,9 @@ async def eventually(
 
 def memory_queue(redis: Redis) -> MemoryQueue:
     """The queue of memory writes by itself."""
-    refused = Metrics(new_registry()).memory_writes_not_admitted
-    return MemoryQueue(redis, rules=QueueRules(), refused=refused)
+    metrics = Metrics(new_registry())
+    keeper = keeper_of(WorkerSettings(), redis, metrics)
+    return MemoryQueue(redis, rules=QueueRules(), refused=metrics.memory_writes_not_admitted, keeper=keeper)
 
 
 def contents(sources: Sequence[Source]) -> list[str]:

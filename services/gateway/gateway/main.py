@@ -34,6 +34,7 @@ from gateway.memory.memory import Memory, open_memory
 from gateway.messages import routes as messages
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
+from gateway.policy import routes as policies
 from gateway.redis import redis_of
 from gateway.responses import routes as responses
 from gateway.responses.responses import open_records, open_responses
@@ -69,6 +70,7 @@ ROUTERS = (
     models.router,
     long_read.router,
     uploads.router,
+    policies.router,
     memories.router,
     mem0.router,
     mcp.router,
@@ -166,7 +168,7 @@ async def opened(
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host:
             app.state.access, app.state.backend, app.state.traces = access, backend, memory.traces
             app.state.files, app.state.webhooks = files, webhooks
-            app.state.memory, app.state.reading = memory, reading
+            app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
             app.state.responses = open_responses(settings, redis, metrics)
             queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue)

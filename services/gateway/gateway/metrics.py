@@ -17,6 +17,7 @@ from memloop.loops.results import NO_DEGRADATIONS
 from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy
 from memloop.wire.memory import Action
+from memloop.wire.redaction import ALL_KINDS
 
 _LATENCY_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
@@ -183,6 +184,9 @@ class MemoryMetrics:
             "memory_pending_unread", "Chats and searches that could not read all turns without a decision."
         )
         self.turns_not_queued = count("memory_turns_not_queued", "Chat turns whose memory write could not be queued.")
+        self.memory_redacted = count(
+            "memory_redacted", "Values redacted before they were stored, by their kind.", ("kind",)
+        )
         self.traces = count("loop_traces", "Recorded loop runs, by outcome of their trace.", ("outcome",))
         self.responses_not_kept = count("responses_not_kept", "Responses that could not be stored.", ("reason",))
         _begin_at_zero(self.responses_not_kept, ("full", "erased", "unavailable"))
@@ -190,6 +194,7 @@ class MemoryMetrics:
         _begin_at_zero(self.memory_tool_parse, ("native", "fallback", "failed"))
         _begin_at_zero(self.memory_writes_refused, ("400", "401", "403", "404", "413", "422"))
         _begin_at_zero(self.memory_writes_not_admitted, ("too_large", "quota", "unavailable"))
+        _begin_at_zero(self.memory_redacted, sorted(ALL_KINDS))
         _begin_at_zero(self.traces, ("kept", "too_long", "off", "lost"))
 
 

@@ -8,15 +8,17 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, TypeAdapter, ValidationError, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from memloop.clients import DialectName
+from memloop.wire.redaction import ALL_KINDS, Kind, KindNames, kinds_of
 from memloop_service import ServiceSettings
 
 MIB = 1024 * 1024
 DAY_S = 24 * 3600
 WEBHOOK_KEY_PREFIX: Final = "whsec_"
+_KIND_NAMES: Final = TypeAdapter[KindNames](KindNames)
 _SECRET_BYTES: Final = range(24, 65)
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -135,6 +137,12 @@ class GatewaySettings(ServiceSettings):
     trace_redactor: str = ""
     """``package.module:function`` that returns a function from text to redacted text; empty: the built-in redactor."""
 
+    redact: str = "secrets,card"
+    """The kinds and groups of values redacted before a memory is stored, comma-separated, or ``off``; policies may
+    decide otherwise."""
+    memory_detector: str = ""
+    """``package.module:function`` that finds sensitive values in the place of the built-in rules."""
+
     console: Path | None = None
     """A folder with a built console, in the place of the packaged one."""
 
@@ -201,6 +209,23 @@ class GatewaySettings(ServiceSettings):
     def _traces(self) -> Self:
         if self.trace_redactor:
             function_at(self.trace_redactor, setting="MEMLOOP_TRACE_REDACTOR")
+        return self
+
+    @property
+    def redacted_kinds(self) -> frozenset[Kind]:
+        """The kinds of values that are redacted where no policy decides."""
+        names = () if self.redact.strip() == "off" else tuple(map(str.strip, self.redact.split(",")))
+        try:
+            return kinds_of(_KIND_NAMES.validate_python(names))
+        except ValidationError as error:
+            known = ", ".join(("secrets", "personal", *sorted(ALL_KINDS)))
+            raise ValueError(f"MEMLOOP_REDACT: {self.redact!r} is not off, nor some of {known}") from error
+
+    @model_validator(mode="after")
+    def _redaction(self) -> Self:
+        _ = self.redacted_kinds
+        if self.memory_detector:
+            function_at(self.memory_detector, setting="MEMLOOP_MEMORY_DETECTOR")
         return self
 
     @model_validator(mode="after")

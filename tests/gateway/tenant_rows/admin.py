@@ -26,6 +26,12 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/admin/trace-settings", {"enabled": False}, 200, lambda body: body["tenant"] == "b"),
         Attempt("/v1/admin/trace-settings", {"enabled": False, "tenant": "a"}, 403),
     ],
+    "GET /v1/admin/memory-policy": [
+        Attempt("/v1/admin/memory-policy", status=403),
+        Attempt("/v1/admin/memory-policy?user_id=alice", status=403),
+    ],
+    "PUT /v1/admin/memory-policy": [Attempt("/v1/admin/memory-policy", {}, 403)],
+    "DELETE /v1/admin/memory-policy": [Attempt("/v1/admin/memory-policy", status=403)],
     "GET /v1/admin/traces": [Attempt("/v1/admin/traces", status=403)],
     "GET /v1/admin/audit": [
         Attempt("/v1/admin/audit", status=403),

@@ -72,6 +72,10 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/memory/import": [
         Attempt("/v1/memory/import", _AIMED, 200, lambda body: (body["imported"], body["failed"]) == (1, 0))
     ],
+    "POST /v1/memory/redaction/check": [
+        Attempt("/v1/memory/redaction/check", {"texts": ["a@b.org"], "user_id": "alice"}, 200),
+        Attempt("/v1/memory/redaction/check", {"texts": ["x"], "user_id": "alice", "tenant": "a"}, 422),
+    ],
     "GET /v1/memory": [
         Attempt("/v1/memory?user_id=alice", None, 200, lambda body: body["items"] == []),
         Attempt("/v1/memory?user_id=alice&cursor={cursor}", None, 200, lambda body: body["items"] == []),

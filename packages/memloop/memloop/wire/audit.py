@@ -8,11 +8,20 @@ from pydantic import Field
 from memloop.wire.base import Wire
 
 AuditKind: TypeAlias = Literal["admin", "denied", "unauthenticated"]
-"""``admin``: keys made, rotated, revoked; traces switched, exported. ``denied``: a known key without the scope, or
+"""``admin``: keys made, rotated, revoked; traces switched, exported; memory policies
+changed. ``denied``: a known key without the scope, or
 after another tenant's things.
 ``unauthenticated``: no known key; it belongs to no tenant."""
 AuditAction: TypeAlias = Literal[
-    "key.created", "key.rotated", "key.revoked", "traces.enabled", "traces.disabled", "traces.exported", "denied"
+    "key.created",
+    "key.rotated",
+    "key.revoked",
+    "traces.enabled",
+    "traces.disabled",
+    "traces.exported",
+    "memory_policy.changed",
+    "memory_policy.deleted",
+    "denied",
 ]
 
 
@@ -28,7 +37,7 @@ class AuditEntry(Wire):
     actor_key: str = ""
     """The caller's key: its id, or the start of the hash of a configured one."""
     target: str = ""
-    """The id of the key that was changed."""
+    """The id of the key that was changed; of a memory policy, its level."""
     method: str = ""
     route: str = ""
     """The route's template, never the path that was asked for."""

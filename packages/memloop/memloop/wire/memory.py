@@ -114,6 +114,10 @@ class MemoryItem(Wire):
     sources: tuple[Source, ...] = ()
     hash: str
 
+    def scope(self, tenant: str) -> Scope:
+        """Return the scope in which the memory lies."""
+        return Scope(tenant=tenant, user_id=self.user_id, agent_id=self.agent_id, run_id=self.run_id)
+
 
 class StoreAdd(Wire):
     """``POST /v1/items`` of the store: drafts resolved against their neighbours, in one lane.
@@ -324,6 +328,8 @@ class MemoryEvent(Wire):
     decisions: tuple[DecisionRecord, ...] = ()
     memories: tuple[Written, ...] = ()
     usage: Usage = Usage()
+    redacted: dict[str, int] = Field(default_factory=dict[str, int])
+    """The number of values that were redacted before the write was queued, by kind."""
     error: str | None = None
 
 

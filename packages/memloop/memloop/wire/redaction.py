@@ -11,6 +11,7 @@ Secret: TypeAlias = Literal["private_key", "token", "key", "password"]
 Personal: TypeAlias = Literal["email", "phone", "card", "iban", "ip", "national_id"]
 Kind: TypeAlias = Secret | Personal
 Group: TypeAlias = Literal["secrets", "personal"]
+KindNames: TypeAlias = tuple[Kind | Group, ...]
 SECRETS: Final[frozenset[Kind]] = frozenset(get_args(Secret))
 PERSONAL: Final[frozenset[Kind]] = frozenset(get_args(Personal))
 ALL_KINDS: Final[frozenset[Kind]] = SECRETS | PERSONAL
@@ -18,7 +19,7 @@ _GROUPS: Final[dict[Kind | Group, frozenset[Kind]]] = {"secrets": SECRETS, "pers
 _MEMBERS: Final[dict[Kind | Group, frozenset[Kind]]] = {**_GROUPS, **{kind: frozenset({kind}) for kind in ALL_KINDS}}
 
 
-def kinds_of(names: tuple[Kind | Group, ...]) -> frozenset[Kind]:
+def kinds_of(names: KindNames) -> frozenset[Kind]:
     """Return the kinds, with each group replaced by its members."""
     return frozenset(kind for name in names for kind in _MEMBERS[name])
 
@@ -30,7 +31,7 @@ class RedactionCheck(UserFields):
     """
 
     texts: tuple[str, ...] = Field(min_length=1, max_length=100)
-    kinds: tuple[Kind | Group, ...] | None = Field(default=None, max_length=16)
+    kinds: KindNames | None = Field(default=None, max_length=16)
 
 
 class FoundValue(Wire):

@@ -7,7 +7,7 @@ from fastapi import Depends, Request
 
 from gateway.engine import Backend
 from gateway.http import Admission
-from gateway.memory.memory import Memory
+from gateway.memory import Memory
 from gateway.settings import GatewaySettings
 
 

@@ -22,7 +22,7 @@ from gateway.chat.long_context import ReadContext
 from gateway.chat.recall import Recall, recall
 from gateway.chat.turns import last_user_index, newest_turn
 from gateway.engine import LoopModel
-from gateway.memory.pending import Standing
+from gateway.memory import Standing
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
 from memloop.wire.memory import MemoryEvent, Namespace, Usage

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from gateway.chat.chat import Chat
 from gateway.engine import LoopModel
-from gateway.memory.pending import Standing, ranked, read_beside
+from gateway.memory import Standing, ranked, read_beside
 from memloop.loops.rendering import memory_lines, pending_line, pending_lines
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile

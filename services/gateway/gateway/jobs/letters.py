@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.memory.jobs import dead_write, requeue
+from gateway.memory import dead_write, requeue
 from gateway.queue import Depth, LaneQueue
 from gateway.redis import Partition, entry_list, text
 from memloop.wire.base import Wire

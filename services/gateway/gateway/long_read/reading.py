@@ -10,7 +10,7 @@ from gateway.engine import Backend
 from gateway.files.files import Files
 from gateway.long_read.following import Followers, Seats
 from gateway.long_read.records import TIERS, ReadRecords
-from gateway.memory.memory import Memory
+from gateway.memory import Memory
 from gateway.queue import LaneQueue
 from gateway.settings import GatewaySettings
 from gateway.webhooks.webhooks import Webhooks

@@ -20,7 +20,7 @@ from gateway.long_read.plan import ReadingPlan, plan_read
 from gateway.long_read.progress import Publish, ReadAccount
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import ReadJob, ReadRecords
-from gateway.memory.jobs import MemoryQueue
+from gateway.memory import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.redis import key_names as keys
 from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper

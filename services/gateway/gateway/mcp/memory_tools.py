@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel, Field, JsonValue
 
 from gateway.mcp.call import Call
-from gateway.memory.jobs import new_event_id
-from gateway.memory.operations import check_has_text, search, write
+from gateway.memory import check_has_text, new_event_id, search, write_memory
 from memloop.wire.base import Wire
 from memloop.wire.keys import Scope
 from memloop.wire.limits import Metadata
@@ -75,7 +74,7 @@ class AddMemory(Tool, UserFields):
         check_has_text(add)
         await call.allowance.admit()
         event_id = new_event_id(Namespace(tenant=call.principal.tenant, user_id=self.user_id))
-        event = await write(add, call.mcp.memory, call.principal, event_id=event_id)
+        event = await write_memory(add, call.mcp.memory, call.principal, event_id=event_id)
         if event is None:
             return Added(event_id=event_id, status="queued")
         shown = event.memories if call.principal.allows("memory:read") else ()

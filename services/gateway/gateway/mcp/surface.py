@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 
 from gateway.http import Admission
 from gateway.long_read.reading import Reading
-from gateway.memory.memory import Memory
+from gateway.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route
 from gateway.mem0.filters import ENTITIES, refuse_app
 from gateway.mem0.requests import entity_ids
-from gateway.memory.memory import Memory, MemoryDep
-from gateway.memory.operations import erase
+from gateway.memory import Memory, MemoryDep, erase
 from memloop.wire.errors import NotSupported, Unprocessable
 from memloop.wire.memory import Namespace, Scope
 

@@ -14,8 +14,7 @@ from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route
 from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, GetAll, Search, Update
-from gateway.memory.memory import Memory, MemoryDep
-from gateway.memory.operations import check_has_text, search, write
+from gateway.memory import Memory, MemoryDep, check_has_text, search, write_memory
 from memloop.wire.memory import Namespace
 
 _LIST_PATH: Final = "/v3/memories/"
@@ -41,7 +40,7 @@ async def add_memories(
     async def work(attempt: Attempt) -> Response:
         await allowance.admit()
         event_id = attempt.event_id(Namespace(tenant=principal.tenant, user_id=add.user_id))
-        event = await write(add, memory, principal, event_id=event_id)
+        event = await write_memory(add, memory, principal, event_id=event_id)
         if event is None:
             return JSONResponse(answers.accepted(event_id))
         return JSONResponse(answers.added(event, shown=principal.allows("memory:read")))

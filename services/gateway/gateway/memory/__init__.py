@@ -1,1 +1,23 @@
 """Memories over HTTP, their durable writes, and the writer that decides what to remember."""
+
+from gateway.memory.jobs import MemoryQueue, dead_write, new_event_id, requeue
+from gateway.memory.memory import Memory, MemoryDep
+from gateway.memory.operations import check_has_text, erase, search
+from gateway.memory.operations import write as write_memory
+from gateway.memory.pending import Standing, ranked, read_beside
+
+__all__ = [
+    "Memory",
+    "MemoryDep",
+    "MemoryQueue",
+    "Standing",
+    "check_has_text",
+    "dead_write",
+    "erase",
+    "new_event_id",
+    "ranked",
+    "read_beside",
+    "requeue",
+    "search",
+    "write_memory",
+]

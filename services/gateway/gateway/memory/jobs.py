@@ -3,16 +3,20 @@
 One script stores payload, event record, lane entry and ticket atomically; a write is accepted once it returns.
 """
 
+import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from prometheus_client import Counter
+from prometheus_client import Counter as Metric
 from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
+from gateway.memory.redacting import redacted_metadata, redacted_turns
+from gateway.policy import Keeper, Redaction
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from gateway.redis import event_id as id_in_lane
 from gateway.redis import text
@@ -23,6 +27,8 @@ from memloop.wire.memory import MemoryEvent, Namespace, Source
 from memloop_service.redis_link import redis_errors
 
 MEMORY_QUEUE = "memory"
+_INLINE_CHARS = 20_000
+"""Texts up to this length are redacted on the event loop, longer ones in a thread."""
 
 
 class MemoryJob(Wire):
@@ -40,6 +46,8 @@ class MemoryJob(Wire):
     timestamp: datetime | None = None
     expires_at: datetime | None = None
     created_at: datetime
+    redacted: dict[str, int] = Field(default_factory=dict[str, int])
+    """The number of values that were redacted, by kind."""
 
     @property
     def created_ms(self) -> int:
@@ -60,8 +68,11 @@ def new_event_id(namespace: Namespace) -> str:
 class MemoryQueue:
     """Queues memory writes in lanes and tracks their events."""
 
-    def __init__(self, redis: Redis, *, keep_ms: int = KEEP_MS, rules: QueueRules, refused: Counter) -> None:
+    def __init__(
+        self, redis: Redis, *, keep_ms: int = KEEP_MS, rules: QueueRules, refused: Metric, keeper: Keeper
+    ) -> None:
         self._refused = refused
+        self._keeper = keeper
         self._redis = redis
         self.lanes = LaneQueue(redis, MEMORY_QUEUE, keep_ms=keep_ms, rules=rules)
         self.events = MemoryEvents(redis, self.lanes)
@@ -99,12 +110,13 @@ class MemoryQueue:
         return job.event_id
 
     async def enqueue(self, job: MemoryJob, *, began: int | None = None) -> None:
-        """Queue a write durably. Has no effect when it is already queued.
+        """Queue a write durably, redacted as the policies ask. Has no effect when it is already queued.
 
         ``began`` is for the text of a request that takes long: ``LaneQueue.newest_token`` at its beginning. Raises
         Conflict if the namespace was erased after it, TooLarge for a write that the store could never take, RateLimited
         over the tenant's quota of queued bytes, and Unavailable.
         """
+        job = await self.redacted(job)
         submission = self._submission(job, queued_event(job))
         if began is not None:
             submission = replace(submission, began=began, scopes=job.namespace.scopes())
@@ -114,6 +126,19 @@ class MemoryQueue:
         except (TooLarge, RateLimited, Unavailable) as error:
             self._refused.labels(_reason(error)).inc()
             raise
+
+    async def redacted(self, job: MemoryJob) -> MemoryJob:
+        """Return the write as its user's policies allow it to be kept. Raises Unavailable."""
+        if not job.turns:
+            return job
+        redactions = await self._keeper.redactions(job.namespace.tenant, [job.namespace])
+        redact = redactions.of(job.namespace)
+        if not redact.kinds:
+            return job
+        chars = sum(len(turn.content) for turn in job.turns)
+        clean = _redacted(job, redact) if chars <= _INLINE_CHARS else await asyncio.to_thread(_redacted, job, redact)
+        found = Counter(job.redacted) + Counter(redactions.counted(redact))
+        return clean.model_copy(update={"redacted": dict(found)})
 
     async def record_direct_write(self, job: MemoryJob, event: MemoryEvent, *, token: int) -> None:
         """Store the event of a write done under a token of ``take_idle_lane``, and free the lane.
@@ -180,4 +205,20 @@ def _check_size(payload: str) -> None:
 
 def queued_event(job: MemoryJob) -> MemoryEvent:
     """Return the event of a queued write."""
-    return MemoryEvent(event_id=job.event_id, status="queued", user_id=job.namespace.user_id, created_at=job.created_at)
+    return MemoryEvent(
+        event_id=job.event_id,
+        status="queued",
+        user_id=job.namespace.user_id,
+        created_at=job.created_at,
+        redacted=job.redacted,
+    )
+
+
+def _redacted(job: MemoryJob, redact: Redaction) -> MemoryJob:
+    return job.model_copy(
+        update={
+            "turns": redacted_turns(job.turns, redact),
+            "key": None if job.key is None else redact(job.key),
+            "metadata": redacted_metadata(job.metadata, redact),
+        }
+    )

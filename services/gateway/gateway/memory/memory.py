@@ -11,8 +11,10 @@ from redis.asyncio import Redis
 from gateway.http import Idempotency
 from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
+from gateway.memory.kept_store import KeptStore
 from gateway.memory.pending import PendingWrites
 from gateway.metrics import Metrics
+from gateway.policy import Keeper, keeper_of
 from gateway.queue import queue_rules
 from gateway.settings import GatewaySettings, secret_of
 from gateway.traces import TraceKeeper, open_traces
@@ -35,6 +37,7 @@ class Memory:
     idempotency: Idempotency
     metrics: Metrics
     sync_wait_s: float
+    keeper: Keeper
     also_erases: tuple[Erases, ...] = ()
     """What other slices hold of a user."""
 
@@ -45,8 +48,9 @@ async def open_memory(
 ) -> AsyncGenerator[Memory]:
     """Build the slice from the settings; close the store's client on exit."""
     first, *also = settings.stores
+    keeper = keeper_of(settings, redis, metrics)
     balancing = Balancing(also=tuple(also), ready_path="readyz")
-    async with StoreClient(first, key=secret_of(settings.store_key), balancing=balancing) as store:
+    async with KeptStore(first, key=secret_of(settings.store_key), balancing=balancing, keeper=keeper) as store:
         metrics.replicas.watch("memory-store", store.loads)
         yield Memory(
             store=store,
@@ -55,6 +59,7 @@ async def open_memory(
                 keep_ms=int(settings.memory_event_keep_s * 1000),
                 rules=queue_rules(settings, redis, refused=metrics.jobs_not_admitted),
                 refused=metrics.memory_writes_not_admitted,
+                keeper=keeper,
             ),
             failures=WriteFailures(redis),
             pending=PendingWrites(redis, wait_s=settings.recall_timeout_s / 2),
@@ -62,6 +67,7 @@ async def open_memory(
             idempotency=Idempotency(redis, max_bytes=settings.idempotency_max_bytes),
             metrics=metrics,
             sync_wait_s=settings.sync_wait_s,
+            keeper=keeper,
             also_erases=also_erases,
         )
 

@@ -43,7 +43,7 @@ async def write(add: MemoryAdd, memory: Memory, principal: Principal, *, event_i
     Waits if requested (``sync``) or if no model is involved (``infer`` false). Without a model the write bypasses the
     queue when the lane is idle. Raises Unavailable, Timeout, and the store's errors for a rejected text.
     """
-    job = job_of(add, principal.tenant, event_id=event_id)
+    job = await memory.queue.redacted(job_of(add, principal.tenant, event_id=event_id))
     done = None if add.infer else await write_directly(job, memory)
     if done is not None:
         return done

@@ -52,6 +52,7 @@ async def failed_event(job: MemoryJob, redis: Redis, *, attempts: int, error: st
         decisions=tuple(record for decided in rounds for record in decided.records),
         memories=tuple(written for part in stored for written in part.memories),
         usage=sum((decided.usage for decided in rounds), start=Usage()),
+        redacted=job.redacted,
         error=error,
     )
 

@@ -93,4 +93,5 @@ def _completed(job: MemoryJob, memories: Sequence[Written]) -> MemoryEvent:
         completed_at=datetime.now(UTC),
         attempts=1,
         memories=tuple(memories),
+        redacted=job.redacted,
     )

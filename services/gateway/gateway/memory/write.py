@@ -268,6 +268,7 @@ class MemoryWrite:
             decisions=tuple(record for decided in rounds for record in decided.records),
             memories=tuple(memories),
             usage=sum((decided.usage for decided in rounds), start=Usage()),
+            redacted=self._job.redacted,
         )
 
 

@@ -3,9 +3,9 @@
 import re
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from gateway.redaction.rules import RULES
 from memloop.wire.redaction import Kind
@@ -77,3 +77,15 @@ class Redaction:
             return text
         self.counts.update(each.kind for each in found)
         return replaced(text, found, lambda each: mark_of(each.kind))
+
+
+def redacted_json(value: object, redact: Callable[[str], str], *, skip: Set[str] = frozenset()) -> object:
+    """Redact every text in a JSON value, except in the fields named in ``skip``. The names of fields stay."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list | tuple):
+        return [redacted_json(each, redact, skip=skip) for each in cast(Iterable[object], value)]
+    if isinstance(value, dict):
+        fields = cast(dict[str, object], value)
+        return {name: each if name in skip else redacted_json(each, redact, skip=skip) for name, each in fields.items()}
+    return value

@@ -239,6 +239,11 @@ def mcp_call(digest: str) -> str:
     return f"memloop:mcp:{digest}"
 
 
+def policies_of(tenant: str) -> str:
+    """Name the hash of a tenant's memory policies, by level."""
+    return f"memloop:policies:{tenant}"
+
+
 def trace_switch(tenant: str) -> str:
     """Name the switch that keeps a tenant's traces. All trace keys of a tenant share the tenant's tag."""
     return f"memloop:traces:{{{tenant}}}:on"

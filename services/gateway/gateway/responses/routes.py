@@ -157,7 +157,8 @@ async def _translated(
     draft = draft_of(asked, new_response_id(principal.tenant))
     size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
     plain = asked_chat(request, chat, principal, JsonBody(json_text(body), body), read)
-    keeping = await _keeping(asked, responses, Owner(principal.tenant, plain.named), draft.id, size=size)
+    owner = Owner(principal.tenant, plain.named)
+    keeping = await _keeping(asked, responses, owner, draft.id, size=size, chat=chat)
     making = Making(asked, draft, keeping, meter, tools=tools)
     form = AnswerForm(
         whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
@@ -190,7 +191,9 @@ def _items(link: StoredResponse) -> Sequence[Item]:
     return items_of([*link.input, *(output if isinstance(output, list) else ())])
 
 
-async def _keeping(asked: Asked, responses: Responses, owner: Owner, response_id: str, *, size: int) -> Keeping | None:
+async def _keeping(
+    asked: Asked, responses: Responses, owner: Owner, response_id: str, *, size: int, chat: Chat
+) -> Keeping | None:
     if not asked.request.stores:
         return None
     items = named_items(asked.items, response_id)
@@ -201,6 +204,7 @@ async def _keeping(asked: Asked, responses: Responses, owner: Owner, response_id
         input=items,
         previous=asked.request.previous_response_id or "",
         lost=responses.lost,
+        keeper=chat.memory.keeper,
     )
 
 

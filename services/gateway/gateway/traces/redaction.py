@@ -5,10 +5,10 @@ match. Names and prose remain. Where that is not enough, configure another redac
 (``MEMLOOP_TRACE_REDACTOR=package.module:function``).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
-from gateway.redaction import Found, find_by_rules, replaced
+from gateway.redaction import Found, find_by_rules, redacted_json, replaced
 from gateway.settings import function_at
 from memloop.wire.redaction import ALL_KINDS, Kind
 
@@ -55,11 +55,4 @@ def redactor_at(name: str) -> NewRedactor:
 
 def redacted(value: object, redact: Redact) -> object:
     """Redact every text in a JSON value, except ids, times and other fields that users did not write."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, list):
-        return [redacted(each, redact) for each in cast(Iterable[object], value)]
-    if isinstance(value, dict):
-        fields = cast(dict[str, object], value)
-        return {name: each if name in _NO_TEXT else redacted(each, redact) for name, each in fields.items()}
-    return value
+    return redacted_json(value, redact, skip=_NO_TEXT)

@@ -1,0 +1,97 @@
+"""Redacts the texts of writes: turns, drafts, metadata, edits and imported lines."""
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from pydantic import JsonValue, ValidationError
+
+from gateway.policy import Redaction, redacted_json
+from memloop.wire.errors import Unprocessable
+from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd
+from memloop.wire.transfer import MemoryLine, NumberedLine
+
+_KEY_CHARS = 512
+
+
+def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, ...]:
+    """Return the turns redacted; one that marks make longer than a turn may be becomes several."""
+    return tuple(part for turn in turns for part in _parts(turn, redact(turn.content)))
+
+
+def redacted_metadata(metadata: dict[str, JsonValue], redact: Redaction) -> dict[str, JsonValue]:
+    """Return the metadata with every text in it redacted; the names of its fields stay."""
+    return cast("dict[str, JsonValue]", redacted_json(metadata, redact))
+
+
+def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
+    """Return the add with its drafts, sources and metadata redacted."""
+    return add.model_copy(
+        update={
+            "drafts": tuple(_draft(draft, redact) for draft in add.drafts),
+            "sources": redacted_turns(add.sources, redact),
+            "metadata": redacted_metadata(add.metadata, redact),
+        }
+    )
+
+
+def redacted_patch(patch: ItemPatch, redact: Redaction) -> ItemPatch:
+    """Return the edit redacted. Raises Unprocessable when its text becomes too long."""
+    changed: dict[str, object] = {}
+    if patch.memory is not None:
+        changed["memory"] = _text(patch.memory, redact)
+    if patch.metadata is not None:
+        changed["metadata"] = redacted_metadata(patch.metadata, redact)
+    if patch.tags is not None:
+        changed["tags"] = tuple(map(redact, patch.tags))
+    return patch.model_copy(update=changed)
+
+
+def redacted_buffer(buffer: Buffer, redact: Redaction) -> Buffer:
+    """Return the buffer with its turns redacted."""
+    return buffer.model_copy(update={"turns": redacted_turns(buffer.turns, redact), "reason": redact(buffer.reason)})
+
+
+def line_of(line: NumberedLine) -> MemoryLine | None:
+    """Return the memory of an imported line; None for one that the store will refuse."""
+    try:
+        return MemoryLine.model_validate_json(line.text)
+    except ValidationError:
+        return None
+
+
+def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> NumberedLine:
+    """Return the line with its memory redacted; the same line if that changes nothing."""
+    before, item = redact.counts.total(), memory.item
+    changed = item.model_copy(
+        update={
+            "memory": redact(item.memory)[:MAX_TEXT_CHARS],
+            "key": redact(item.key),
+            "tags": tuple(map(redact, item.tags)),
+            "metadata": redacted_metadata(item.metadata, redact),
+            "sources": redacted_turns(item.sources, redact),
+        }
+    )
+    if redact.counts.total() == before:
+        return line
+    return line.model_copy(update={"text": memory.model_copy(update={"item": changed}).model_dump_json()})
+
+
+def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
+    tags = tuple(map(redact, draft.tags))
+    key, value = redact(draft.key)[:_KEY_CHARS], redact(draft.value)[:MAX_TEXT_CHARS]
+    return draft.model_copy(update={"key": key, "value": value, "tags": tags})
+
+
+def _text(text: str, redact: Redaction) -> str:
+    clean = redact(text)
+    if len(clean) > MAX_TEXT_CHARS:
+        raise Unprocessable(f"The text is longer than {MAX_TEXT_CHARS} characters once it is redacted.", param="memory")
+    return clean
+
+
+def _parts(turn: Source, clean: str) -> Iterator[Source]:
+    if clean == turn.content:
+        yield turn
+        return
+    for start in range(0, len(clean), MAX_TEXT_CHARS):
+        yield turn.model_copy(update={"content": clean[start : start + MAX_TEXT_CHARS]})

@@ -1,0 +1,7 @@
+"""Memory policies per tenant, agent and user, and the redaction that they ask for."""
+
+from gateway.policy.keeper import Keeper, Redactions, keeper_of
+from gateway.policy.policies import Policies
+from gateway.redaction import Redaction, redacted_json
+
+__all__ = ["Keeper", "Policies", "Redaction", "Redactions", "keeper_of", "redacted_json"]
