@@ -13,7 +13,7 @@ LOCKS = {
     "launcher": ("packages/memloop", "packages/memloop-service", "services/inference"),
     "inference-cpu": ("packages/memloop", "packages/memloop-service", "services/inference"),
 }
-OURS = {"memloop", "memloop-inference", "memloop-service"}
+OURS = {"memloop-core", "memloop-inference", "memloop-service"}
 APART = {"torch"}
 """Comes first, from an index of its own."""
 LEFT_OUT = {"gateway": {"huggingface-hub"}, "memory-store": {"openvino-telemetry"}}

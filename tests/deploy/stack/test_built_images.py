@@ -106,7 +106,7 @@ def test_the_store_compiles_its_embedding_model(images: Mapping[str, str]) -> No
     code = """
 import logging, sys
 logging.basicConfig(stream=sys.stdout)
-from memory_store.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
+from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder
 print(len(SentenceEncoder(DEFAULT_MODEL, threads=1, batch=1).encode(["x"])[0]))
 """
     said = python(images["memory-store"], code)
