@@ -5,11 +5,14 @@ A step ends where a task asks for its next turn: before each operation that othe
 
 import asyncio
 import random
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
+from types import MappingProxyType
+from typing import Final
 
 _IDLE_LOOPS = 5
 """Rounds of the event loop in which no task reaches its next step before all of them count as waiting."""
+NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 _name: ContextVar[str | None] = ContextVar("name", default=None)
 
 
@@ -39,12 +42,28 @@ class Interleaving:
             self._waiting.pop(key, None)
         self.steps.append(name)
 
-    async def run(self, work: Mapping[str, Coroutine[object, object, object]]) -> dict[str, object]:
-        """Run all of it; results and exceptions by name. Raises RuntimeError on a deadlock."""
-        tasks = {name: asyncio.create_task(_named(name, one)) for name, one in work.items()}
+    async def run(
+        self,
+        work: Mapping[str, Coroutine[object, object, object]],
+        *,
+        after: Mapping[str, int] = NOTHING,
+        watch: Callable[[], None] = lambda: None,
+    ) -> dict[str, object]:
+        """Run all of it; results and exceptions by name. Raises RuntimeError on a deadlock.
+
+        ``after``: the number of steps of all tasks before one begins, unless nothing else is left to run. ``watch`` is
+        called after each step.
+        """
+        tasks: dict[str, asyncio.Task[object]] = {}
+        later = sorted(work, key=lambda name: after.get(name, 0))
         while True:
+            while later and (len(self.steps) >= after.get(later[0], 0) or not self._waiting):
+                name = later.pop(0)
+                tasks[name] = asyncio.create_task(_named(name, work[name]))
+                await self._settle()
             await self._settle()
-            if all(task.done() for task in tasks.values()):
+            watch()
+            if not later and all(task.done() for task in tasks.values()):
                 break
             if not self._waiting:
                 raise RuntimeError(f"deadlock after {self.steps}")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import cast
 
 from redis import Redis
 
@@ -20,6 +21,8 @@ from memloop.wire.memory import (
 from memloop.wire.transfer import MemoryLine, NumberedLine, StoreExport, StoreImport
 from memory_store.items.documents import from_payload
 from memory_store.items.lookup import Owned
+from memory_store.redis.key_names import KeyNames
+from memory_store.redis.link import RedisLink
 from tests.fakes.interleaving import Interleaving
 from tests.fakes.plain_vectors import PlainCollections
 from tests.memory_store.api import day
@@ -51,6 +54,8 @@ class History:
     deleted: str = ""
     lines: list[MemoryLine] = field(default_factory=list[MemoryLine])
     left_behind: set[str] = field(default_factory=set[str])
+    erased_after: int | None = None
+    _erasing: bool = False
 
     @classmethod
     async def begin(cls, client: Redis, seed: int) -> "History":
@@ -78,6 +83,15 @@ class History:
         points = [point for stored in kept for point in stored.values()]
         records = [from_payload(point.id, point.payload) for point in points]
         return [record.item.memory for record in records if record.namespace == of]
+
+    def watch_erasure(self) -> None:
+        """Note the number of steps after which the erasure lets writes in again."""
+        lane = OWNER.lane()
+        key = KeyNames(cast("RedisLink", cast("object", self.client))).of_lane(lane).erasures(lane)
+        erasing = any(field.startswith("until ") for field in cast("list[str]", self.client.hkeys(key)))
+        if self._erasing and not erasing:
+            self.erased_after = len(self.schedule.steps)
+        self._erasing = erasing
 
     async def buffered(self) -> list[str]:
         page = await self.replicas[0].buffers.page("t", OWNER.user_id)
@@ -179,7 +193,8 @@ def is_later(text: str, history: History) -> bool:
     """Whether the text comes from a write, without a token, that began when the erasure had ended."""
     name = text.partition(":")[0]
     steps = history.schedule
-    return name not in _BEGAN_BEFORE and steps.first(name) > steps.last("erase")
+    after = steps.last("erase") if history.erased_after is None else history.erased_after
+    return name not in _BEGAN_BEFORE and steps.first(name) >= after
 
 
 def check_what_stays(history: History, scope: Namespace, results: dict[str, object], seed: int) -> None:

@@ -10,7 +10,9 @@ from redis import Redis
 
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import Erased
+from memory_store.items.guarded import repeated_when_moved
 from memory_store.items.lookup import every_record
+from memory_store.redis.erasures import Claim, Moved
 from memory_store.upkeep.jobs import Flushed
 from memory_store.upkeep.progress import Progress
 from memory_store.vectors.filters import AllOf
@@ -19,6 +21,7 @@ from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.plain_vectors import PlainCollection, PlainCollections, at_once
 from tests.fakes.redis_server import RedisServer
 from tests.memory_store.erase_histories import (
+    BOB,
     ERASURES_TOKEN,
     OWNER,
     SCOPES,
@@ -36,6 +39,8 @@ from tests.memory_store.two_replicas import Replica, replica
 
 _CHUNKS, _EACH = 4, 250
 _SWAPS = 10
+_STEPS_OF_A_COPY = 150
+"""Of all tasks together, roughly."""
 Copying = Callable[[History, Replica, asyncio.Event], Coroutine[object, object, object]]
 
 
@@ -98,7 +103,10 @@ async def test_an_erasure_wins_while_another_model_takes_over_and_a_restore_is_u
 
 
 async def _with_a_copy(client: Redis, seed: int, copy: Copying, *, restores: bool) -> tuple[History, dict[str, object]]:
-    """As above, with a copy by one process; the processes look at the stores' record in between."""
+    """As above, with a copy by one process, and all else begun at some step of it.
+
+    The processes look at the stores' record in between.
+    """
     chosen = random.Random(seed)
     history = await History.begin(client, seed)
     scope = chosen.choice(SCOPES)
@@ -111,7 +119,9 @@ async def _with_a_copy(client: Redis, seed: int, copy: Copying, *, restores: boo
     copying = copy(history, chosen.choice(history.replicas), over)
     erasing = erase(history, chosen.choice(history.replicas), scope)
 
-    results = await history.schedule.run({"copy": copying, "erase": erasing, **writes, **others})
+    after = {name: chosen.randrange(_STEPS_OF_A_COPY) for name in ("erase", *writes)}
+    work = {"copy": copying, "erase": erasing, **writes, **others}
+    results = await history.schedule.run(work, after=after, watch=history.watch_erasure)
 
     assert isinstance(results["erase"], Erased), f"seed {seed}: {results['erase']!r}"
     left = [*history.texts(OWNER), *await history.buffered()]
@@ -181,6 +191,43 @@ async def test_a_write_that_an_erasure_no_longer_waits_for_takes_its_points_back
     with pytest.raises(Conflict, match="erased while the write was under way"):
         await late
     assert [len(points) for points in shared.stored.values()] == [0]
+
+
+async def test_a_write_that_is_repeated_began_with_its_first_try(redis_client: Redis) -> None:
+    one, other = [await replica(redis_client, PlainCollections(), at_once) for _ in range(2)]
+    tries: list[str] = []
+
+    @repeated_when_moved
+    async def writes() -> None:
+        tries.append("begun")
+        await one.guarded.begin(OWNER)
+        await other.items.erase(OWNER, token=ERASURES_TOKEN)
+        raise Moved(one.membership)
+
+    with pytest.raises(Conflict, match="erased"):
+        await writes()
+    assert tries == ["begun", "begun"]
+
+
+async def test_a_claim_that_the_first_try_lost_stays_refused(redis_client: Redis) -> None:
+    one = await replica(redis_client, PlainCollections(), at_once)
+    refused: list[list[bool]] = []
+
+    async def begin() -> None:
+        answers = await one.guarded.begin_all([Claim(OWNER), Claim(BOB)])
+        refused.append([isinstance(answer, Conflict) for answer in answers])
+
+    @repeated_when_moved
+    async def writes() -> None:
+        if refused:
+            await begin()
+            return
+        async with one.erasures.erasing(OWNER, ERASURES_TOKEN):
+            await begin()
+        raise Moved(one.membership)
+
+    await writes()
+    assert refused == [[True, False], [True, False]]
 
 
 async def test_a_write_after_an_erasure_is_stored(redis_client: Redis) -> None:

@@ -85,6 +85,8 @@ class Replica:
     items: Items
     recovery: Recovery
     transfer: Transfer
+    guarded: GuardedStore
+    erasures: Erasures
     buffers: Buffers
     membership: Membership
     upkeep: Upkeep
@@ -119,6 +121,8 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
         ),
         recovery=Recovery(vectors, encoding, locks=locks, guarded=guarded),
         transfer=Transfer(vectors, encoding, locks=locks, guarded=guarded),
+        guarded=guarded,
+        erasures=erasures,
         buffers=buffers,
         membership=membership,
         upkeep=Upkeep(

@@ -4,9 +4,10 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from contextvars import ContextVar
+from typing import Any, Final, ParamSpec, TypeVar
 
-from memloop.wire.errors import Conflict, DependencyError, Unavailable
+from memloop.wire.errors import Conflict, DependencyError, Erased, Unavailable
 from memloop.wire.memory import Namespace
 from memory_store.items.documents import within
 from memory_store.items.settling import Settler
@@ -17,6 +18,9 @@ from memory_store.vectors.port import Point, VectorStore
 
 _PATIENCE_S = 10.0
 
+_first_try: Final[ContextVar[dict[Claim, Begun | Refusal] | None]] = ContextVar("first_try", default=None)
+"""What became of each claim of the running write when it first began, over all of its tries."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -26,19 +30,24 @@ def repeated_when_moved(write: Callable[P, Coroutine[Any, Any, R]]) -> Callable[
 
     Repeats one that met the settling of an earlier write, too.
 
-    It decorates what takes the namespace's lock, not what holds it: the change waits until the lock is free.
+    It decorates what takes the namespace's lock, not what holds it: the change waits until the lock is free. An erasure
+    between two tries refuses the write: it began with the first.
     """
 
     @functools.wraps(write)
     async def repeated(*args: P.args, **kwargs: P.kwargs) -> R:
         deadline = time.monotonic() + _PATIENCE_S
-        while True:
-            try:
-                return await write(*args, **kwargs)
-            except Again as moved:
-                if time.monotonic() > deadline:
-                    raise
-                await moved.catch_up()
+        outer = _first_try.set({})
+        try:
+            while True:
+                try:
+                    return await write(*args, **kwargs)
+                except Again as moved:
+                    if time.monotonic() > deadline:
+                        raise
+                    await moved.catch_up()
+        finally:
+            _first_try.reset(outer)
 
     return repeated
 
@@ -61,10 +70,11 @@ class GuardedStore:
     async def begin_all(self, claims: Sequence[Claim]) -> Sequence[Begun | Refusal]:
         """Begin one write to several namespaces; some may be refused. Settles earlier writes that Qdrant refused."""
         try:
-            return await self._erasures.begin(claims) if claims else []
+            answers = await self._erasures.begin(claims) if claims else ()
         except Unsettled as error:
             await self.settler.settle(error.namespace)
             raise
+        return [_as_at_first(claim, answer) for claim, answer in zip(claims, answers, strict=True)]
 
     async def store(self, begun: Begun, points: Sequence[Point]) -> None:
         """Store points of the write's namespace in one operation. Raises ``Conflict`` if it was erased meanwhile."""
@@ -103,6 +113,15 @@ class GuardedStore:
         for point in points:
             where = all_of([within(_owner(point)), Ids((point.id,))])
             await self._vectors.delete(where=where)
+
+
+def _as_at_first(claim: Claim, answer: Begun | Refusal) -> Begun | Refusal:
+    """Refuse a claim that the first try of the same write lost, or began before an erasure."""
+    tries = _first_try.get()
+    first = answer if tries is None else tries.setdefault(claim, answer)
+    if not isinstance(answer, Begun) or not isinstance(first, Begun):
+        return first if isinstance(answer, Begun) else answer
+    return answer if first.mark == answer.mark else Erased()
 
 
 def _refused(begun: Sequence[Begun], answers: Sequence[Refusal | None]) -> dict[Namespace, Refusal]:
