@@ -59,7 +59,7 @@ HARDEST_OF = 4
 """The hardest of this many reading turns is trained, in the phase of hard ones."""
 HARD: Phases = ((1.0, replace(_mix(0.0, 0.83, 240, 0.35, 0.4), crowded=0.5)),)
 """Reading turns are drawn `HARDEST_OF` times as often, and trained as often as before."""
-HASTY: Phases = ((1.0, replace(HARD[0][1], full_share=0.7, crowded=0.25, overlooked=0.7)),)
+HASTY: Phases = ((1.0, replace(HARD[0][1], full_share=0.7, crowded=0.25, overlooked=0.8)),)
 """Demonstrations of a hasty reader, who overlooks most facts late in a section but never takes or changes another."""
 WRITING = Mix({"relate": 0.7, "memory": 0.2, "chat": 0.1}, 8, 240)
 SHORT = PHASES[1][1]

@@ -31,7 +31,7 @@ _TOKENS_PER_FACT = 16
 _OTHER_OWNERS = 0.8
 """In a crowded section: the model confuses names, seldom the attributes of one owner."""
 
-_LATE = 0.6
+_LATE = 0.5
 """The share of a section after which a hasty reader overlooks facts."""
 
 

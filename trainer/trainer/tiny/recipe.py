@@ -63,14 +63,14 @@ BUDGETS: dict[BudgetName, Budget] = {
     ),
     # Starts from `robust` and imitates a hasty reader: a start of reinforcement learning that holds what it has read.
     "hasty": Budget(
-        steps=120,
+        steps=160,
         batch_tokens=4096,
         shape=Shape(VOCABULARY),
         matrix_rate=0.0005,
         other_rate=0.0003,
         warmup=10,
         decay_from=0.0,
-        eval_every=120,
+        eval_every=160,
         eval_rows=200,
         phases=HASTY,
     ),
