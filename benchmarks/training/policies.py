@@ -31,9 +31,16 @@ class Plan:
     base: Path | None = None
 
 
+_SHIPPED = Path("services/inference/models/memloop-tiny")
+_OBJECTIVES = ("gspo", "dr-grpo", "amortised")
+
 PLANS: Mapping[str, Plan] = {
     "early": Plan("early", _RECIPES / "tiny-memagent-early-cpu.yaml"),
-    "hasty": Plan("hasty", _RECIPES / "tiny-memagent-hasty-cpu.yaml", Path("services/inference/models/memloop-tiny")),
+    "hasty": Plan("hasty", _RECIPES / "tiny-memagent-hasty-cpu.yaml", _SHIPPED),
+    **{
+        f"hasty-{name}": Plan("hasty", _RECIPES / f"tiny-memagent-hasty-{name}-cpu.yaml", _SHIPPED)
+        for name in _OBJECTIVES
+    },
 }
 """``early`` confuses facts, and so loses them in long documents; ``hasty`` overlooks facts, and keeps what it has."""
 
