@@ -155,7 +155,7 @@ AT_ONCE := $(MAKE) --no-print-directory --output-sync=target
 # What watches no clock runs beside each other; the other tests have the machine for themselves.
 CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability docs architecture)
 
-test: ## all checks and all tests, the real engine and real verl included
+test: ## all checks, and all tests but the slow ones; the real engine and real verl included
 	$(AT_ONCE) --jobs=2 setup setup-trainer
 	$(AT_ONCE) --jobs=3 test-trainer lint test-calm
 	$(MAKE) --no-print-directory test-workspace
@@ -289,7 +289,7 @@ all-in-one: ## build the image for a first try: gateway, worker, store and Redis
 dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)
 	.venv-deploy/bin/python -m deploy.observability.dashboards deploy/helm/memloop/observability/dashboards
 
-bench: bench-longread bench-gateway bench-memory ## every benchmark; the last line of each is one JSON object
+bench: bench-longread bench-gateway bench-memory ## the benchmarks of reading, gateway and memory; the last line of each is one JSON object
 
 bench-longread: $(READY) ## what long reading costs beside its engine, peak memory by size; BUDGET_S=600
 	$(BIN)/python -m benchmarks.long_read --budget $(or $(BUDGET_S),600)

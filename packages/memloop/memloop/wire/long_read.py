@@ -181,7 +181,7 @@ class ReadDegradations(Wire):
 class IncompleteDetails(Wire):
     """Why a read ended early with a partial answer."""
 
-    reason: Literal["max_llm_calls", "deadline", "max_document_tokens"]
+    reason: Literal["max_llm_calls", "deadline"]
 
 
 class ReadUsage(Wire):

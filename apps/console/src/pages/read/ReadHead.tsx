@@ -58,7 +58,6 @@ function Going({ session, read }: { session: Session; read: LongRead }) {
 const REASONS: Record<string, string> = {
   max_llm_calls: "The read used up its model calls. The answer comes from the memory so far.",
   deadline: "The read reached its deadline. The answer comes from the memory so far.",
-  max_document_tokens: "The document is longer than the read allows. The answer comes from the part that was read.",
 };
 
 function Trouble({ read }: { read: LongRead }) {
