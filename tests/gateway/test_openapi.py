@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +46,19 @@ def test_a_route_documents_the_scope_that_its_key_needs() -> None:
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name.startswith(("POST", "PATCH"))])
 def test_every_body_is_described(name: str) -> None:
     assert ("requestBody" in OPERATIONS[name]) == (name not in WITHOUT_BODY)
+
+
+def test_an_operation_keeps_its_id() -> None:
+    """Generated clients have methods of these names. A new operation is a new line of the file."""
+    listed = (Path(__file__).parent / "golden/operation_ids.txt").read_text("utf-8").splitlines()
+    published = {f"{operation['operationId']} {name}" for name, operation in OPERATIONS.items()}
+    assert set(listed) - published == set()
+
+
+def test_an_operations_id_is_a_plain_name_of_its_own() -> None:
+    ids = [operation["operationId"] for operation in OPERATIONS.values()]
+    assert len(ids) == len(set(ids))
+    assert [one for one in ids if not re.fullmatch(r"[a-z]+(_[a-z]+)*", one)] == []
 
 
 def test_every_reference_leads_somewhere() -> None:

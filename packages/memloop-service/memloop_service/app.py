@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
@@ -93,9 +94,17 @@ def create_app(
         app.router.routes.extend(metrics_route(registry).routes)
     else:
         app.state.metrics = metrics_app(registry)
+    _name_operations(app)
     app.openapi_url = "/openapi.json"
     app.setup()  # the document: after the frequent routes
     return app
+
+
+def _name_operations(app: FastAPI) -> None:
+    """Name each operation after its function: methods of generated clients outlive a change of path."""
+    for route in app.router.routes:
+        if isinstance(route, APIRoute) and route.operation_id is None:
+            route.operation_id = route.name
 
 
 def _watched(lifespan: Lifespan, registry: CollectorRegistry, checks: Mapping[str, Check]) -> Lifespan:
