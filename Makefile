@@ -109,7 +109,8 @@ docs-reference: $(READY) ## write the references of settings and metrics from th
 	$(BIN)/python -m apps.docs.settings_page
 	$(BIN)/python -m apps.docs.metrics_page
 
-docs: openapi $(DOCS_VENV)/.ready ## build the documentation site in build/site; a broken link or a page outside the navigation fails
+docs: openapi $(DOCS_VENV)/.ready ## build the documentation site in build/site; a broken link, a page outside the navigation or a misspelling fails
+	$(DOCS_VENV)/bin/codespell *.md docs examples
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build
 
 docs-serve: openapi $(DOCS_VENV)/.ready ## serve the documentation site on http://127.0.0.1:7808 and rebuild it on changes
