@@ -10,7 +10,6 @@ from datetime import timedelta
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.middleware import Middleware
 from prometheus_client import CollectorRegistry
-from qdrant_client import AsyncQdrantClient
 
 from memloop.wire.errors import MemloopError
 from memloop_service import (
@@ -60,13 +59,8 @@ from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.opening import kept_open
 from memory_store.vectors.qdrant_edge import QdrantEdge
-from memory_store.vectors.qdrant_server import QdrantServer
 from memory_store.vectors.schema import CollectionSpec
-from memory_store.vectors.server_clients import RenewedClient
-from memory_store.vectors.server_nodes import AnyNode
-from memory_store.vectors.server_setup import Spread
 
-_QDRANT_TIMEOUT_S = 10
 _log = logging.getLogger(__name__)
 
 
@@ -265,21 +259,15 @@ def adapters_of(settings: Settings, metrics: Metrics) -> Adapters:
 def _vectors(settings: Settings, metrics: Metrics) -> LiveCollection:
     if settings.qdrant_url is None:
         return QdrantEdge(settings.data_dir, flush_s=settings.edge_flush_s, flushing=metrics.flushing)
+    try:
+        from memory_store.vectors.server_at import Address, server_at
+        from memory_store.vectors.server_setup import Spread
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"QDRANT_URL needs {error.name}: pip install 'memloop-store[qdrant]'") from error
+
     spread = Spread(settings.qdrant_shards, settings.qdrant_replicas, settings.qdrant_write_consistency)
-    points = RenewedClient(lambda: _qdrant_client(settings, settings.qdrant_grpc_port))
-    return QdrantServer(_qdrant_client(settings), spread, points=points)
-
-
-def _qdrant_client(settings: Settings, grpc_port: int | None = None) -> AsyncQdrantClient:
-    urls = settings.qdrant_urls
-    return AsyncQdrantClient(
-        url=urls[0],
-        transport=AnyNode(urls) if len(urls) > 1 else None,
-        grpc_port=grpc_port or 0,
-        prefer_grpc=grpc_port is not None,
-        api_key=secret_of(settings.qdrant_api_key),
-        timeout=_QDRANT_TIMEOUT_S,
-        check_compatibility=False,
+    return server_at(
+        Address(settings.qdrant_urls, secret_of(settings.qdrant_api_key), settings.qdrant_grpc_port), spread
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, supp
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memloop.wire.errors import Conflict, MemloopError, NotFound, NotSupported, Unprocessable
 from memory_store.embedding.embedder import EmbeddingModel
@@ -21,7 +22,9 @@ from memory_store.vectors.gate import Gate
 from memory_store.vectors.live import LiveCollection
 from memory_store.vectors.port import Point
 from memory_store.vectors.schema import CollectionSpec, family, generation, successor
-from memory_store.vectors.server_state import ServerState
+
+if TYPE_CHECKING:
+    from memory_store.vectors.server_state import ServerState
 
 _POLL_S = 0.2
 _log = logging.getLogger(__name__)
@@ -71,7 +74,7 @@ class Upkeep:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def vectors(self) -> ServerState | None:
+    async def vectors(self) -> "ServerState | None":
         """What the Qdrant server is; None of embedded vectors."""
         return await self._live.state()
 

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memloop.wire.errors import Unavailable
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Collection, Collections, Found, Page, Placed, Point, Query, Ranked
 from memory_store.vectors.schema import CollectionSpec
-from memory_store.vectors.server_state import ServerState
+
+if TYPE_CHECKING:
+    from memory_store.vectors.server_state import ServerState
 
 SHARED = "shared"
 """The site of collections that several processes open."""
@@ -78,7 +81,7 @@ class LiveCollection:
         before, self._current, self._spec = self._now, other, spec
         return before
 
-    async def state(self) -> ServerState | None:
+    async def state(self) -> "ServerState | None":
         """What the Qdrant server is, and how the collection lies on it; None of embedded vectors."""
         return None
 
