@@ -265,7 +265,7 @@ test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on 
 
 # The SDKs come from npm's registry.
 .PHONY: test-sdks
-test-sdks: $(READY) tests/sdks/node_modules/.ready ## Anthropic's TypeScript SDK against the gateway and a scripted engine
+test-sdks: $(READY) tests/sdks/node_modules/.ready ## the TypeScript clients of Anthropic, OpenAI and mem0 against the gateway and a scripted engine
 	NODE="$(NODE)/bin/node" $(BIN)/pytest -o addopts=--import-mode=importlib tests/sdks
 
 tests/sdks/node_modules/.ready: tests/sdks/package.json tests/sdks/package-lock.json | $(NODE_VENV)/.ready
