@@ -16,6 +16,7 @@ PROFILE = load_profile("tiny")
 def checkpoint(tmp_path: Path) -> Path:
     folder = tmp_path / "global_step_2"
     (folder / "actor" / "huggingface").mkdir(parents=True)
+    (folder / "actor" / "fsdp_config.json").write_text("{}", "utf-8")
     return folder
 
 
@@ -27,6 +28,12 @@ def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 def test_a_base_without_tokenizer_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"has no tokenizer\.json, config\.json"):
         export_checkpoint(checkpoint, tmp_path, tmp_path / "out", PROFILE)
+
+
+def test_a_checkpoint_of_megatron_is_refused_with_the_way_to_convert_it(checkpoint: Path, tmp_path: Path) -> None:
+    (checkpoint / "actor" / "fsdp_config.json").unlink()
+    with pytest.raises(ExportError, match="merge --backend megatron"):
+        export_checkpoint(checkpoint, TINY, tmp_path / "out", PROFILE)
 
 
 def test_nothing_is_overwritten(checkpoint: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Exports a checkpoint of a run as Hugging Face files that inference serves.
 
-verl's merger joins the shards and writes bfloat16. Tokenizer, chat template and generation settings are copied byte for
+verl's merger joins the shards and writes bfloat16. Adapters are merged, and the result is loaded back and compared
+(:mod:`trainer.rollout.export_weights`). Tokenizer, chat template and generation settings are copied byte for
 byte from the checkpoint that training started from: verl's own copies are rewritten by transformers, and the policy was
 trained on prompts of the original ones.
 """
@@ -23,6 +24,7 @@ from trainer.rollout.export_record import (
     tools_sha256,
     weights_sha256,
 )
+from trainer.rollout.export_weights import load_back, merge_adapter, shard
 
 DTYPE = "bfloat16"
 _REQUIRED = ("tokenizer.json", "config.json")
@@ -51,6 +53,10 @@ def export_checkpoint(
             if (base / name).is_file():
                 shutil.copyfile(base / name, unfinished / name)
         _describe(base, unfinished)
+        if not merge_adapter(unfinished):
+            shard(unfinished)
+        load_back(unfinished)
+        _readable(unfinished)
         record = CheckpointRecord(
             started_from=base.name,
             step=step,
@@ -73,6 +79,11 @@ def _step_of(checkpoint: Path) -> int:
     _, mark, step = checkpoint.name.partition("global_step_")
     if not mark or not step.isdigit() or not (checkpoint / "actor" / "huggingface").is_dir():
         raise ExportError(f"{checkpoint} is not a checkpoint of a run (global_step_N, with actor/huggingface in it)")
+    if not (checkpoint / "actor" / "fsdp_config.json").is_file():
+        raise ExportError(
+            f"{checkpoint} is not an FSDP checkpoint. Convert Megatron's where megatron-core is installed: "
+            "python -m verl.model_merger merge --backend megatron"
+        )
     return int(step)
 
 
@@ -94,8 +105,12 @@ def _merge(actor: Path, out: Path) -> None:
 
 
 def _describe(base: Path, out: Path) -> None:
-    """Write config.json with the type of the merged weights; make the files readable for the serving user."""
+    """Write config.json with the type of the merged weights."""
     config = json.loads((base / "config.json").read_text("utf-8"))
     (out / "config.json").write_text(json.dumps(config | {"dtype": DTYPE}, indent=2) + "\n", "utf-8")
+
+
+def _readable(out: Path) -> None:
+    """Make the weights readable for the serving user."""
     for file in out.glob("*.safetensors"):
         file.chmod(0o644)
