@@ -7,14 +7,16 @@ from typing import Any, cast
 import pytest
 from transformers import AutoTokenizer
 from verl.experimental.agent_loop.agent_loop import AgentLoopOutput, DictConfigWrap
+from verl.utils.dataset.rl_dataset import get_dataset_class
 from verl.workers.rollout.replica import TokenOutput
 
 from memloop.chunking import TokenizerSplitter
 from memloop.profiles import load_profile
-from tests.dialogues.scripted import FOLDER, MEMAGENT, MEMREADER, MEMREREAD, TINY, Dialogue
+from tests.dialogues.scripted import ANSWER, FOLDER, MEMAGENT, MEMREADER, MEMREREAD, TINY, Dialogue
 from tests.trainer_verl.rows import row_of
 from trainer.chat_template import ChatTemplate, sent_messages
-from trainer.rollout.agents import LoopAgent, MemAgentLoop, MemReaderLoop, MemRereadLoop
+from trainer.rollout.agents import FunctionAgent, LoopAgent, MemAgentLoop, MemReaderLoop, MemRereadLoop
+from trainer.rollout.loop_rows import LoopRows
 from trainer.rollout.recipe import load_recipe
 from trainer.rollout.recording import Generated, PromptTooLong, RecordingModel
 from trainer.rollout.sessions import LoopRunner
@@ -87,12 +89,41 @@ async def test_every_turn_is_a_row_with_the_sessions_reward_and_the_policys_step
     assert all(len(each.response_logprobs or ()) == len(each.response_ids) for each in outputs)
 
 
+async def test_an_agent_of_the_users_own_gives_its_conversations_to_verl() -> None:
+    servers = ScriptedServers(
+        ('<tool_call>{"name": "search", "arguments": {"words": "code"}}</tool_call>', r"\boxed{x}")
+    )
+    outputs = await _outputs(FunctionAgent, servers, "memloop.agent=examples.agents.tool_user:solve")
+    replies = [TOKENIZER.decode(_sampled(each), skip_special_tokens=True) for each in outputs]
+    assert "".join(replies) == r'<tool_call>{"name": "search", "arguments": {"words": "code"}}</tool_call>\boxed{x}'
+    assert {each.reward_score for each in outputs} == {0.0}
+    assert [each.extra_fields["final"] for each in outputs] == [False] * (len(outputs) - 1) + [True]
+    assert all(len(each.response_logprobs or ()) == len(each.response_mask) for each in outputs)
+
+
+async def test_a_call_that_earned_more_than_its_run_has_a_credit() -> None:
+    agent = "memloop.agent=examples.agents.map_reduce:solve"
+    outputs = await _outputs(FunctionAgent, ScriptedServers((ANSWER, r"\boxed{x}")), agent, context="short")
+    assert [each.extra_fields["credit"] for each in outputs] == [0.5, -0.5]
+    assert {each.reward_score for each in outputs} == {0.5}
+
+
+def test_verl_reads_rows_by_our_data_set() -> None:
+    assert get_dataset_class(load_recipe(RECIPE).config.data) is LoopRows
+
+
+def _sampled(output: AgentLoopOutput) -> list[int]:
+    return [token for token, mine in zip(output.response_ids, output.response_mask, strict=True) if mine]
+
+
 async def test_a_prompt_longer_than_the_run_allows_is_an_error_and_not_cut() -> None:
     with pytest.raises(PromptTooLong, match=r"data\.max_prompt_length=100"):
         await _outputs(MemAgentLoop, ScriptedServers(MEMAGENT.replies), "data.max_prompt_length=100")
 
 
-async def _outputs(agent: type[LoopAgent], servers: ScriptedServers, *overrides: str) -> list[AgentLoopOutput]:
+async def _outputs(
+    agent: type[LoopAgent | FunctionAgent], servers: ScriptedServers, *overrides: str, **columns: str
+) -> list[AgentLoopOutput]:
     config = load_recipe(RECIPE, overrides).config
     made = agent(
         trainer_config=DictConfigWrap(config),
@@ -103,7 +134,8 @@ async def _outputs(agent: type[LoopAgent], servers: ScriptedServers, *overrides:
         data_config=DictConfigWrap(config.data),
         hf_model_type="qwen3",
     )
-    row = {**row_of(agent.loop_name), "session_id": 0, "uid": "u"}
+    loop = agent.loop_name if issubclass(agent, LoopAgent) else "memagent"
+    row = {**row_of(loop), "session_id": 0, "uid": "u", **columns}
     return await made.run({"temperature": 1.0, "top_p": 1.0, "top_k": -1}, **row)
 
 
