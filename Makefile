@@ -376,7 +376,7 @@ parity: $(READY) ## a published loop (UPSTREAM=a checkout of MemReread or MemAge
 	@$(BIN)/python -m benchmarks.parity --upstream "$(UPSTREAM)" $(UPSTREAM_PYTHON:%=--python %) $(ARGS)
 
 .PHONY: bench-training
-bench-training: $(READY) $(TRAINER_READY) ## what GRPO adds to a model that is trained little, and how far that reaches; ARGS="--steps 15"
+bench-training: $(READY) $(TRAINER_READY) ## what GRPO adds to a hasty reader, and how far that reaches; ARGS="--seeds 0 1 2 --keep"
 	$(BIN)/python -m benchmarks.training $(ARGS)
 
 .PHONY: bench-synthesis

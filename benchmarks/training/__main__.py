@@ -54,14 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show("held-out documents by length", [dict(row) for row in rows])
     if options.keep:
         results.keep(found)
-        save_curves(curves, results.FOLDER / "training_curve.svg")
-        save_lengths(rows, results.FOLDER / "training_lengths.svg")
+        save_curves(curves, results.FOLDER / f"training-{options.plan}-curve.svg")
+        save_lengths(rows, results.FOLDER / f"training-{options.plan}-lengths.svg")
     last = {
         "benchmark": "training",
         "plan": options.plan,
         "steps": options.steps,
         **found["headline"],
-        "kept": results.kept_headline(),
+        "kept": results.kept_headline(options.plan),
     }
     print(orjson.dumps(last).decode())
 

@@ -7,7 +7,10 @@ import orjson
 
 from benchmarks.kept import FOLDER, write_dated
 
-KEPT = FOLDER / "training.json"
+
+def kept_file(plan: str) -> Path:
+    """Return the file of a plan's kept run."""
+    return FOLDER / f"training-{plan}.json"
 
 
 class Row(TypedDict):
@@ -46,13 +49,14 @@ class Found(TypedDict):
     headline: dict[str, object]
 
 
-def keep(found: Found, path: Path = KEPT) -> None:
-    """Write the file."""
-    write_dated(path, found)
+def keep(found: Found) -> None:
+    """Write the plan's file."""
+    write_dated(kept_file(found["plan"]), found)
 
 
-def kept_headline(path: Path = KEPT) -> dict[str, object]:
-    """Return the figures of the longer, kept run with its date and machine; empty if there is none."""
+def kept_headline(plan: str) -> dict[str, object]:
+    """Return the figures of the plan's kept run with its date and machine; empty if there is none."""
+    path = kept_file(plan)
     if not path.exists():
         return {}
     run = orjson.loads(path.read_bytes())
