@@ -1,5 +1,6 @@
 """The default embedding model without torch: the same vectors, and nothing heavy imported."""
 
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -53,6 +54,16 @@ def test_the_bundle_gives_the_models_own_vectors_for_odd_texts(bundle: Path) -> 
     own = by_torch(model.unit_vectors, bfloat16=False)(model.features(_ODD_TEXTS))
 
     assert alike(encoder.encode(_ODD_TEXTS), own)
+
+
+def test_without_openvino_onnx_runtime_gives_the_same_vectors(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxruntime")
+    by_openvino = BundledEncoder(threads=1, batch=32, precision="float32", folder=bundle).encode(_ODD_TEXTS)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    by_onnxruntime = BundledEncoder(threads=1, batch=32, folder=bundle).encode(_ODD_TEXTS)
+
+    assert alike(by_onnxruntime, by_openvino)
 
 
 def test_vectors_come_in_the_order_of_the_texts(bundle: Path) -> None:

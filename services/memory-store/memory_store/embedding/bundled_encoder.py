@@ -9,11 +9,11 @@ from pydantic import BaseModel
 from tokenizers import Tokenizer
 
 from memory_store.embedding.embedder import Vector
-from memory_store.embedding.graph import Arrays, Precision, alike, by_length, runner, uses_bfloat16
+from memory_store.embedding.graph import Arrays, Precision, alike, by_length, from_file, uses_bfloat16
 
 BUNDLE: Final = Path(__file__).with_name("minilm")
 """The folder of the graph; wheels contain it, a checkout makes it."""
-GRAPH: Final = "graph.xml"
+GRAPH: Final = "graph.onnx"
 TOKENIZER: Final = "tokenizer.json"
 DESCRIPTION: Final = "encoder.json"
 
@@ -46,7 +46,7 @@ class BundledEncoder:
         description = Description.model_validate_json((folder / DESCRIPTION).read_bytes())
         self._inputs = description.inputs
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-        self._run = runner(folder / GRAPH, threads=threads, bfloat16=uses_bfloat16(precision))
+        self._run = from_file(folder / GRAPH, threads=threads, bfloat16=uses_bfloat16(precision))
         self._batch = batch
         if not alike(self.encode(description.probes), description.vectors):
             raise BundleBroken(f"the model in {folder} gives other vectors on this machine than where it was made")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from memory_store.embedding.graph import alike, runner
+from memory_store.embedding.graph import alike, by_openvino
 
 if TYPE_CHECKING:
     import torch
@@ -39,17 +39,13 @@ def compiled(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloa
     return None
 
 
-def traced(forward: "torch.nn.Module", probe: Features) -> object:
-    """Return the module as a graph. Raises what the trace of its code raises."""
+def _converted(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloat16: bool) -> Forward:
     import openvino as ov
     import torch
 
     with _quiet(), torch.no_grad():
-        return cast(Any, ov).convert_model(forward, example_input=tuple(probe.values()))
-
-
-def _converted(forward: "torch.nn.Module", probe: Features, *, threads: int, bfloat16: bool) -> Forward:
-    run = runner(traced(forward, probe), threads=threads, bfloat16=bfloat16)
+        graph = cast(Any, ov).convert_model(forward, example_input=tuple(probe.values()))
+    run = by_openvino(graph, threads=threads, bfloat16=bfloat16)
     return lambda features: run([features[name].numpy() for name in probe])
 
 

@@ -1,5 +1,7 @@
-"""Runs an OpenVINO graph of an embedding model on the CPU. Imports neither torch nor sentence-transformers."""
+"""Runs the graph of an embedding model on the CPU: by OpenVINO, else by ONNX Runtime. Imports no torch."""
 
+import importlib
+import importlib.util
 from collections.abc import Callable, Sequence
 from operator import mul
 from pathlib import Path
@@ -25,7 +27,14 @@ _CPU_FACTS: Final = Path("/proc/cpuinfo")
 _MULTIPLIES_BFLOAT16: Final = frozenset({"avx512_bf16", "amx_bf16"})
 
 
-def runner(graph: object, *, threads: int, bfloat16: bool) -> Run:
+def from_file(path: Path, *, threads: int, bfloat16: bool) -> Run:
+    """Compile an ONNX file: by OpenVINO where it is installed, because it multiplies bfloat16."""
+    if importlib.util.find_spec("openvino") is not None:
+        return by_openvino(path, threads=threads, bfloat16=bfloat16)
+    return by_onnxruntime(path, threads=threads)
+
+
+def by_openvino(graph: object, *, threads: int, bfloat16: bool) -> Run:
     """Compile a graph, given as one or as the path of its file."""
     import openvino as ov
 
@@ -40,6 +49,22 @@ def runner(graph: object, *, threads: int, bfloat16: bool) -> Run:
 
     def rows(arrays: Arrays) -> Sequence[Sequence[float]]:
         return cast("list[list[float]]", run(list(arrays))[0].tolist())
+
+    return rows
+
+
+def by_onnxruntime(path: Path, *, threads: int) -> Run:
+    """Load an ONNX file; it computes in float32."""
+    runtime = cast(Any, importlib.import_module("onnxruntime"))
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    names = [given.name for given in session.get_inputs()]
+
+    def rows(arrays: Arrays) -> Sequence[Sequence[float]]:
+        [vectors] = session.run(None, dict(zip(names, arrays, strict=True)))
+        return cast("list[list[float]]", vectors.tolist())
 
     return rows
 
