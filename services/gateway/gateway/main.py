@@ -66,6 +66,7 @@ STYLES = {messages.PATH: ANTHROPIC, messages.COUNT_PATH: ANTHROPIC}
 
 ROUTERS = (
     chat.router,
+    chat.profiles,
     messages.router,
     models.router,
     long_read.router,

@@ -76,6 +76,9 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/memory/redaction/check", {"texts": ["a@b.org"], "user_id": "alice"}, 200),
         Attempt("/v1/memory/redaction/check", {"texts": ["x"], "user_id": "alice", "tenant": "a"}, 422),
     ],
+    "GET /v1/memory/profile": [
+        Attempt("/v1/memory/profile?user_id=alice", None, 200, lambda body: body["categories"] == [])
+    ],
     "GET /v1/memory": [
         Attempt("/v1/memory?user_id=alice", None, 200, lambda body: body["items"] == []),
         Attempt("/v1/memory?user_id=alice&cursor={cursor}", None, 200, lambda body: body["items"] == []),

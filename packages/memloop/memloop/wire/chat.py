@@ -69,6 +69,8 @@ class MemoryOptions(Wire):
     max_tokens: Annotated[int, Integral] = Field(default=1500, ge=1, le=32_768, strict=True)
     long_context: Literal["auto", "off"] = "off"
     sync: bool = Field(default=False, strict=True)
+    profile: bool = Field(default=False, strict=True)
+    """Also recalls the user's pinned and newest facts, whatever the question: at most half of ``max_tokens``."""
 
 
 NO_OPTIONS: Final = MemoryOptions()

@@ -13,6 +13,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from gateway.chat.chat import Chat
+from gateway.chat.profile import facts_of, fitting
 from gateway.engine import LoopModel
 from gateway.memory import Standing, ranked, read_beside
 from memloop.loops.rendering import memory_lines, pending_line, pending_lines
@@ -20,15 +21,18 @@ from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
-from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, PendingTurn, SearchResult, StoreSearch
+from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, PendingTurn, SearchHit, SearchResult, StoreSearch
 from memloop_service.tracing import span
 
 _INLINE_CHARS = 20_000
 """Texts up to this length are counted on the event loop (about 2 ms), longer ones in a thread."""
 _MOST_PENDING = 20
+_PROFILE_SHARE = 2
+"""A profile gets at most this part of the budget: one half."""
 _PENDING_SHARE = 2
 """Pending turns get at most this part of the budget: one half."""
 _UNREAD = "The queue of memory writes could not be read; this reply may lack turns that are not memories yet."
+_NO_PROFILE = "The memory store did not list the user's profile; this reply was made without it."
 _DEGRADED = "A model of the memory store did not respond; this reply may lack memories that it would have found."
 _Part = TypeVar("_Part")
 
@@ -69,10 +73,10 @@ async def recall(
 
     Pending turns are the queued ones and the store's buffered ones, without those that ``messages`` hold.
     """
-    if not query.strip():
+    if not query.strip() and not options.profile:
         return Recall(standing=await chat.memory.pending.of_user(namespace))
     deadline = asyncio.get_running_loop().time() + chat.recall_timeout_s
-    searching = partial(_found, chat, namespace, query, options, deadline=deadline)
+    searching = partial(_found_beside_profile, chat, model, namespace, query, options, deadline=deadline)
     standing, (found, error) = await read_beside(chat.memory.pending, namespace, searching)
     errors = [error] if error is not None else []
     if found.degraded:
@@ -83,6 +87,27 @@ async def recall(
     pending = ranked(_unsaid((*standing.pending, *reversed(found.pending)), messages), query)
     packed = await _packed(model, found, pending, max_tokens=options.max_tokens)
     return replace(packed, error=" ".join(errors) or None, standing=standing)
+
+
+async def _found_beside_profile(
+    chat: Chat, model: LoopModel, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
+) -> tuple[SearchResult, str | None]:
+    """Return what the store found, after the facts of the user's profile if the chat asks for it."""
+    if not options.profile:
+        return await _found(chat, namespace, query, options, deadline=deadline)
+    nothing: tuple[SearchResult, str | None] = (SearchResult(results=()), None)
+    try:
+        async with asyncio.timeout_at(deadline):
+            facts = await facts_of(chat.memory.store, namespace)
+    except (MemloopError, TimeoutError):
+        found, error = await _found(chat, namespace, query, options, deadline=deadline)
+        return found, error or _NO_PROFILE
+    found, error = await _found(chat, namespace, query, options, deadline=deadline) if query.strip() else nothing
+    budget = options.max_tokens // _PROFILE_SHARE
+    shown, _ = await asyncio.to_thread(fitting, facts.items, model.splitter, max_tokens=budget)
+    known = {item.id for item in shown}
+    hits = (*(SearchHit(item=item, score=0.0) for item in shown), *(h for h in found.results if h.item.id not in known))
+    return found.model_copy(update={"results": hits}), error
 
 
 async def _found(

@@ -1,19 +1,31 @@
-"""``POST /v1/chat/completions``: OpenAI's chat API with recall before the engine and a queued write after it."""
+"""``POST /v1/chat/completions``: OpenAI's chat API with recall before the engine and a queued write after it.
 
-from fastapi import APIRouter, Request, Response
+``GET /v1/memory/profile`` is here too, because the chat model's tokenizer bounds it.
+"""
+
+import asyncio
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query, Request, Response
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.chat.answering import answer_chat, asked_chat
 from gateway.chat.chat import ChatDep
+from gateway.chat.profile import facts_of, profile_of
 from gateway.engine import Meter
 from gateway.http import body_of, read_json, streams, validated
 from memloop.wire.chat import ChatRequest
+from memloop.wire.memory import Namespace
+from memloop.wire.profile import UserProfile
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
 
 PATH = "/v1/chat/completions"
 
+_OptionalId: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
+
 router = APIRouter(tags=["chat"], route_class=DirectRoute, responses=ERRORS)
+profiles = APIRouter(tags=["memory"], responses=ERRORS)
 
 
 @router.post(
@@ -33,3 +45,18 @@ async def create_chat_completion(
         asked = asked_chat(request, chat, principal, body, validated(ChatRequest, body.fields))
         meter.goes_to(asked.model)
     return await answer_chat(request, chat, allowance, meter, asked)
+
+
+@profiles.get("/v1/memory/profile", dependencies=[needs("memory:read"), Room])
+async def read_profile(
+    chat: ChatDep,
+    principal: PrincipalDep,
+    user_id: Annotated[str, Query(min_length=1, max_length=256)],
+    agent_id: _OptionalId = None,
+    run_id: _OptionalId = None,
+    max_tokens: Annotated[int, Query(ge=1, le=32_768)] = 1500,
+) -> UserProfile:
+    """Return a user's facts by category, pinned and newest first, within a budget of the chat model's tokens."""
+    namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    facts, splitter = await facts_of(chat.memory.store, namespace), chat.backend.models.counting
+    return await asyncio.to_thread(profile_of, facts, namespace, splitter, max_tokens=max_tokens)

@@ -1,0 +1,74 @@
+"""A user's profile: pinned and newest facts within a token budget, read from the store without a language model.
+
+It is read when it is asked for, so it holds every write that has ended.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memloop.clients import StoreClient
+from memloop.ports import Splitter
+from memloop.wire.listing import StoreList
+from memloop.wire.memory import MemoryItem, Namespace
+from memloop.wire.profile import PINNED, UNSORTED, ProfileCategory, ProfileFact, UserProfile
+
+MOST_FACTS: Final = 200
+_MOST_PINNED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A user's facts, pinned ones first, then the newest; ``total`` counts all that are stored."""
+
+    items: Sequence[MemoryItem]
+    total: int
+
+
+async def facts_of(store: StoreClient, namespace: Namespace) -> Facts:
+    """Read the user's pinned and newest facts. Raises the store's errors."""
+    pinned, newest = await asyncio.gather(
+        store.listing(StoreList(scope=namespace, filters={"tags": {"in": [PINNED]}}, limit=_MOST_PINNED)),
+        store.listing(StoreList(scope=namespace, limit=MOST_FACTS)),
+    )
+    items = {item.id: item for item in (*pinned.items, *newest.items)}
+    return Facts(tuple(items.values())[:MOST_FACTS], newest.total)
+
+
+def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_tokens: int) -> UserProfile:
+    """Group the facts that fit. One that does not is skipped; a shorter one after it may still fit."""
+    shown, tokens = fitting(facts.items, splitter, max_tokens=max_tokens)
+    names = dict.fromkeys(map(category_of, shown))
+    return UserProfile(
+        user_id=namespace.user_id,
+        agent_id=namespace.agent_id,
+        run_id=namespace.run_id,
+        categories=tuple(
+            ProfileCategory(name=name, facts=tuple(_fact(item) for item in shown if category_of(item) == name))
+            for name in names
+        ),
+        tokens=tokens,
+        left_out=max(facts.total, len(facts.items)) - len(shown),
+    )
+
+
+def fitting(items: Iterable[MemoryItem], splitter: Splitter, *, max_tokens: int) -> tuple[list[MemoryItem], int]:
+    """Return the items that fit, in order, and their tokens."""
+    shown: list[MemoryItem] = []
+    tokens = 0
+    for item in items:
+        cost = splitter.count(item.memory)
+        if tokens + cost <= max_tokens:
+            shown.append(item)
+            tokens += cost
+    return shown, tokens
+
+
+def category_of(item: MemoryItem) -> str:
+    """Return the memory's first tag, apart from the pin."""
+    return next((tag for tag in item.tags if tag != PINNED), UNSORTED)
+
+
+def _fact(item: MemoryItem) -> ProfileFact:
+    return ProfileFact(id=item.id, memory=item.memory, pinned=PINNED in item.tags, valid_from=item.valid_from)
