@@ -438,7 +438,7 @@ IMAGES := requirements/images
 lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) $(IMAGES)/build.in -o $(IMAGES)/build.lock
 	$(IMAGE_LOCK) --override $(IMAGES)/gateway-overrides.txt $(MEMLOOP) services/gateway/pyproject.toml -o $(IMAGES)/gateway.lock
-	$(IMAGE_LOCK) $(MEMLOOP) services/memory-store/pyproject.toml $(IMAGES)/memory-store.in -o $(IMAGES)/memory-store.lock
+	$(IMAGE_LOCK) --override $(IMAGES)/store-overrides.txt $(MEMLOOP) services/memory-store/pyproject.toml $(IMAGES)/memory-store.in -o $(IMAGES)/memory-store.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml -o $(IMAGES)/launcher.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 

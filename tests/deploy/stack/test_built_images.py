@@ -33,10 +33,10 @@ print(json.dumps([[one.metadata["Name"], one.version, one.requires or []] for on
 """
 LEFT_OUT: Mapping[str, set[str]] = {
     "gateway": {"huggingface-hub"},
-    "memory-store": {"openvino-telemetry"},
+    "memory-store": {"onnxruntime", "openvino-telemetry"},
     "inference-cpu": {"torchvision", "torchaudio", "torchcodec", "triton"},
 }
-"""By requirements/overrides.txt and requirements/images/gateway-overrides.txt."""
+"""By requirements/overrides.txt, and in requirements/images gateway-overrides.txt and store-overrides.txt."""
 
 
 def python(tag: str, code: str, *more: str) -> str:
