@@ -153,12 +153,14 @@ class ComposeStack:
 
 
 def new_stack(
-    folder: Path, images: Mapping[str, str], program: Compose, profiles: Sequence[str] = ("cpu",)
+    folder: Path, images: Mapping[str, str], program: Compose, profiles: Sequence[str], asked: Sequence[str] = ()
 ) -> ComposeStack:
-    """A project with a ``.env`` as the README makes it, on ports of its own. Nothing is started."""
+    """A project with a ``.env`` as the docs make it, on ports of its own. Nothing is started.
+
+    ``asked`` are arguments of ``make_env.py`` beside the profile.
+    """
     env = folder / ".env"
-    reader = ["--reader"] if "reader" in profiles else []
-    command = [sys.executable, str(ROOT / "deploy/make_env.py"), *reader, "--out", str(env)]
+    command = [sys.executable, str(ROOT / "deploy/make_env.py"), "--profile", profiles[0], *asked, "--out", str(env)]
     key = run(command, timeout_s=30).strip()
     ports = {name: free_port() for name in PORTS}
     with env.open("a") as file:

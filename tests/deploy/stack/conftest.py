@@ -9,9 +9,11 @@ import pytest
 from tests.deploy.stack import docker as engine
 from tests.deploy.stack.compose import ComposeStack, find_compose, image_names, new_stack
 from tests.deploy.stack.images import STAND_INS, build, build_all_in_one, build_stand_in
+from tests.deploy.stack.scripted_engine import MODEL, scripted_engine
 
 OURS = ("gateway", "memory-store", "inference-cpu")
-SERVICES = ("memory-store", "gateway", "worker", "inference-cpu")
+SERVICES = ("memory-store", "gateway", "worker")
+ENGINES = ("inference-cpu",)
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +58,8 @@ def all_in_one(images: Mapping[str, str]) -> str:
 def stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
     """The whole stack with the profiles cpu and reader, up and healthy; removed at the end with its data."""
     folder = tmp_path_factory.mktemp("stack")
-    found = _stack(folder, images, (*SERVICES, "inference-reader"), profiles=("cpu", "reader"))
+    services = (*SERVICES, *ENGINES, "inference-reader")
+    found = _stack(folder, images, services, profiles=("cpu", "reader"), asked=("--reader",))
     with _removed_at_the_end(found):
         found.up()
         yield found
@@ -65,18 +68,32 @@ def stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="module")
 def cpu_stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
     """The stack of the profile cpu with two engines, up and healthy; removed after the module with its data."""
-    found = _stack(tmp_path_factory.mktemp("cpu-stack"), images, SERVICES, profiles=("cpu",))
+    found = _stack(tmp_path_factory.mktemp("cpu-stack"), images, (*SERVICES, *ENGINES), profiles=("cpu",))
     with _removed_at_the_end(found):
         found.up(inference_cpu=2)
         yield found
 
 
-def _stack(folder: Path, images: Mapping[str, str], ours: Sequence[str], profiles: Sequence[str]) -> ComposeStack:
+@pytest.fixture(scope="module")
+def external_stack(images: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeStack]:
+    """The stack of the profile external, up and healthy; its engine is a scripted one on this machine."""
+    with scripted_engine(engine.bridge_address()) as port:
+        asked = ("--engine-url", f"http://localhost:{port}/v1", "--model", MODEL)
+        folder = tmp_path_factory.mktemp("external-stack")
+        found = _stack(folder, images, SERVICES, profiles=("external",), asked=asked)
+        with _removed_at_the_end(found):
+            found.up()
+            yield found
+
+
+def _stack(
+    folder: Path, images: Mapping[str, str], ours: Sequence[str], profiles: Sequence[str], asked: Sequence[str] = ()
+) -> ComposeStack:
     program = find_compose()
     if program is None:
         pytest.skip("there is no docker compose (Debian: docker-compose)")
     names = {**image_names(ours), **{name: images[name] for name in STAND_INS}}
-    return new_stack(folder, names, program, profiles)
+    return new_stack(folder, names, program, profiles, asked)
 
 
 @contextlib.contextmanager

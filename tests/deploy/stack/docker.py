@@ -83,3 +83,8 @@ def has_image(name: str) -> bool:
     except DockerError:
         return False
     return True
+
+
+def bridge_address() -> str:
+    """The address of this machine that containers know as ``host.docker.internal``."""
+    return docker("network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}").strip()

@@ -12,14 +12,14 @@ from typing import Any, Final
 import pytest
 
 from tests.deploy.stack.compose import smoke_at
-from tests.deploy.stack.docker import DockerError, docker
+from tests.deploy.stack.docker import DockerError, bridge_address, docker
 from tests.deploy.stack.images import size_bytes
 from tests.deploy.stack.scripted_engine import MODEL, scripted_engine
 from tests.fakes.ports import free_port
 
 pytestmark = pytest.mark.containers
 
-_HEALTHY_S: Final = 300.0
+_HEALTHY_S: Final = 600.0
 _LIMIT_MB: Final = 1_700
 _STOPPED_S: Final = 60
 _CONFINED: Final = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
@@ -53,8 +53,7 @@ class Running:
 @pytest.fixture(scope="module")
 def engine_port(all_in_one: str) -> Iterator[int]:
     """A scripted model on this machine, where containers reach it."""
-    address = docker("network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}").strip()
-    with scripted_engine(address) as port:
+    with scripted_engine(bridge_address()) as port:
         yield port
 
 
