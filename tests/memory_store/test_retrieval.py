@@ -64,6 +64,16 @@ def test_relevance_adds_the_cosine_to_a_part_of_the_words() -> None:
     assert relevance.best(2, raised={"d": 2.0}, known=["d"]) == ["d", "a"]
 
 
+@pytest.mark.parametrize("order", ["abcd", "cbad", "bcad"])
+def test_equal_scores_share_a_place_in_a_ranking(order: str) -> None:
+    scores = {"a": 3.0, "b": 3.0, "c": 3.0 + 1e-9, "d": 1.0}
+    relevance = Relevance([], [Ranked(one, scores[one]) for one in order], Tuning())
+
+    places = {one: relevance.found(one)["sparse_rank"] for one in "abcd"}
+    assert places == {"a": 1, "b": 1, "c": 1, "d": 4}
+    assert relevance.best(3, raised={}) == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize(
     ("question", "start", "end"),
     [

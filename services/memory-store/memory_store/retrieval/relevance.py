@@ -54,4 +54,6 @@ class Relevance:
 
 
 def _ranks(ranking: Sequence[Ranked]) -> dict[str, float]:
-    return {one.id: rank for rank, one in enumerate(ranking, 1)}
+    """Returns the place of each; equal scores share one."""
+    first = dict[float, float]()
+    return {one.id: first.setdefault(round(one.score, DECIMALS), rank) for rank, one in enumerate(ranking, 1)}
