@@ -78,10 +78,10 @@ def test_the_loss_is_the_published_one(part: str, expected: float, tmp_path: Pat
 
 
 def test_gspo_has_one_ratio_for_a_conversation_and_clips_that(tmp_path: Path) -> None:
-    ratios = [[1.0002, 1.0004], [1.01], [1.0, 1.0, 1.0, 1.0004]]
-    # geometric means: a 1.0003 (inside), b 1.01 (clipped at 1.0004), c 1.0001; the mean over conversations
+    ratios = [[1.01, 0.9905], [1.01], [1.0, 1.0, 1.0, 1.0004]]
+    # geometric means: a 1.0002 (inside, though neither of its tokens is), b 1.01 (clipped at 1.0004), c 1.0001
     c = 1.0004**0.25
-    expected = -0.707106 * (math.sqrt(1.0002 * 1.0004) + 1.0004 - c) / 3
+    expected = -0.707106 * (math.sqrt(1.01 * 0.9905) + 1.0004 - c) / 3
     assert loss_of(recipe_of(tmp_path, "gspo"), ratios) == pytest.approx(expected, abs=1e-6)
 
 
