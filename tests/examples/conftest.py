@@ -21,10 +21,16 @@ def think(body: Body) -> Reply:
     if body.get("tools"):
         return add_memory("The user's locker code is 482.")
     shown = str(body["messages"])
+    if "<section>" in shown:
+        return "The notice period is 482 days."
+    if "boxed" in shown:
+        return r"\boxed{482 days}"
     return "It is 482." if "482" in shown else "I do not know."
 
 
 @pytest.fixture
-async def it(redis_url: str, quick_disk: Path) -> AsyncGenerator[Whole]:
-    async with whole(redis_url, quick_disk / uuid.uuid4().hex, think) as running:
+async def it(redis_url: str, quick_disk: Path, tmp_path: Path) -> AsyncGenerator[Whole]:
+    async with whole(
+        redis_url, quick_disk / uuid.uuid4().hex, think, storage_url=(tmp_path / "files").as_uri()
+    ) as running:
         yield running
