@@ -184,7 +184,7 @@ test-fast: $(READY) $(SGLANG)
 
 # Each runs by a command of its own below.
 SLOW_ALONE := tests/stack/test_gate.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py test_vector_contract.py qdrant) \
-  $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile
+  $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile tests/install
 test-slow: $(READY) ## the tests that take minutes and have no command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
 
@@ -262,6 +262,10 @@ test-balancing: $(READY) ## engines join, drain and die under a gateway's load, 
 .PHONY: test-hostile
 test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on the real stack at the chart's limits
 	$(BIN)/pytest -m slow -s tests/hostile
+
+.PHONY: test-install
+test-install: dist ## the wheels in new environments without torch, compiler and Node, to a recalled answer: time and megabytes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m slow -s tests/install
 
 # The SDKs come from npm's registry.
 .PHONY: test-sdks

@@ -37,6 +37,7 @@ SUITES: Final = (
     "test-deploy",
     "test-console",
     "test-docs",
+    "test-install",
 )
 INSIDE_TEST: Final = frozenset({"lint", "check", "test-calm", "test-fast", "test-trainer", "test-workspace"})
 """Targets that ``test`` covers."""
