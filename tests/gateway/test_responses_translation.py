@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.messages.answers import message_of
 from gateway.responses.assembly import Assembly
 from gateway.responses.items import items_of
 from gateway.responses.to_chat import messages_of
@@ -290,6 +291,15 @@ def test_a_delta_of_a_call_that_never_began_is_the_engines_error() -> None:
 def test_a_reply_that_the_engine_broke_off_is_its_error() -> None:
     with pytest.raises(EngineError):
         assembly().feed({"finish_reason": "abort"}, {"content": "Hel"})
+
+
+@pytest.mark.parametrize("more", [{}, {"reasoning_content": "Hm."}, {"reasoning_content": ""}])
+def test_an_engine_that_sends_its_reasoning_under_two_names_is_read_once(more: Json) -> None:
+    made, message = assembly(), {"reasoning": "Hm.", **more}
+    made.feed({"finish_reason": "stop"}, message)
+    assert made.output[0]["content"] == [{"type": "reasoning_text", "text": "Hm."}]
+    shown: Any = message_of({"choices": [{"message": message}]}, model="m", stops=(), thinking=True)
+    assert shown["content"][0]["thinking"] == "Hm."
 
 
 def test_a_refusal_is_a_part_of_its_own() -> None:

@@ -22,10 +22,17 @@ LimitField: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
 
 EARLIER_THINKING: Final = "reasoning_content"
 """The field of an earlier assistant message that holds its thinking."""
+ANSWERED_THINKING: Final = ("reasoning", "reasoning_content")
+"""The fields of an answer that may hold its thinking: the first is vLLM's, the second that of others."""
 THINKING_SWITCH: Final = "chat_template_kwargs"
 LIMIT_FIELDS: Final = frozenset({"max_tokens", "max_completion_tokens"})
 _ENGINE_FIELDS: Final = frozenset({THINKING_SWITCH, EARLIER_THINKING, "top_k", "min_p", "repetition_penalty"})
 """What vLLM, SGLang and llama.cpp add to OpenAI's request."""
+
+
+def thinking_in(answer: Json) -> str:
+    """Return the thinking of an answer's message or of a piece of one; an engine that sends both fields repeats it."""
+    return next((value for name in ANSWERED_THINKING if isinstance(value := answer.get(name), str) and value), "")
 
 
 @dataclass(frozen=True, slots=True)

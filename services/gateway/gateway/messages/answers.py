@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from gateway.http import object_in, objects_in
+from memloop.clients.dialects import thinking_in
 from memloop.wire.base import Wire
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import EngineError
@@ -28,7 +29,6 @@ _REASONS: Final[dict[object, StopReason]] = {
 }
 _MATCHED: Final = ("stop_reason", "matched_stop")
 ADDED: Final = {"memory"}
-_REASONING: Final = ("reasoning", "reasoning_content")
 
 
 class TextBlock(Wire):
@@ -145,11 +145,6 @@ def usage_of(usage: object) -> MessageUsage:
     )
 
 
-def reasoning_in(said: Json) -> str:
-    """Return the thinking of a message or of a piece of one."""
-    return next((value for name in _REASONING if isinstance(value := said.get(name), str) and value), "")
-
-
 def text_in(said: Json) -> str:
     """Return the text of a message or of a piece of one, a refusal's included."""
     content, refusal = said.get("content"), said.get("refusal")
@@ -174,7 +169,7 @@ def arguments_in(function: Json) -> str:
 
 
 def _blocks(said: Json, *, thinking: bool) -> Iterator[ThinkingBlock | TextBlock | ToolUseBlock]:
-    if thinking and (thought := reasoning_in(said)):
+    if thinking and (thought := thinking_in(said)):
         yield ThinkingBlock(thinking=thought, signature=signature_of(hashlib.sha256(thought.encode()).digest()))
     if text := text_in(said):
         yield TextBlock(text=text)

@@ -20,12 +20,12 @@ from gateway.messages.answers import (
     arguments_in,
     new_call_id,
     new_message_id,
-    reasoning_in,
     signature_of,
     stop_of,
     text_in,
     usage_of,
 )
+from memloop.clients.dialects import thinking_in
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, EngineError
 from memloop_service.api_style import api_style
@@ -145,7 +145,7 @@ class MessageStream:
 
     def _delta(self, said: Json) -> Iterator[bytes]:
         self._refused = self._refused or bool(said.get("refusal"))
-        if self._shows_thinking and (thought := reasoning_in(said)):
+        if self._shows_thinking and (thought := thinking_in(said)):
             yield from self._in_block("thinking", {"type": "thinking", "thinking": "", "signature": ""})
             self._checksum.update(thought.encode())
             yield self._piece({"type": "thinking_delta", "thinking": thought})

@@ -13,6 +13,7 @@ from gateway.http import json_text, object_in, objects_in
 from gateway.responses.items import PREFIXES
 from gateway.responses.open_items import OpenCall, OpenItem, Parts, open_call, prefix_of
 from gateway.responses.tools import Offered
+from memloop.clients.dialects import thinking_in
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
 
@@ -67,7 +68,7 @@ class Assembly:
         return "".join(str(part.get("text", "")) for item in messages for part in objects_in(item["content"]))
 
     def _grown(self, choice: Json, delta: Json) -> Iterator[Json]:
-        if thought := _string(delta.get("reasoning_content")) or _string(delta.get("reasoning")):
+        if thought := thinking_in(delta):
             yield from self._more("reasoning", "reasoning_text", "text", thought)
         if text := _string(delta.get("content")):
             yield from self._more("message", "output_text", "text", text, self._logprobs(choice))
