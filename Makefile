@@ -276,6 +276,17 @@ tests/sdks/node_modules/.ready: tests/sdks/package.json tests/sdks/package-lock.
 	cd tests/sdks && PATH="$(NODE)/bin:$$PATH" "$(NODE)/bin/node" "$(NODE)/lib/node_modules/npm/bin/npm-cli.js" ci --no-audit --no-fund
 	@touch $@
 
+# The packages of examples/frameworks pin other versions than the workspace: the recipes run in their own environment.
+FRAMEWORKS_VENV := .venv-frameworks
+$(FRAMEWORKS_VENV)/.ready: requirements/frameworks.lock | $(UV_READY)
+	rm -rf $(FRAMEWORKS_VENV) && $(UV) venv --quiet --python $(PYTHON) $(FRAMEWORKS_VENV)
+	$(INSTALL) $(FRAMEWORKS_VENV) --require-hashes -r $<
+	@touch $@
+
+.PHONY: test-frameworks
+test-frameworks: $(READY) $(FRAMEWORKS_VENV)/.ready ## the recipes for agent frameworks, real packages, against the gateway and a scripted engine
+	FRAMEWORKS_PYTHON="$(CURDIR)/$(FRAMEWORKS_VENV)/bin/python" $(BIN)/pytest -o addopts=--import-mode=importlib tests/frameworks
+
 # As root on Debian it installs what it lacks (a container engine among them) and builds what no registry gives it; else
 # it says what it skips, and why. The quick part alone: ARGS="-m 'not containers'".
 test-deploy: $(READY) $(UV_READY) $(NODE_VENV)/.ready ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …
@@ -428,6 +439,8 @@ lock: $(UV_READY) ## resolve the pinned versions anew
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
 	$(UV) pip compile trainer/requirements.in --override trainer/overrides.txt --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o trainer/requirements.lock
+	$(UV) pip compile requirements/frameworks.in --generate-hashes \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/frameworks.lock
 	$(UV) pip compile requirements/ray.in -c requirements/workspace.lock --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/ray.lock
 
@@ -447,4 +460,4 @@ lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 
 clean: ## remove the environment and the local stack's data
-	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) .venv-browser $(DOCS_VENV) .memloop
+	rm -rf $(VENV) .venv-deploy $(BENCH_VENV) $(RAY_VENV) $(FRAMEWORKS_VENV) $(TRAINER_VENV) $(UV_VENV) $(NODE_VENV) .venv-browser $(DOCS_VENV) .memloop

@@ -29,6 +29,7 @@ SUITES: Final = (
     "test-balancing",
     "test-hostile",
     "test-sdks",
+    "test-frameworks",
     "test-ray",
     "test-ray-job",
     "test-agents",
