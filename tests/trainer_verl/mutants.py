@@ -78,7 +78,6 @@ MUTANTS: Final = (
     Mutant(f"{_OBJECTIVES}/dapo.py", "rollouts.rewards + total", "rollouts.rewards - total"),
     Mutant(f"{_OBJECTIVES}/dapo.py", "mask * (~truncated)", "mask * (truncated)"),
     Mutant(f"{_OBJECTIVES}/dapo.py", "most - dropped_before", "most"),
-    Mutant(f"{_ROLLOUT}/advantages.py", "penalties * (lengths > 0)", "penalties"),
     Mutant(f"{_ROLLOUT}/group_filter.py", "self._dropped += len", "self._dropped -= len", FILTER),
     Mutant(f"{_ROLLOUT}/group_filter.py", "        self._dropped = 0\n        return", "        return", FILTER),
     # amortised
