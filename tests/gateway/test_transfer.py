@@ -31,6 +31,15 @@ async def test_an_export_is_imported_line_by_line(redis_url: str, tmp_path: Path
         assert len(found.raw.splitlines()) == 231
 
 
+async def test_a_file_without_a_memory_is_refused_line_by_line(redis_url: str, tmp_path: Path) -> None:
+    async with two_tenants(redis_url, tmp_path) as world:
+        headers = {"Authorization": f"Bearer {BOB_KEY}", "Content-Type": "application/jsonl"}
+
+        answer = await world.gateway.post("/v1/memory/import", b"[0]\nnull", headers=headers)
+
+        assert (answer.status, answer.json["imported"], answer.json["failed"]) == (200, 0, 2)
+
+
 @pytest.mark.parametrize("before", [0, 3])
 async def test_a_line_without_end_is_refused_by_its_number(redis_url: str, tmp_path: Path, before: int) -> None:
     async with two_tenants(redis_url, tmp_path) as world:

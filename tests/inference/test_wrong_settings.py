@@ -62,6 +62,10 @@ WRONG: dict[str, tuple[Mapping[str, str], str]] = {
         {"MEMLOOP_SERVE_MAX_MODEL_LEN": "512"},
         "needs 8192 tokens, and the engine would serve 512",
     ),
+    "serve_yarn_factor": (
+        {"MEMLOOP_SERVE_YARN_FACTOR": "1"},
+        "MEMLOOP_SERVE_YARN_FACTOR: Input should be greater than 1",
+    ),
     "serve_max_num_seqs": (
         {"MEMLOOP_SERVE_MAX_NUM_SEQS": "many"},
         "MEMLOOP_SERVE_MAX_NUM_SEQS: Input should be a valid",

@@ -73,7 +73,12 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/memory/import", _AIMED, 200, lambda body: (body["imported"], body["failed"]) == (1, 0))
     ],
     "POST /v1/memory/redaction/check": [
-        Attempt("/v1/memory/redaction/check", {"texts": ["a@b.org"], "user_id": "alice"}, 200),
+        Attempt(
+            "/v1/memory/redaction/check",
+            {"texts": ["a@b.org"], "user_id": "alice"},
+            200,
+            lambda body: not body["counts"],
+        ),
         Attempt("/v1/memory/redaction/check", {"texts": ["x"], "user_id": "alice", "tenant": "a"}, 422),
     ],
     "GET /v1/memory/profile": [

@@ -68,8 +68,10 @@ class Policies:
     async def load(self, tenant: str, scopes: Iterable[Scope]) -> Loaded:
         """Read the policies of the tenant's scopes in one round trip."""
         levels = list(dict.fromkeys(level for scope in scopes for level in levels_of(scope)))
-        with redis_errors():
-            found: Any = await self._redis.hmget(policies_of(tenant), levels)
+        found: Any = []
+        if levels:
+            with redis_errors():
+                found = await self._redis.hmget(policies_of(tenant), levels)
         pairs = zip(levels, cast(list[object], found), strict=True)
         return Loaded(
             self._default_kinds,

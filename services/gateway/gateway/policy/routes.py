@@ -64,7 +64,7 @@ async def put_policy(request: Request, keeper: KeeperDep, principal: PrincipalDe
     return await _state(keeper, level)
 
 
-@router.delete("/v1/admin/memory-policy", tags=["admin"], dependencies=[_ADMIN])
+@router.delete("/v1/admin/memory-policy", tags=["admin"], dependencies=[_ADMIN, Room])
 async def delete_policy(request: Request, keeper: KeeperDep, principal: PrincipalDep, level: LevelDep) -> PolicyState:
     """Delete the policy of a tenant, or of one of its agents or users; it inherits all settings again."""
     await _audit("memory_policy.deleted", level, principal, request)

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from gateway.http import json_text
 from gateway.responses.parts import InputFile, InputImage, InputText
-from memloop.wire.base import Wire
+from memloop.wire.base import Integral, Wire
 from memloop.wire.chat import Json
 
 Status: TypeAlias = Literal["in_progress", "completed", "incomplete"]
@@ -84,7 +84,7 @@ class ShellAction(Wire):
     type: Literal["exec"] = "exec"
     command: tuple[str, ...]
     env: dict[str, str] = Field(default_factory=dict[str, str])
-    timeout_ms: int | None = None
+    timeout_ms: Annotated[int, Field(strict=True), Integral] | None = None
     user: str | None = None
     working_directory: str | None = None
 

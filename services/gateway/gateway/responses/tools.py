@@ -160,7 +160,10 @@ def _alike(first: Offered, second: Offered) -> bool:
 
 
 def _searches_nothing(tool: JsonValue) -> bool:
-    return isinstance(tool, dict) and tool.get("type") in _WEB_SEARCH and tool.get("external_web_access") is False
+    if not isinstance(tool, dict):
+        return False
+    kind = tool.get("type")
+    return isinstance(kind, str) and kind in _WEB_SEARCH and tool.get("external_web_access") is False
 
 
 def _tool(tool: JsonValue, place: str) -> Tool:
