@@ -15,10 +15,12 @@ const ACTIONS: Record<Entry["action"], string> = {
   "traces.enabled": "Traces turned on",
   "traces.disabled": "Traces turned off",
   "traces.exported": "Traces exported",
+  "memory_policy.changed": "Memory policy set",
+  "memory_policy.deleted": "Memory policy deleted",
   denied: "Denied",
 };
 
-/** Who changed keys and traces, and which requests were denied. */
+/** Who changed keys, traces and policies, and which requests were denied. */
 export function Audit() {
   const [{ kind, tenant }, setAddress] = useAddress();
   const shown = kind && kind in KINDS ? (kind as keyof typeof KINDS) : "admin";
