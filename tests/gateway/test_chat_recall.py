@@ -35,6 +35,15 @@ async def test_recall_asks_with_the_last_user_message(gateway: Gateway, store: F
     assert search.namespace.model_dump() == {"tenant": "local", "user_id": "u1", "agent_id": "a", "run_id": "r"}
 
 
+async def test_a_chat_without_words_is_answered_when_its_profile_cannot_be_read(
+    gateway: Gateway, store: FakeStore
+) -> None:
+    answer = await gateway.chat(" ", memory={**READ, "profile": True})
+    assert answer.status == 200, answer.raw
+    assert "was made without it" in answer.json["memory"]["error"]
+    assert store.searches == []
+
+
 async def test_recall_in_a_tool_loop_asks_with_the_user_message_before_it(
     gateway: Gateway, engine: FakeEngine, store: FakeStore
 ) -> None:

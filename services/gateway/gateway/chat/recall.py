@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from gateway.chat.chat import Chat
-from gateway.chat.profile import facts_of, fitting
+from gateway.chat.profile import Facts, facts_of, fitting
 from gateway.engine import LoopModel
 from gateway.memory import Standing, ranked, read_beside
 from memloop.loops.rendering import memory_lines, pending_line, pending_lines
@@ -95,14 +95,11 @@ async def _found_beside_profile(
     """Return what the store found, after the facts of the user's profile if the chat asks for it."""
     if not options.profile:
         return await _found(chat, namespace, query, options, deadline=deadline)
-    nothing: tuple[SearchResult, str | None] = (SearchResult(results=()), None)
-    try:
-        async with asyncio.timeout_at(deadline):
-            facts = await facts_of(chat.memory.store, namespace)
-    except (MemloopError, TimeoutError):
-        found, error = await _found(chat, namespace, query, options, deadline=deadline)
+    (found, error), facts = await asyncio.gather(
+        _found(chat, namespace, query, options, deadline=deadline), _facts(chat, namespace, deadline=deadline)
+    )
+    if facts is None:
         return found, error or _NO_PROFILE
-    found, error = await _found(chat, namespace, query, options, deadline=deadline) if query.strip() else nothing
     budget = options.max_tokens // _PROFILE_SHARE
     shown, _ = await asyncio.to_thread(fitting, facts.items, model.splitter, max_tokens=budget)
     known = {item.id for item in shown}
@@ -110,10 +107,21 @@ async def _found_beside_profile(
     return found.model_copy(update={"results": hits}), error
 
 
+async def _facts(chat: Chat, namespace: Namespace, *, deadline: float) -> Facts | None:
+    """Return the user's facts, or None if the store does not list them in time."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await facts_of(chat.memory.store, namespace)
+    except (MemloopError, TimeoutError):
+        return None
+
+
 async def _found(
     chat: Chat, namespace: Namespace, query: str, options: MemoryOptions, *, deadline: float
 ) -> tuple[SearchResult, str | None]:
-    """Return what the store found, or nothing and why."""
+    """Return what the store found, or nothing and why. A query without a word finds nothing."""
+    if not query.strip():
+        return SearchResult(results=()), None
     try:
         return await _search(chat, namespace, query, options, deadline=deadline), None
     except (DependencyError, TimeoutError):
