@@ -1,7 +1,8 @@
 """An engine that answers every chat completion with the same text after a fixed time, in a process of its own.
 
 A request with ``"stream": true`` gets the text as ``STREAM_EVENTS`` events, each its own write: back to back, or at
-least ``PACE_S`` apart if the request contains ``TAKE_YOUR_TIME``.
+least ``PACE_S`` apart if the request contains ``TAKE_YOUR_TIME``. A request with tools is the memory writer's: it gets
+a call of ``ignore_memory``.
 """
 
 import asyncio
@@ -20,6 +21,16 @@ REPLY = "The harbour master keeps the key of the north gate. " * 8
 STREAM_EVENTS = 20
 TAKE_YOUR_TIME = "Take your time."
 PACE_S = 0.001
+_IGNORED: dict[str, object] = {
+    "content": None,
+    "tool_calls": [
+        {
+            "id": "call_0",
+            "type": "function",
+            "function": {"name": "ignore_memory", "arguments": '{"reason": "Nothing lasting was said."}'},
+        }
+    ],
+}
 _START_S = 30.0
 
 
@@ -61,11 +72,13 @@ def wait_for(port: int) -> None:
 
 
 def _serve(port: int, latency_s: float) -> None:
-    body, events = _whole_answer(), _streamed_answer()
+    body, events, decision = _whole_answer({"content": REPLY}), _streamed_answer(), _whole_answer(_IGNORED)
 
     async def answer(request: web.Request) -> web.StreamResponse:
         asked = await request.read()
         await asyncio.sleep(latency_s)
+        if b'"tools":' in asked:
+            return web.Response(body=decision, content_type="application/json")
         if not _wants_stream(asked):
             return web.Response(body=body, content_type="application/json")
         paced = TAKE_YOUR_TIME.encode() in asked
@@ -98,8 +111,8 @@ def _wants_stream(body: bytes) -> bool:
     return b'"stream":true' in body or b'"stream": true' in body
 
 
-def _whole_answer() -> bytes:
-    message = {"role": "assistant", "content": REPLY}
+def _whole_answer(said: dict[str, object]) -> bytes:
+    message = {"role": "assistant", **said}
     return orjson.dumps(
         {
             "id": "mock",

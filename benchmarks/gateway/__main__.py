@@ -99,13 +99,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         redis = stack.enter_context(servers.redis_server(folder))
         store = stack.enter_context(servers.memory_store(redis=redis, folder=folder))
         gateway = stack.enter_context(servers.gateway(engine_url=engine_url, redis=redis, store=store))
+        worker = stack.enter_context(servers.worker(engine_url=engine_url, redis=redis, store=store))
         plain = stack.enter_context(servers.plain_proxy(engine_url=engine_url))
         beside = peer(stack, engine_url, folder)
         targets = [
             Target(DIRECT, URL(engine_url).port or 0),
             Target(PLAIN, plain.port, {"plain": plain}),
             Target(OFF, gateway.port, {"gateway": gateway}),
-            Target(ON, gateway.port, {"gateway": gateway, "store": store, "redis": redis}, memory=True),
+            Target(ON, gateway.port, _named_servers(gateway, store, redis, worker), memory=True),
             *([beside.target] if beside.target else []),
         ]
         rows = uvloop.run(run(targets, store, console))
@@ -116,6 +117,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show(console, rows, met, beside)
     line = summary(rows, figures, met, beside) | {"load_before": round(load_before, 2), "soak": asdict(soaked)}
     print(orjson.dumps(line).decode())
+
+
+def _named_servers(*processes: servers.Server) -> dict[str, servers.Server]:
+    return {server.name: server for server in processes}
 
 
 def summary(
