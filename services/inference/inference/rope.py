@@ -20,8 +20,7 @@ _UNSTRETCHED = ("default", None)
 
 def positions_of(folder: Path) -> int | None:
     """Return the positions that a checkpoint was trained with; None if its configuration does not say."""
-    positions = _config(folder).get("max_position_embeddings")
-    return positions if isinstance(positions, int) else None
+    return _positions(_config(folder))
 
 
 def yarn_override(model: str, factor: float | None, *, local: bool) -> Mapping[str, JsonValue] | None:
@@ -33,7 +32,8 @@ def yarn_override(model: str, factor: float | None, *, local: bool) -> Mapping[s
         return None
     if not local:
         raise SettingsRefused(f"{SETTING} needs the checkpoint's configuration: set MEMLOOP_MODEL_PATH to its folder")
-    positions, own = positions_of(Path(model)), _rope(Path(model))
+    config = _config(Path(model))
+    positions, own = _positions(config), _rope(config)
     if positions is None:
         raise SettingsRefused(f"{SETTING}: {model}/config.json has no max_position_embeddings")
     if own.get("rope_type", own.get("type")) not in _UNSTRETCHED:
@@ -55,9 +55,13 @@ def stretched(positions: int, factor: float | None) -> int:
     return int(positions * (factor or 1.0))
 
 
-def _rope(folder: Path) -> Mapping[str, JsonValue]:
+def _positions(config: Mapping[str, JsonValue]) -> int | None:
+    positions = config.get("max_position_embeddings")
+    return positions if isinstance(positions, int) else None
+
+
+def _rope(config: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     """Return the configuration's own parameters, in the form of transformers 5 or before it."""
-    config = _config(folder)
     found = config.get("rope_parameters") or config.get("rope_scaling") or {}
     own = found if isinstance(found, dict) else {}
     return {"rope_theta": config.get("rope_theta"), **own}
