@@ -1,8 +1,10 @@
-"""Builds the OpenAPI document from FastAPI's routes, the bodies parsed by hand, keys and headers."""
+"""Builds the OpenAPI document from FastAPI's routes, the bodies parsed by hand, keys, headers and examples."""
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib.resources import files
 from typing import Final, cast
 
+import orjson
 from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
@@ -33,6 +35,7 @@ def describe(app: FastAPI) -> Callable[[], Fragment]:
             _name_bodies(found)
             _add_keys(found, app)
             _add_headers(found)
+            _add_examples(found, examples())
         return cast(Fragment, app.openapi_schema)
 
     return openapi
@@ -91,3 +94,26 @@ def _add_headers(document: Fragment) -> None:
         responses: Mapping[str, Fragment] = operation["responses"]
         for response in responses.values():
             response["headers"] = _HEADERS
+
+
+def examples() -> Mapping[str, Fragment]:
+    """Return the JSON ``request`` and ``response`` of each operation, by its id, from ``gateway/examples``."""
+    folder = files("gateway") / "examples"
+    read = (cast(Mapping[str, Fragment], orjson.loads(file.read_bytes())) for file in folder.iterdir())
+    return {operation: example for area in read for operation, example in area.items()}
+
+
+def _add_examples(document: Fragment, shown: Mapping[str, Fragment]) -> None:
+    for _, _, operation in _operations(document):
+        example = shown.get(operation["operationId"], {})
+        for side, body in (("request", operation.get("requestBody", {})), ("response", _success(operation))):
+            content = body.get("content", {}).get("application/json")
+            if content is not None and side in example:
+                content["example"] = example[side]
+
+
+def _success(operation: Fragment) -> Fragment:
+    """Return the operation's first response that is not an error."""
+    found: Mapping[str, Fragment] = operation["responses"]
+    nothing: Fragment = {}
+    return next((response for status, response in found.items() if status.startswith("2")), nothing)
