@@ -1,5 +1,6 @@
 """Bodies that are small as bytes and huge as objects are refused before they are parsed; every body takes room."""
 
+import time
 import tracemalloc
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from gateway.access.dependencies import batch_room_of, room_of
 from gateway.files.routes import upload_file
-from gateway.http.json_size import MOST_PARTS, refuse_too_many_parts
+from gateway.http.json_size import MOST_PARTS, refuse_lost_digits, refuse_too_many_parts
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unprocessable
@@ -65,6 +66,49 @@ def test_punctuation_inside_of_strings_does_not_count(text: str) -> None:
 
 def test_twice_the_body_costs_at_most_twice_the_time() -> None:
     assert is_linear(lambda size: orjson.dumps({"text": 'a,"[{:\\' * size}), refuse_too_many_parts, size=2_000_000)
+
+
+WINDOW = 1 << 18
+
+
+@pytest.mark.parametrize("before", [*range(WINDOW - 24, WINDOW + 3), 2 * WINDOW - 9])
+def test_an_integer_beyond_64_bits_is_found_across_the_windows_borders(before: int) -> None:
+    text = orjson.dumps({"text": "x" * (before - 15)})[:-1]
+    with pytest.raises(Unprocessable, match="64 bits"):
+        refuse_lost_digits(text + b',"n":-%d}' % 2**64)
+    refuse_lost_digits(text + b',"n":%d}' % (2**63 - 1))
+
+
+@pytest.mark.parametrize("before", range(WINDOW - 40, WINDOW + 2))
+def test_strings_and_escapes_across_the_windows_borders_are_no_numbers(before: int) -> None:
+    texts = ["x" * before, '\\"' * 3 + "9" * 30, "\\" * 9, "8" * 30 + '"', '"' * 5]
+    raw = orjson.dumps(texts)
+    refuse_lost_digits(raw)
+    with pytest.raises(Unprocessable, match="64 bits"):
+        refuse_lost_digits(raw[:-1] + b",%d]" % 2**64)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [b"0.1234567890123456789012", b"12345678901234567890123.5", b"1e-00000000000000000000001", b"1" * 25 + b"E2"],
+)
+def test_digits_of_a_fraction_or_an_exponent_are_no_integer(number: bytes) -> None:
+    refuse_lost_digits(b'{"n":' + number + b"}")
+
+
+def test_looking_for_integers_grows_with_the_body() -> None:
+    made = (b'{"a":%d,"b":' % 2**62 + b'"\\\\\\"9",' * 9 + b"}").ljust(200)
+    assert is_linear(lambda size: made * (size // 200), refuse_lost_digits, size=4_000_000)
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/memory/add", "/v1/messages", "/v1/responses", "/v1/memory/batch"])
+async def test_a_list_of_faults_costs_no_more_than_its_first(gateway: Gateway, path: str) -> None:
+    body = b'{"model":"m","user_id":"u","max_tokens":9,"%b":[' + b"{}," * 100_000 + b"{}]}"
+    named = {"/v1/responses": b"input", "/v1/memory/batch": b"adds"}.get(path, b"messages")
+    began = time.process_time()
+    answer = await gateway.post(path, body % named)
+    assert answer.status in (400, 422)
+    assert time.process_time() - began < 1.0
 
 
 async def test_json_has_a_limit_of_its_own_but_documents_and_batches_do_not(settings: GatewaySettings) -> None:

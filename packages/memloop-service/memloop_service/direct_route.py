@@ -10,6 +10,7 @@ import json
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from fastapi import Request, Response
@@ -20,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from memloop.wire.errors import InvalidRequest
+from memloop_service.turns import in_turn
 
 
 class DirectRoute(APIRoute):
@@ -48,7 +50,8 @@ class DirectRoute(APIRoute):
                 if need.name is not None:
                     values[need.name] = value
             if self._body is not None:
-                values[self._body.name] = self._body.model_in(await request.body())
+                raw = await request.body()
+                values[self._body.name] = await in_turn(scope, len(raw), partial(self._body.model_in, raw))
             elif self.dependant.request_param_name is not None:
                 values[self.dependant.request_param_name] = request
             answer: Response | BaseModel = await self.endpoint(**values)

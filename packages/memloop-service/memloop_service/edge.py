@@ -23,6 +23,7 @@ from memloop_service.drain import Drain
 from memloop_service.errors import as_error, error_response
 from memloop_service.incoming import INCOMING, BodyLimits, IncomingBody
 from memloop_service.surrogates import without_lone_surrogates
+from memloop_service.turns import TURNS, Turns, in_turn
 
 BODY_SEND: Final = "memloop.body_send"
 """The scope's key for the direct ``send`` of a response's body, set once its start has passed all layers."""
@@ -59,6 +60,7 @@ class Edge:
             path: replace(limits, max_bytes=max_bytes) for path, max_bytes in (larger_bodies or {}).items()
         }
         self._adopts_ids = adopts_ids
+        self._turns = Turns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle an ASGI call."""
@@ -70,7 +72,7 @@ class Edge:
         api_style.set(self._styles.get(path, OPENAI))
         exchange = _Exchange(scope, receive, send, self._drain, body, adopts_id=self._adopts_ids)
         request_id.set(exchange.id)
-        scope[BODY_SEND], scope[INCOMING] = send, body
+        scope[BODY_SEND], scope[INCOMING], scope[TURNS] = send, body, self._turns
         try:
             exchange.refuse_announced_size()
             await self._app(_without_slash(scope), exchange.receive, exchange.send)
@@ -124,7 +126,8 @@ class _Exchange:
             if message["type"] != "http.request":
                 return message
             parts.append(message.get("body", b""))
-        return {"type": "http.request", "body": without_lone_surrogates(b"".join(parts)), "more_body": False}
+        whole = await in_turn(self._scope, sum(map(len, parts)), lambda: without_lone_surrogates(b"".join(parts)))
+        return {"type": "http.request", "body": whole, "more_body": False}
 
     async def send(self, message: Message) -> None:
         """Forward the app's response with our headers added to its start."""

@@ -4,9 +4,10 @@ Their errors do not quote the input: errors are logged, users' texts are not.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 
 def _integral(value: object) -> object:
@@ -17,7 +18,37 @@ Integral: Final = BeforeValidator(_integral)
 """In ``Annotated[int, …]``: ``8.0`` is an integer, as JSON Schema 2020-12 (validation, section 6.1.1) has it."""
 
 
-class CheckedCopy(BaseModel):
+_SEQUENCES: Final = ("list", "tuple", "set", "frozenset")
+_NO_SCHEMAS: Final = ("default", "metadata")
+
+
+def _stop_at_first_fault(part: object) -> None:
+    if isinstance(part, dict):
+        schema = cast("dict[str, object]", part)
+        if schema.get("type") in _SEQUENCES:
+            schema["fail_fast"] = True
+        for name, inner in schema.items():
+            if name not in _NO_SCHEMAS:
+                _stop_at_first_fault(inner)
+    elif isinstance(part, list):
+        for inner in cast("list[object]", part):
+            _stop_at_first_fault(inner)
+
+
+class FirstFault(BaseModel):
+    """A model whose lists end their validation with the first faulty element.
+
+    Pydantic goes on by default and keeps an error for each: 420 KB of ``{},`` as messages took 2.7 s and 170 MB.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        _stop_at_first_fault(schema)
+        return schema
+
+
+class CheckedCopy(FirstFault):
     """A model whose copies accept only its own fields; pydantic's ``model_copy`` sets a misspelt one silently."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -36,7 +67,7 @@ class Wire(CheckedCopy):
     )
 
 
-class OpenWire(BaseModel):
+class OpenWire(FirstFault):
     """A frozen model of the OpenAI API; unknown fields pass through untouched."""
 
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)

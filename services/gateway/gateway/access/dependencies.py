@@ -18,6 +18,7 @@ from gateway.http import Admission, Lane
 from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop_service import INCOMING, IncomingBody
+from memloop_service.turns import TENANT
 
 CALLER: Final = "memloop.caller"
 """The key in a request's ASGI scope that holds the authenticated caller."""
@@ -93,6 +94,7 @@ async def batch_room_of(request: Request) -> AsyncIterator[None]:
 
 async def _room(request: Request, lane: Lane) -> AbstractContextManager[None]:
     principal = await principal_of(request)  # only authenticated callers take a slot
+    request.scope[TENANT] = principal.tenant
     return _counted(request, access_of(request).admission, lane, principal.tenant)
 
 

@@ -13,7 +13,7 @@ from gateway.chat.answering import answer_chat, asked_chat
 from gateway.chat.chat import ChatDep
 from gateway.chat.profile import facts_of, profile_of
 from gateway.engine import Meter
-from gateway.http import body_of, read_json, streams, validated
+from gateway.http import body_of, read_as, streams
 from memloop.wire.chat import ChatRequest
 from memloop.wire.memory import Namespace
 from memloop.wire.profile import UserProfile
@@ -41,8 +41,8 @@ async def create_chat_completion(
     """Answer a conversation. ``memory`` controls recall and writes; all other fields pass through to the engine."""
     meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
     with meter.ours():
-        body = await read_json(request)
-        asked = asked_chat(request, chat, principal, body, validated(ChatRequest, body.fields))
+        body, fields = await read_as(request, ChatRequest)
+        asked = asked_chat(request, chat, principal, body, fields)
         meter.goes_to(asked.model)
     return await answer_chat(request, chat, allowance, meter, asked)
 

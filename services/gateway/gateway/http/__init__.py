@@ -1,7 +1,7 @@
 """Bodies, deadlines, event streams, idempotency and admission: HTTP without any of our resources."""
 
 from gateway.http.admission import Admission, Capacity, Lane, Limit
-from gateway.http.bodies import JsonBody, read_json, read_ours, strictly, validated
+from gateway.http.bodies import JsonBody, read_as, read_json, read_ours, read_with, strictly, validated
 from gateway.http.deadline import deadline_s, within
 from gateway.http.disconnect import ClientGone, StopWhenGone
 from gateway.http.event_stream import EventStream, Outlet, Sink, Source
@@ -50,8 +50,10 @@ __all__ = [
     "object_in",
     "objects_in",
     "parsed_object",
+    "read_as",
     "read_json",
     "read_ours",
+    "read_with",
     "refuse_key_of_batch",
     "refuse_key_of_stream",
     "streams",

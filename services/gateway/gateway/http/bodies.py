@@ -7,26 +7,24 @@ standard library parses it and U+FFFD replaces the half character; nothing else 
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Never, TypeVar, cast
+from functools import partial
+from typing import Never, TypeVar, cast
 
 import orjson
 from fastapi import Request
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from gateway.http.json_output import json_text
-from gateway.http.json_size import refuse_too_many_parts
+from gateway.http.json_size import is_lost, refuse_lost_digits, refuse_too_many_parts
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 from memloop.wire.limits import LIMIT_CODES
+from memloop_service.turns import in_turn
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_MANY_DIGITS = re.compile(rb"[0-9]{19}")
-_STEP: Final = 6
-_DIGITS_BY_STEPS = re.compile(rb"[0-9]{3}")
-"""Nineteen digits in a row cover three bytes that are six apart, wherever they begin."""
-_MOST_DIGITS: Final = 20
-_INTEGERS: Final = range(-(2**63), 2**63)
+_Result = TypeVar("_Result")
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -40,7 +38,37 @@ class JsonBody:
 
 async def read_json(request: Request) -> JsonBody:
     """Parse the body, one JSON object. Raises InvalidRequest (400), and Unprocessable for too many values."""
-    raw = await request.body()
+    raw = await _whole(request)
+    return await in_turn(request.scope, len(raw), partial(_parsed, raw))
+
+
+async def read_as(request: Request, model: type[Model]) -> tuple[JsonBody, Model]:
+    """Parse the body and validate it as one of OpenAI's models. Raises as ``read_json`` and ``validated`` do."""
+    raw = await _whole(request)
+
+    def read() -> tuple[JsonBody, Model]:
+        body = _parsed(raw)
+        return body, validated(model, body.fields)
+
+    return await in_turn(request.scope, len(raw), read)
+
+
+async def read_with(request: Request, body: JsonBody, work: Callable[[Json], _Result]) -> _Result:
+    """Return what ``work`` makes of the body's fields: a long body has its turn, in a thread."""
+    return await in_turn(request.scope, len(body.raw), partial(work, body.fields))
+
+
+async def _whole(request: Request) -> bytes:
+    """Return the body. Starlette's own ``body`` copies it to append an empty piece; it finds this one instead."""
+    raw: bytes | None = getattr(request, "_body", None)
+    if raw is None:
+        pieces = [piece async for piece in request.stream() if piece]
+        raw = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        setattr(request, "_body", raw)  # noqa: B010 - where Starlette keeps it too
+    return raw
+
+
+def _parsed(raw: bytes) -> JsonBody:
     refuse_too_many_parts(raw)
     try:
         return JsonBody(raw, _object(orjson.loads(raw)))
@@ -59,12 +87,13 @@ def validated(model: type[Model], fields: Json) -> Model:
 
 async def read_ours(request: Request, model: type[Model]) -> Model:
     """Parse the body as one of our models, types strict: ``0`` is not a boolean. Raises as the two above."""
-    return strictly(model, (await read_json(request)).raw)
+    raw = await _whole(request)
+    return await in_turn(request.scope, len(raw), lambda: strictly(model, _parsed(raw).raw))
 
 
 def strictly(model: type[Model], raw: bytes) -> Model:
     """Validate a JSON object against one of our models. Raises Unprocessable (422), naming the first invalid field."""
-    _refuse_lost_digits(raw)
+    refuse_lost_digits(raw)
     try:
         return model.model_validate_json(raw, strict=True)
     except ValidationError as error:
@@ -75,18 +104,6 @@ def _first_fault(error: ValidationError) -> Unprocessable:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     code = first["type"] if first["type"] in LIMIT_CODES else None
     return Unprocessable(first["msg"], param=".".join(str(part) for part in first["loc"]) or None, code=code)
-
-
-def _refuse_lost_digits(raw: bytes) -> None:
-    """Raise Unprocessable for an integer of more than 64 bits: no store keeps it exactly."""
-
-    def checked(digits: str) -> int:
-        if len(digits) > _MOST_DIGITS or int(digits) not in _INTEGERS:
-            raise Unprocessable("An integer in the body takes more than 64 bits.", code="number_out_of_range")
-        return int(digits)
-
-    if _DIGITS_BY_STEPS.search(raw[::_STEP]) and _MANY_DIGITS.search(raw):
-        json.loads(raw, parse_int=checked)
 
 
 def _object(value: JsonValue) -> Json:
@@ -109,7 +126,7 @@ def _refuse(constant: str) -> Never:
 
 
 def _as_orjson_has_it(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MOST_DIGITS and int(digits) in _INTEGERS else _finite(digits)
+    return _finite(digits) if is_lost(digits) else int(digits)
 
 
 def _finite(digits: str) -> float:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, Relay
-from gateway.http import Sink, body_of, read_json, streams
+from gateway.http import Sink, body_of, read_json, read_with, streams
 from gateway.messages.answers import MessageAnswer, TokenCount, message_of
 from gateway.messages.requests import CountTokens, CreateMessage, count_tokens_in, create_message_in
 from gateway.messages.stream import MessageStream
@@ -36,8 +36,9 @@ async def create_message(request: Request, chat: ChatDep, principal: PrincipalDe
     meter = Meter(chat.backend.metrics, PATH, "chat", allowance)
     with meter.ours():
         body = await read_json(request)
-        asked = create_message_in(body.fields)
-        translation = translated(asked, chat.backend.models.named(asked.model))
+        asked = await read_with(request, body, create_message_in)
+        model = chat.backend.models.named(asked.model)
+        translation = await read_with(request, body, lambda _: translated(asked, model))
         form = _form(asked, translation, meter)
         known = asked_chat(request, chat, principal, translation.body, translation.fields, form=form)
         meter.goes_to(known.model)
@@ -53,7 +54,7 @@ async def create_message(request: Request, chat: ChatDep, principal: PrincipalDe
 )
 async def count_message_tokens(request: Request, chat: ChatDep, allowance: AllowanceDep) -> Response:
     """Count the tokens of a prompt by the model's tokenizer. Recalled memories and pictures are not counted."""
-    asked = count_tokens_in((await read_json(request)).fields)
+    asked = await read_with(request, await read_json(request), count_tokens_in)
     model = chat.backend.models.named(asked.model)
     fields, sent = prompt_of(asked)
     await allowance.admit()

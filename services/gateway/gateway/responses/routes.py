@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, pass_through
-from gateway.http import JsonBody, body_of, json_text, read_json, streams, subject_of_response
+from gateway.http import JsonBody, body_of, json_text, read_json, read_with, streams, subject_of_response
 from gateway.responses.answer import draft_of
 from gateway.responses.items import Item, items_of
 from gateway.responses.keeping import Keeping, named_items
@@ -72,7 +72,8 @@ async def create_response(
     if responses.passes(body.fields, request.headers):
         return await pass_through(request, chat.backend, allowance, "responses")
     with meter.ours():
-        asked = await _translated(request, chat, responses, principal, read_request(body.fields), meter)
+        taken = await read_with(request, body, read_request)
+        asked = await _translated(request, chat, responses, principal, taken, meter)
         meter.goes_to(asked.model)
     return await answer_chat(request, chat, allowance, meter, asked)
 

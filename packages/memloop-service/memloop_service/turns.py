@@ -1,0 +1,77 @@
+"""Computes with long bodies in one thread, tenants in turn, so that the event loop goes on with all other requests.
+
+To join, count, parse and validate a body of megabytes takes tens of milliseconds each. On the event loop every other
+request would wait for it at each of its own dozen turns there. A second thread would not help: both want the
+interpreter's lock. The order is that of the queues (docs/decisions/0047-tenants-take-turns.md).
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Final, TypeVar, cast
+
+from starlette.types import Scope
+
+INLINE_BYTES: Final = 16_384
+"""Bodies up to this length are parsed on the event loop: a thread would take longer."""
+TURNS: Final = "memloop.turns"
+"""The key in a request's scope that holds the process's ``Turns``."""
+TENANT: Final = "memloop.tenant"
+"""The key in a request's scope that holds the caller's tenant, once it is known."""
+_Result = TypeVar("_Result")
+
+
+class Turns:
+    """Runs one computation at a time, in a thread; a tenant's next one runs after one of each other tenant."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "turns")
+        self._lines: dict[str, deque[asyncio.Future[None]]] = {}
+        self._busy = False
+
+    async def run(self, tenant: str, work: Callable[[], _Result]) -> _Result:
+        """Return what ``work`` returns. One that has begun runs to its end, even if its caller is cancelled."""
+        await self._turn(tenant)
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._thread, copy_context().run, work)
+        running.add_done_callback(self._over)
+        return await asyncio.shield(running)
+
+    async def _turn(self, tenant: str) -> None:
+        if not self._busy:
+            self._busy = True
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._lines.setdefault(tenant, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._next()
+            raise
+
+    def _over(self, running: "asyncio.Future[_Result]") -> None:
+        del running
+        self._next()
+
+    def _next(self) -> None:
+        """Give the turn to the tenant that has waited longest for one."""
+        while self._lines:
+            tenant = next(iter(self._lines))
+            line = self._lines.pop(tenant)
+            turn = line.popleft()
+            if line:
+                self._lines[tenant] = line
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._busy = False
+
+
+async def in_turn(scope: Scope, size: int, work: Callable[[], _Result]) -> _Result:
+    """Compute something with a request's body of that many bytes: here if it is short, else in the thread."""
+    if size <= INLINE_BYTES or TURNS not in scope:
+        return work()
+    return await cast(Turns, scope[TURNS]).run(scope.get(TENANT, ""), work)
