@@ -1,11 +1,13 @@
-"""Runs background tasks and cancels them at the end."""
+"""Runs background tasks and cancels them at the end; computes long things in a thread."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 _CANCEL_AGAIN_S: Final = 0.2
+_INLINE_CHARS: Final = 20_000
+"""Texts up to this length are counted or redacted in about 2 ms."""
 _Result = TypeVar("_Result")
 
 
@@ -35,3 +37,8 @@ async def ended(tasks: "set[asyncio.Task[Any]]") -> None:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks, timeout=_CANCEL_AGAIN_S)
+
+
+async def computed(work: Callable[[], _Result], *, chars: int) -> _Result:
+    """Compute with so many characters of text: on the event loop if they are few, else in a thread."""
+    return work() if chars <= _INLINE_CHARS else await asyncio.to_thread(work)

@@ -22,10 +22,9 @@ from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, PendingTurn, SearchHit, SearchResult, StoreSearch
+from memloop_service.chores import computed
 from memloop_service.tracing import span
 
-_INLINE_CHARS = 20_000
-"""Texts up to this length are counted on the event loop (about 2 ms), longer ones in a thread."""
 _MOST_PENDING = 20
 _PROFILE_SHARE = 2
 """A profile gets at most this part of the budget: one half."""
@@ -140,9 +139,8 @@ def _unsaid(turns: Sequence[PendingTurn], messages: Sequence[SentMessage]) -> li
 async def _packed(model: LoopModel, found: SearchResult, pending: Sequence[PendingTurn], *, max_tokens: int) -> Recall:
     memories = [Recalled(id=hit.item.id, text=hit.item.memory, valid_from=hit.item.valid_from) for hit in found.results]
     packing = partial(pack, memories, model.profile, model.splitter, max_tokens=max_tokens, pending=pending)
-    if sum(len(memory.text) for memory in memories) + sum(len(turn.content) for turn in pending) <= _INLINE_CHARS:
-        return packing()
-    return await asyncio.to_thread(packing)
+    chars = sum(len(memory.text) for memory in memories) + sum(len(turn.content) for turn in pending)
+    return await computed(packing, chars=chars)
 
 
 async def _search(

@@ -3,7 +3,6 @@
 One script stores payload, event record, lane entry and ticket atomically; a write is accepted once it returns.
 """
 
-import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
-from gateway.memory.redacting import redacted_metadata, redacted_turns
+from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
 from gateway.policy import Keeper, Redaction
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from gateway.redis import event_id as id_in_lane
@@ -24,11 +23,10 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
+from memloop_service.chores import computed
 from memloop_service.redis_link import redis_errors
 
 MEMORY_QUEUE = "memory"
-_INLINE_CHARS = 20_000
-"""Texts up to this length are redacted on the event loop, longer ones in a thread."""
 
 
 class MemoryJob(Wire):
@@ -135,8 +133,7 @@ class MemoryQueue:
         redact = redactions.of(job.namespace)
         if not redact.kinds:
             return job
-        chars = sum(len(turn.content) for turn in job.turns)
-        clean = _redacted(job, redact) if chars <= _INLINE_CHARS else await asyncio.to_thread(_redacted, job, redact)
+        clean = await computed(lambda: _redacted(job, redact), chars=chars_of(job.turns, job.metadata))
         found = Counter(job.redacted) + Counter(redactions.counted(redact))
         return clean.model_copy(update={"redacted": dict(found)})
 

@@ -1,17 +1,13 @@
 """The memory store behind the policies: every write is redacted before it leaves the process."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, TypeVar
 
-from gateway.memory.redacting import line_of, redacted_add, redacted_buffer, redacted_line, redacted_patch
+from gateway.memory.redacting import chars_of_add, line_of, redacted_add, redacted_buffer, redacted_line, redacted_patch
 from gateway.policy import Keeper
 from memloop.clients import Balancing, StoreClient
 from memloop.wire.memory import BatchResult, Buffer, ItemPatch, MemoryItem, StoreAdd, StoreAddResult, StoreBatch
 from memloop.wire.transfer import Imported, NumberedLine, StoreImport
-
-_INLINE_CHARS: Final = 20_000
-_Result = TypeVar("_Result")
+from memloop_service.chores import computed
 
 
 class KeptStore(StoreClient):
@@ -76,10 +72,4 @@ class KeptStore(StoreClient):
                 redactions.counted(redact)
             return tuple(made)
 
-        chars = sum(len(draft.value) for add in adds for draft in add.drafts)
-        return await _run(redacted, chars=chars)
-
-
-async def _run(work: Callable[[], _Result], *, chars: int) -> _Result:
-    """Run the work, in a thread if it is long."""
-    return work() if chars <= _INLINE_CHARS else await asyncio.to_thread(work)
+        return await computed(redacted, chars=sum(map(chars_of_add, adds)))

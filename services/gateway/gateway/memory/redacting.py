@@ -1,6 +1,6 @@
 """Redacts the texts of writes: turns, drafts, metadata, edits and imported lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
@@ -21,6 +21,17 @@ def redacted_turns(turns: Sequence[Source], redact: Redaction) -> tuple[Source, 
 def redacted_metadata(metadata: dict[str, JsonValue], redact: Redaction) -> dict[str, JsonValue]:
     """Return the metadata with every text in it redacted; the names of its fields stay."""
     return cast("dict[str, JsonValue]", redacted_json(metadata, redact))
+
+
+def chars_of(turns: Iterable[Source], metadata: Mapping[str, JsonValue]) -> int:
+    """Return how many characters there are to redact in turns and metadata."""
+    return sum(len(turn.content) for turn in turns) + _chars_in(metadata)
+
+
+def chars_of_add(add: StoreAdd) -> int:
+    """Return how many characters there are to redact in an add."""
+    drafts = sum(len(draft.key) + len(draft.value) + sum(map(len, draft.tags)) for draft in add.drafts)
+    return drafts + chars_of(add.sources, add.metadata)
 
 
 def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
@@ -74,6 +85,14 @@ def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> 
     if redact.counts.total() == before:
         return line
     return line.model_copy(update={"text": memory.model_copy(update={"item": changed}).model_dump_json()})
+
+
+def _chars_in(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_chars_in, cast("dict[str, object]", value).values()))
+    return sum(map(_chars_in, cast("list[object]", value))) if isinstance(value, list) else 0
 
 
 def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
