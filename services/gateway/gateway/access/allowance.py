@@ -4,7 +4,6 @@ Without Redis the limits are not enforced: requests go on, and ``rate_limit_skip
 which protects the process itself, does not need Redis.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -18,6 +17,7 @@ from gateway.access.principal import Principal
 from gateway.access.rates import Standing
 from gateway.http import data_of, object_in, parsed_object
 from memloop.wire.errors import DependencyError, RateLimited
+from memloop_service.patience import patient
 
 STATE_HEADERS: Final = "rate_limit_headers"
 """Names the request-state attribute that holds the response's rate-limit headers."""
@@ -43,7 +43,7 @@ class Allowance:
             return
         tokens = more_tokens + await estimate_tokens(asked, self._access.counting()) if rates.limits.tokens else 0
         try:
-            async with asyncio.timeout(self._access.rates_timeout_s):
+            async with patient(self._access.rates_timeout_s):
                 standing = await rates.admit(self._bucket, tokens=tokens)
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()
@@ -90,7 +90,7 @@ class Allowance:
         if standing is None or not self._access.rates.limits.tokens:
             return
         try:
-            async with asyncio.timeout(self._access.rates_timeout_s):
+            async with patient(self._access.rates_timeout_s):
                 await self._access.rates.settle(self._bucket, standing, spent=self._total(standing, failed))
         except (DependencyError, TimeoutError):
             self._access.metrics.rate_limit_skipped.inc()

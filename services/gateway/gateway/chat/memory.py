@@ -12,7 +12,6 @@ The write is queued so that no crash or disconnect loses it:
   queued does not cause a second write.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +25,7 @@ from gateway.memory import Standing
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
 from memloop.wire.memory import MemoryEvent, Namespace, Usage
+from memloop_service.patience import patient
 
 _NO_USER = "Memory is off: the request has no user_id."
 _ERASED = "The user's memories were erased during this chat; this turn will not be remembered."
@@ -93,7 +93,7 @@ class ChatTurn:
         if self.namespace is None or self.options.mode not in {"readwrite", "write"} or not turn:
             return None, None
         try:
-            async with asyncio.timeout(chat.enqueue_timeout_s):
+            async with patient(chat.enqueue_timeout_s):
                 await chat.memory.queue.enqueue_write(self.namespace, turn, event_id=self.event_id, began=self.began)
                 return self.event_id, None
         except Conflict:

@@ -23,6 +23,7 @@ from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, PendingTurn, SearchHit, SearchResult, StoreSearch
 from memloop_service.chores import computed
+from memloop_service.patience import patient_until
 from memloop_service.tracing import span
 
 _MOST_PENDING = 20
@@ -109,7 +110,7 @@ async def _found_beside_profile(
 async def _facts(chat: Chat, namespace: Namespace, *, deadline: float) -> Facts | None:
     """Return the user's facts, or None if the store does not list them in time."""
     try:
-        async with asyncio.timeout_at(deadline):
+        async with patient_until(deadline):
             return await facts_of(chat.memory.store, namespace)
     except (MemloopError, TimeoutError):
         return None
@@ -150,7 +151,7 @@ async def _search(
     search = StoreSearch(namespace=namespace, query=query[-MAX_TEXT_CHARS:], top_k=options.top_k, include_buffered=True)
     try:
         with span("memory.recall", {"memloop.top_k": options.top_k}) as work:
-            async with asyncio.timeout_at(deadline):
+            async with patient_until(deadline):
                 result = await chat.memory.store.search(search)
             work.set_attribute("memloop.memories", len(result.results))
     finally:

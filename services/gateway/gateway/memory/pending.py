@@ -1,6 +1,5 @@
 """Reads the turns of a user that are queued or being written, so that a recall finds them before a decision is made."""
 
-import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ from gateway.redis import Keys, Script
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
+from memloop_service.patience import patient
 
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144
@@ -94,7 +94,7 @@ class PendingWrites:
     async def of_user(self, namespace: Namespace) -> Standing:
         """Return how the namespace's writes stand, as far as Redis answers in time."""
         with suppress(DependencyError, TimeoutError):
-            async with asyncio.timeout(self._wait_s):
+            async with patient(self._wait_s):
                 return await self._standing(namespace)
         return Standing()
 
