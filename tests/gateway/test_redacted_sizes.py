@@ -1,10 +1,12 @@
 """What is redacted on the event loop is counted whole: texts, sources, keys, tags and metadata."""
 
+from pydantic import JsonValue
+
 from gateway.memory.redacting import chars_of, chars_of_add
 from memloop.wire.memory import MemoryDraft, Namespace, Source, StoreAdd
 
 TURN = Source(role="user", content="12345")
-METADATA = {"a": ["12", {"b": "345"}], "c": 7, "d": None}
+METADATA: dict[str, JsonValue] = {"a": ["12", {"b": "345"}], "c": 7, "d": None}
 
 
 def test_turns_and_metadata_count() -> None:
