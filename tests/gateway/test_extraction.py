@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import docx
 import pytest
+from docx.enum.text import WD_BREAK
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -90,7 +93,11 @@ def archive(**entries: bytes) -> bytes:
             "T\n\nTea at five\n& six",
         ),
         ('<meta charset="latin1"><p>\u00e9t\u00e9'.encode("latin1"), "a.htm", "\u00e9t\u00e9"),
-        (pdf("Tea at five", "Coffee at six"), "renamed.txt", "Tea at five\n\nCoffee at six\n\n"),
+        (
+            pdf("Tea at five", "Coffee at six"),
+            "renamed.txt",
+            "[page 1]\n\nTea at five\n\n\f[page 2]\n\nCoffee at six\n\n\f",
+        ),
         (word("Tea at five", cells=("a", "b")), "a.docx", "Tea at five\na | b\n"),
     ],
     ids=["text", "markdown with a mark", "UTF-16", "HTML", "HTML in Latin-1", "PDF by its bytes", "DOCX"],
@@ -158,3 +165,33 @@ async def test_a_source_that_fails_fails_the_extraction() -> None:
 
     with pytest.raises(OSError, match="the storage is gone"):
         _ = [block async for block in extracted(broken(), name="a.txt", media_type="", limits=LIMITS)]
+
+
+async def test_each_page_of_a_pdf_is_numbered_and_ends_with_a_form_feed() -> None:
+    text = await text_of(pdf("One.", "", "Three."), "a.pdf")
+    assert text == "[page 1]\n\nOne.\n\n\f\f[page 3]\n\nThree.\n\n\f"
+
+
+async def test_hard_page_breaks_of_a_docx_begin_pages() -> None:
+    document, raw = docx.Document(), io.BytesIO()
+    document.add_paragraph("One.")
+    document.add_page_break()
+    document.add_paragraph("Two.")
+    run = document.add_paragraph().add_run()
+    run.add_break(WD_BREAK.PAGE)
+    run.add_text("Three.")
+    document.save(raw)
+    text = await text_of(raw.getvalue(), "a.docx")
+    assert text == "One.\n\f[page 2]\n\n\nTwo.\n\f[page 3]\n\nThree.\n"
+
+
+async def test_pages_as_a_word_processor_rendered_them_win_over_hard_breaks() -> None:
+    document, raw = docx.Document(), io.BytesIO()
+    document.add_paragraph("One.")
+    document.add_page_break()
+    paragraph = document.add_paragraph()
+    rendered = parse_xml(f"<w:lastRenderedPageBreak {nsdecls('w')}/>")
+    paragraph.add_run()._r.insert(0, rendered)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
+    paragraph.add_run("Two.")
+    document.save(raw)
+    assert (await text_of(raw.getvalue(), "a.docx")).count("[page ") == 1

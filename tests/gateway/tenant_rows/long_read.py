@@ -11,6 +11,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/long-read", asked(document={"file_id": "{file}"})),
         Attempt("/v1/long-read", asked(document={"file_id": "{file}"}, background=True)),
         Attempt("/v1/long-read", asked(document={"file_id": "{read}"})),
+        Attempt("/v1/long-read", asked(document={"file_ids": ["{file}"]})),
     ],
     "POST /v1/long-read/estimate": [Attempt("/v1/long-read/estimate", asked(document={"file_id": "{file}"}))],
     "GET /v1/long-read": [_EMPTY_READS, Attempt("/v1/long-read?after={read}")],

@@ -18,6 +18,8 @@ from memloop.wire.reading import ReadingOptions
 
 MAX_QUESTIONS = 32
 """Of one read."""
+MAX_FILES = 200
+"""Of one read."""
 
 Strategy: TypeAlias = Literal["memagent", "memreread"]
 EvidenceSource: TypeAlias = Literal["memory", "output_text"]
@@ -25,26 +27,37 @@ ServiceTier: TypeAlias = Literal["priority", "default", "flex"]
 """Of background reads that wait, which are taken first."""
 ReadStatus: TypeAlias = Literal["queued", "in_progress", "completed", "failed", "cancelled", "incomplete"]
 
+_WAYS = ("text", "file_id", "file_ids")
+
 
 def _only(name: str) -> JsonDict:
-    """The JSON schema of an object where of both ways to give a document this one is taken."""
-    other = {"text": "file_id", "file_id": "text"}[name]
-    return {"required": [name], "properties": {name: {"type": "string", "pattern": r"\S"}, other: {"type": "null"}}}
+    """The JSON schema of an object where of all ways to give a document this one is taken."""
+    given: JsonDict = {"type": "array"} if name == "file_ids" else {"type": "string", "pattern": r"\S"}
+    others: JsonDict = {other: {"type": "null"} for other in _WAYS if other != name}
+    return {"required": [name], "properties": {name: given, **others}}
 
 
 class Document(Wire):
-    """The text to read, or the id of an uploaded file."""
+    """The text to read, the id of an uploaded file, or the ids of several that are read in this order."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [_only("text"), _only("file_id")]})
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_only(name) for name in _WAYS]})
 
     text: str | None = None
     file_id: str | None = None
+    file_ids: tuple[Annotated[str, Field(min_length=1, max_length=64)], ...] | None = Field(
+        default=None, min_length=1, max_length=MAX_FILES
+    )
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
-        if (self.text is None) == (self.file_id is None):
-            raise ValueError("give exactly one of text and file_id")
+    def _one_way(self) -> Self:
+        if sum(given is not None for given in (self.text, self.file_id, self.file_ids)) != 1:
+            raise ValueError("give exactly one of text, file_id and file_ids")
         return self
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The ids of the files, in order; none for a text."""
+        return self.file_ids or ((self.file_id,) if self.file_id is not None else ())
 
 
 class SaveTo(UserFields):
@@ -148,16 +161,25 @@ class Evidence(Wire):
     """A statement of the memory or the answer, and one span of the document that says it.
 
     A statement with several spans has an entry for each; one with none has ``supported: false`` and no span. ``start``
-    and ``end`` count characters of the document, ``chunk`` is where the span begins.
+    and ``end`` count characters of the document, or of the text of the file ``file_id``; ``chunk`` is the chunk of the
+    read in which the span begins. ``page`` counts from 1, in documents with pages.
+
+    ``similar`` marks a sentence that is close to an unsupported statement in meaning, by the embeddings' cosine
+    ``similarity``. Such a statement is not supported: the sentence may say something else.
     """
 
     statement: str
     source: EvidenceSource
     supported: bool
+    similar: bool = False
+    similarity: float | None = None
     chunk: int | None = None
     start: int | None = None
     end: int | None = None
     text: str | None = None
+    file_id: str | None = None
+    filename: str | None = None
+    page: int | None = None
 
 
 class ReadOutput(Wire):

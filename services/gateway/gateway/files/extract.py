@@ -14,9 +14,17 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from docx.oxml.xmlchemy import BaseOxmlElement
+    from docx.text.paragraph import Paragraph
 
 UNREADABLE: Final = 3
+PAGE_END: Final = "\f"
+"""Stands at the end of each page, as in a text for a printer; a text without one has no pages."""
+_HARD: Final = 'w:br[@w:type="page"]'
+_RENDERED: Final = "w:lastRenderedPageBreak"
 _BLOCK_BYTES: Final = 1 << 20
 _UNZIPPED_BYTES: Final = 256 << 20
 _BOMS: Final = {
@@ -141,10 +149,9 @@ def _pdf(head: bytes, source: BinaryIO) -> Iterator[str]:
     reader = PdfReader(BytesIO(head + source.read()))
     if reader.is_encrypted and not reader.decrypt(""):
         raise Unreadable("the file is encrypted")
-    for page in reader.pages:
-        text = page.extract_text()
-        if text.strip():
-            yield f"{text}\n\n"
+    for number, page in enumerate(reader.pages, start=1):
+        text = page.extract_text().replace(PAGE_END, "\n")
+        yield f"[page {number}]\n\n{text}\n\n{PAGE_END}" if text.strip() else PAGE_END
 
 
 def _docx(head: bytes, source: BinaryIO) -> Iterator[str]:
@@ -157,11 +164,41 @@ def _docx(head: bytes, source: BinaryIO) -> Iterator[str]:
             raise Unreadable("the archive or document format is not supported")
         if sum(entry.file_size for entry in archive.infolist()) > _UNZIPPED_BYTES:
             raise Unreadable("the unpacked file is too large")
-    for block in Document(raw).iter_inner_content():
+    document = Document(raw)
+    breaks = _rendered_or_hard(document.element)
+    page = 1
+    for block in document.iter_inner_content():
         if isinstance(block, Table):
             yield "".join(" | ".join(cell.text for cell in row.cells) + "\n" for row in block.rows)
-        else:
-            yield f"{block.text}\n"
+            continue
+        before, after = _breaks(block, breaks)
+        yield _new_pages(page, before)
+        yield f"{block.text}\n"
+        yield _new_pages(page + before, after)
+        page += before + after
+
+
+def _rendered_or_hard(document: "BaseOxmlElement") -> str:
+    """Return the path of page breaks: those of the last rendering where a word processor noted them."""
+    return _RENDERED if document.xpath(f"boolean(.//{_RENDERED})") else _HARD
+
+
+def _breaks(paragraph: "Paragraph", path: str) -> tuple[int, int]:
+    """Return the page breaks before the paragraph's text, and those inside and behind it."""
+    element = paragraph._p  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no public way
+    found: list[BaseOxmlElement] = element.xpath(f".//{path} | .//w:t")
+    texts = [number for number, node in enumerate(found) if _is_text(node)]
+    breaks = len(found) - len(texts)
+    before = texts[0] if texts else breaks
+    return before, breaks - before
+
+
+def _is_text(node: "BaseOxmlElement") -> bool:
+    return bool(node.xpath("boolean(self::w:t)"))
+
+
+def _new_pages(page: int, count: int) -> str:
+    return "".join(f"{PAGE_END}[page {page + number + 1}]\n\n" for number in range(count))
 
 
 def _refused(reason: str) -> int:

@@ -1,13 +1,15 @@
 """Bundles the records of files and their extraction queue into one value."""
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from gateway.files.blobs import Blob, Blobs
-from gateway.files.records import FileRecords
+from gateway.files.blobs import Blobs
+from gateway.files.records import FileRecords, ReadableFile
 from gateway.files.storage import Storage
 from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings
@@ -31,9 +33,17 @@ class Files:
             raise NotSupported("Files are disabled: no storage is configured (MEMLOOP_STORAGE_URL).")
         return self.records
 
-    async def text_of(self, tenant: str, file_id: str) -> Blob:
-        """Return the file's text once it is extracted. Raises NotSupported, and as ``FileRecords.text_of`` does."""
-        return await self.stored().text_of(tenant, file_id, wait_s=self.wait_s)
+    async def readable(self, tenant: str, file_ids: Sequence[str], *, param: str) -> tuple[ReadableFile, ...]:
+        """Return the files once their texts are extracted; all waits together last ``wait_s``.
+
+        Raises NotSupported, and as ``FileRecords.read_file`` does.
+        """
+        records, deadline = self.stored(), time.monotonic() + self.wait_s
+        found: list[ReadableFile] = []
+        for file_id in file_ids:
+            left_s = max(0.0, deadline - time.monotonic())
+            found.append(await records.read_file(tenant, file_id, wait_s=left_s, param=param))
+        return tuple(found)
 
 
 def open_files(settings: GatewaySettings, redis: Redis, rules: QueueRules) -> Files:

@@ -35,6 +35,14 @@ class StoredFile(Wire):
     text: Blob | None = None
 
 
+class ReadableFile(Wire):
+    """A file whose text is extracted."""
+
+    file_id: str
+    filename: str
+    text: Blob
+
+
 class FileRecords:
     """Reads and changes a tenant's files. Methods raise Unavailable when Redis is unreachable."""
 
@@ -97,23 +105,24 @@ class FileRecords:
             raise NotFound("File not found.", param="file_id")
         return job
 
-    async def text_of(self, tenant: str, file_id: str, *, wait_s: float) -> Blob:
-        """Return the file's text, waiting up to ``wait_s`` for its extraction.
+    async def read_file(self, tenant: str, file_id: str, *, wait_s: float, param: str) -> ReadableFile:
+        """Return the file with its text, waiting up to ``wait_s`` for its extraction.
 
-        Raises NotFound, Unprocessable when the file has no text, Conflict when the wait ends without it.
+        Raises NotFound, Unprocessable when the file has no text, Conflict when the wait ends without it; the errors
+        name ``param``.
         """
         deadline, poll_s = time.monotonic() + wait_s, _FIRST_POLL_S
         while True:
             stored = await self.get(tenant, file_id)
             if stored.text is not None:
-                return stored.text
+                return ReadableFile(file_id=file_id, filename=stored.file.filename, text=stored.text)
             if stored.file.status == "error":
-                reason = f"The file cannot be read: {stored.file.status_details}"
-                raise Unprocessable(reason, param="document.file_id", code="file_unreadable")
+                reason = f"The file {stored.file.filename} cannot be read: {stored.file.status_details}"
+                raise Unprocessable(reason, param=param, code="file_unreadable")
             if time.monotonic() >= deadline:
                 raise Conflict(
                     "The file's text is still being extracted.",
-                    param="document.file_id",
+                    param=param,
                     code="file_not_ready",
                     retry_after_s=5.0,
                 )

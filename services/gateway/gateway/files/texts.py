@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.files.blobs import Blob, Blobs
+from gateway.files.extract import PAGE_END
 from gateway.files.storage import Storage
 from memloop.ports import Chunk, Span, Splitter
 from memloop.profiles import well_formed
@@ -22,7 +23,7 @@ from memloop.profiles import well_formed
 _BLOCK_BYTES: Final = 1 << 18
 _BLOCKS_HELD: Final = 12
 _ENCODE_CHARS: Final = 1 << 20
-_FORMAT: Final = b"memloop-chunks-1"
+_FORMAT: Final = b"memloop-chunks-2"
 
 
 async def store_text(blobs: Blobs, tenant: str, blocks: AsyncIterator[bytes], *, holder: str) -> Blob:
@@ -46,17 +47,21 @@ async def utf8_blocks(document: str) -> AsyncIterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class ChunkIndex:
-    """The end of each chunk in characters and bytes, and its tokens: 20 bytes per chunk."""
+    """The end of each chunk in characters and bytes, its tokens, and the pages that end before its end.
+
+    24 bytes per chunk. A page ends with a form feed.
+    """
 
     char_ends: "array[int]"
     byte_ends: "array[int]"
     tokens: "array[int]"
+    page_ends: "array[int]"
 
     def dump(self) -> bytes:
         """Serialise the index for the storage."""
         order = sys.byteorder.encode()
         return b"\n".join((_FORMAT, order, str(len(self.tokens)).encode(), b"")) + b"".join(
-            part.tobytes() for part in (self.char_ends, self.byte_ends, self.tokens)
+            part.tobytes() for part in (self.char_ends, self.byte_ends, self.tokens, self.page_ends)
         )
 
     @classmethod
@@ -65,23 +70,36 @@ class ChunkIndex:
         kind, order, count, rest = raw.split(b"\n", 3)
         if kind != _FORMAT or order != sys.byteorder.encode():
             return None
-        chars, ends, tokens = array("Q"), array("Q"), array("I")
-        size = int(count) * chars.itemsize
-        chars.frombytes(rest[:size])
-        ends.frombytes(rest[size : 2 * size])
-        tokens.frombytes(rest[2 * size :])
-        return cls(chars, ends, tokens)
+        index, at = cls.empty(), 0
+        for part in (index.char_ends, index.byte_ends, index.tokens, index.page_ends):
+            size = int(count) * part.itemsize
+            part.frombytes(rest[at : at + size])
+            at += size
+        return index
+
+    @classmethod
+    def empty(cls) -> "ChunkIndex":
+        """Return the index of an empty text."""
+        return cls(array("Q"), array("Q"), array("I"), array("I"))
 
     @classmethod
     def of(cls, blocks: Iterable[bytes], splitter: Splitter, *, chunk_tokens: int) -> "ChunkIndex":
         """Build the index in one pass over blocks of UTF-8. CPU work: run it in a thread."""
-        index, at = cls(array("Q"), array("Q"), array("I")), 0
+        index, at, pages = cls.empty(), 0, 0
         for chunk in splitter.stream(_decoded(blocks), chunk_tokens=chunk_tokens):
             at += len(chunk.text.encode())
             index.char_ends.append(chunk.end)
             index.byte_ends.append(at)
             index.tokens.append(chunk.tokens)
+            pages += chunk.text.count(PAGE_END)
+            index.page_ends.append(pages)
         return index
+
+    def page_at(self, chunk: int) -> int | None:
+        """Return the page on which a chunk begins; None in a text without pages."""
+        if not self.page_ends or self.page_ends[-1] == 0:
+            return None
+        return 1 + (self.page_ends[chunk - 1] if chunk else 0)
 
 
 class StoredChunks:
@@ -90,25 +108,25 @@ class StoredChunks:
     def __init__(self, storage: Storage, text: Blob, index: ChunkIndex) -> None:
         self._storage = storage
         self._text = text
-        self._index = index
+        self.index = index
         self._held: OrderedDict[int, bytes] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._index.tokens)
+        return len(self.index.tokens)
 
     def span(self, index: int) -> Span:
         """See ``Chunks``."""
-        return Span(self._start(index), self._index.char_ends[index], self._index.tokens[index])
+        return Span(self._start(index), self.index.char_ends[index], self.index.tokens[index])
 
     async def chunk(self, index: int) -> Chunk:
         """See ``Chunks``."""
         span = self.span(index)
-        first = self._index.byte_ends[index - 1] if index else 0
-        raw = await self._bytes(first, self._index.byte_ends[index])
+        first = self.index.byte_ends[index - 1] if index else 0
+        raw = await self._bytes(first, self.index.byte_ends[index])
         return Chunk(index, span.start, span.end, raw.decode(), span.tokens)
 
     def _start(self, index: int) -> int:
-        return self._index.char_ends[index - 1] if index else 0
+        return self.index.char_ends[index - 1] if index else 0
 
     async def _bytes(self, start: int, end: int) -> bytes:
         numbers = range(start // _BLOCK_BYTES, (end - 1) // _BLOCK_BYTES + 1)
@@ -128,7 +146,12 @@ class StoredChunks:
 
 
 async def stored_chunks(storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int) -> StoredChunks:
-    """Return the text's chunks. The first caller builds and stores the index. Raises NotFound, Unavailable."""
+    """Return the text's chunks. Raises as ``chunk_index`` does."""
+    return StoredChunks(storage, text, await chunk_index(storage, text, splitter, chunk_tokens=chunk_tokens))
+
+
+async def chunk_index(storage: Storage, text: Blob, splitter: Splitter, *, chunk_tokens: int) -> ChunkIndex:
+    """Return the text's index. The first caller builds and stores it. Raises NotFound, Unavailable."""
     name = f"chunks-{splitter.name}-{chunk_tokens}"
     raw = await storage.get(text.place, name)
     index = None if raw is None else ChunkIndex.load(raw)
@@ -137,7 +160,7 @@ async def stored_chunks(storage: Storage, text: Blob, splitter: Splitter, *, chu
             lambda: ChunkIndex.of(storage.blocks(text.place), splitter, chunk_tokens=chunk_tokens)
         )
         await storage.put(text.place, index.dump(), name)
-    return StoredChunks(storage, text, index)
+    return index
 
 
 def _decoded(blocks: Iterable[bytes]) -> Iterator[str]:

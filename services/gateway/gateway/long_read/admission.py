@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass, replace
 
 from gateway.access import Principal
-from gateway.files.blobs import Blob
+from gateway.files.records import ReadableFile
 from gateway.long_read.documents import held
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import ReadingPlan
@@ -30,7 +30,7 @@ class AdmittedRead:
 async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Principal) -> AdmittedRead:
     """Check the request and plan the read.
 
-    Raises Forbidden, NotFound for an unknown model, as ``plan_read`` does, and as ``text_of`` for a file.
+    Raises Forbidden, NotFound for an unknown model, as ``plan_read`` does, and as ``readable`` for files.
     """
     began = None
     if asked.save_to_memory is not None:
@@ -41,9 +41,16 @@ async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Pri
     model = reading.backend.models.reading(asked.model)
     tools = ReadingTools.of(reading, model, asked)
     plan = await tools.plan_of(asked)
-    text = await _text_of_file(asked, reading, principal)
-    read_id = f"lr_{secrets.token_hex(16)}"
-    job = ReadJob(read_id=read_id, tenant=principal.tenant, model=model.id, request=asked, text=text, began=began)
+    files = await _files_of(asked, reading, principal)
+    job = ReadJob(
+        read_id=f"lr_{secrets.token_hex(16)}",
+        tenant=principal.tenant,
+        model=model.id,
+        request=asked,
+        text=files[0].text if len(files) == 1 else None,
+        files=files,
+        began=began,
+    )
     return AdmittedRead(job, plan, tools)
 
 
@@ -55,7 +62,9 @@ async def opened_read(admitted: AdmittedRead, reading: Reading) -> ForegroundRea
     return read
 
 
-async def _text_of_file(asked: LongReadRequest, reading: Reading, principal: Principal) -> Blob | None:
-    if asked.document.file_id is None:
-        return None
-    return await reading.files.text_of(principal.tenant, asked.document.file_id)
+async def _files_of(asked: LongReadRequest, reading: Reading, principal: Principal) -> tuple[ReadableFile, ...]:
+    document = asked.document
+    if not document.files:
+        return ()
+    param = "document.file_id" if document.file_ids is None else "document.file_ids"
+    return await reading.files.readable(principal.tenant, document.files, param=param)

@@ -5,14 +5,17 @@ the read waits and runs. A file's text is in the storage already, and the read h
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from gateway.files.blobs import Blob
 from gateway.files.records import FileRecords
 from gateway.files.texts import store_text, stored_chunks, utf8_blocks
+from gateway.long_read.collections import open_collection
+from gateway.long_read.places import InBody, InStorage, ReadDocument
 from gateway.long_read.plan import ReadingPlan, cut
 from gateway.long_read.records import ReadJob
-from memloop.ports import Chunks, Splitter
+from memloop.ports import Splitter
 from memloop.wire.errors import Unavailable
 from memloop.wire.long_read import Document
 
@@ -25,8 +28,9 @@ async def held(job: ReadJob, files: FileRecords | None) -> ReadJob:
     A foreground read keeps the document of its body. Raises TooLarge over the tenant's quota.
     """
     document = job.request.document.text or ""
-    if files is not None and job.text is not None:
-        await files.blobs.hold(job.text, holder=_holder(job))
+    if files is not None and job.blobs:
+        for blob in job.blobs:
+            await files.blobs.hold(blob, holder=_holder(job))
     elif files is not None and job.request.background and len(document) > SHORT_CHARS:
         text = await store_text(files.blobs, job.tenant, utf8_blocks(document), holder=_holder(job))
         request = job.request.model_copy(update={"document": Document(file_id=job.read_id)})
@@ -36,22 +40,33 @@ async def held(job: ReadJob, files: FileRecords | None) -> ReadJob:
 
 async def let_go(job: ReadJob, files: FileRecords | None) -> None:
     """Release the document of a finished read. A worker leaves that to the sweep: it may die before the job ends."""
-    if job.text is not None and files is not None:
-        await files.blobs.release(job.text, holder=_holder(job))
+    if files is None:
+        return
+    for blob in job.blobs:
+        await files.blobs.release(blob, holder=_holder(job))
 
 
-async def chunks_of(job: ReadJob, plan: ReadingPlan, *, splitter: Splitter, files: FileRecords | None) -> Chunks:
-    """Return the document in chunks. Raises NotFound when it is deleted, Unavailable without the storage."""
-    if job.text is None:
-        return await asyncio.to_thread(cut, job.request.document.text or "", plan, splitter)
+async def document_of(
+    job: ReadJob, plan: ReadingPlan, *, splitter: Splitter, files: FileRecords | None
+) -> ReadDocument:
+    """Return the document in chunks. Raises NotFound when it is deleted, Unavailable without the storage.
+
+    Several files raise as ``open_collection`` does.
+    """
+    if not job.blobs:
+        return InBody(await asyncio.to_thread(cut, job.request.document.text or "", plan, splitter))
     if files is None:
         raise Unavailable("This process has no storage to read the document from (MEMLOOP_STORAGE_URL).")
-    return await stored_chunks(files.blobs.storage, job.text, splitter, chunk_tokens=plan.budget.chunk_tokens)
+    storage, chunk_tokens = files.blobs.storage, plan.budget.chunk_tokens
+    if job.text is None:
+        return await open_collection(storage, job.files, splitter, chunk_tokens=chunk_tokens)
+    chunks = await stored_chunks(storage, job.text, splitter, chunk_tokens=chunk_tokens)
+    return InStorage(chunks, job.files[0] if job.files else None)
 
 
-def tokens_at_most(text: Blob | None) -> int:
-    """Estimate an upper bound for a stored text's tokens: in prose a token takes two bytes or more."""
-    return 0 if text is None else text.size_bytes // 2
+def tokens_at_most(blobs: Sequence[Blob]) -> int:
+    """Estimate an upper bound for the tokens of stored texts: in prose a token takes two bytes or more."""
+    return sum(blob.size_bytes for blob in blobs) // 2
 
 
 def _holder(job: ReadJob) -> str:

@@ -15,6 +15,7 @@ from redis.asyncio import Redis
 
 from gateway.access import OtherTenants
 from gateway.files.blobs import Blob
+from gateway.files.records import ReadableFile
 from gateway.long_read import scripts
 from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.redis import Script, entry_list, text
@@ -39,6 +40,8 @@ _END: _Row = (math.inf, "")
 class ReadJob(Wire):
     """The payload of a background read. ``text`` is its document when that is in the storage, not in the request.
 
+    ``files`` are the files that it reads: of a single one, ``text`` is the text.
+
     ``model`` is the one that reads, also where the request names none: every run of the read is its own. ``began`` is
     the newest fencing token at its admission, if it saves memories: it saves none of a user that was erased since.
     """
@@ -48,7 +51,18 @@ class ReadJob(Wire):
     model: str
     request: LongReadRequest
     text: Blob | None = None
+    files: tuple[ReadableFile, ...] = ()
     began: int | None = None
+
+    @property
+    def blobs(self) -> tuple[Blob, ...]:
+        """Everything in the storage that the read needs."""
+        return tuple(file.text for file in self.files) if len(self.files) > 1 else (self.text,) if self.text else ()
+
+    @property
+    def content(self) -> str:
+        """A name of the document's content: equal for reads of equal files."""
+        return "+".join(blob.sha256 for blob in self.blobs) or self.read_id
 
     @model_validator(mode="before")
     @classmethod

@@ -25,7 +25,7 @@ from gateway.http import (
     subject_of_read,
 )
 from gateway.long_read.admission import AdmittedRead, admitted_read, opened_read
-from gateway.long_read.documents import chunks_of, held, let_go, tokens_at_most
+from gateway.long_read.documents import document_of, held, let_go, tokens_at_most
 from gateway.long_read.hosts import ForegroundRead
 from gateway.long_read.plan import estimate
 from gateway.long_read.reading import Reading, ReadingDep
@@ -60,7 +60,7 @@ async def create_read(
 
     async def read(attempt: Attempt) -> Response:
         known = admitted.named(id_of(attempt))
-        await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(known.job.text))
+        await allowance.admit(*asked.asked, asked.document.text, more_tokens=tokens_at_most(known.job.blobs))
         if asked.background:
             return await _queued(known.job, reading)
         return await _read_now(known, request.receive, reading, allowance)
@@ -81,8 +81,8 @@ async def estimate_read(
     await allowance.admit()
     admitted = await admitted_read(asked, reading, principal)
     splitter = admitted.tools.splitter
-    chunks = await chunks_of(admitted.job, admitted.plan, splitter=splitter, files=reading.files.records)
-    return await asyncio.to_thread(estimate, asked, admitted.plan, chunks, splitter)
+    document = await document_of(admitted.job, admitted.plan, splitter=splitter, files=reading.files.records)
+    return await asyncio.to_thread(estimate, asked, admitted.plan, document.chunks, splitter)
 
 
 @router.get("")

@@ -8,13 +8,13 @@ its present memory.
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.engine import Affine, LoopModel
 from gateway.files.records import FileRecords
-from gateway.long_read.documents import chunks_of
+from gateway.long_read.citing import cite
+from gateway.long_read.documents import document_of
 from gateway.long_read.judging import JudgedApart, NamedModel, judged_by
 from gateway.long_read.plan import ReadingPlan, plan_read
 from gateway.long_read.progress import Publish, ReadAccount
@@ -24,7 +24,6 @@ from gateway.memory import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.redis import key_names as keys
 from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
-from memloop.evidence import Finding, evidence_for
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
 from memloop.loops.reader import Reader, answer
@@ -34,7 +33,7 @@ from memloop.loops.steps import Answered
 from memloop.ports import ChatModel, Checkpoints, Chunks, Splitter
 from memloop.profiles import Profile
 from memloop.wire.errors import Conflict, DependencyError, NotFound
-from memloop.wire.long_read import Evidence, LongRead, LongReadRequest, Progress, ReadOutput, ReadStatus
+from memloop.wire.long_read import LongRead, LongReadRequest, Progress, ReadOutput, ReadStatus
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, Source
 from memloop_service.tracing import span
 
@@ -81,7 +80,7 @@ class ReadingTools:
         """Return the model for a job; replies in the checkpoints are not requested again."""
         reader = NamedModel(job.model, self.model).journaled(checkpoints)
         asked = reader if self.judge is None else JudgedApart(reader, self.judge.journaled(checkpoints))
-        return Affine(asked, f"{job.tenant}/{job.text.sha256 if job.text is not None else job.read_id}")
+        return Affine(asked, f"{job.tenant}/{job.content}")
 
     async def plan_of(self, request: LongReadRequest) -> ReadingPlan:
         """Plan the request. Raises as ``plan_read`` does."""
@@ -123,7 +122,8 @@ async def run_read(
     seconds) is the start of the first run, from which the deadline counts. Raises the errors of the engine, the
     checkpoints and ``publish``.
     """
-    chunks = await chunks_of(job, plan, splitter=tools.splitter, files=tools.files)
+    document = await document_of(job, plan, splitter=tools.splitter, files=tools.files)
+    chunks = document.chunks
     account = ReadAccount(record, job.request, plan.profile, tools.metrics, publish, first_sequence)
     attributes = {"memloop.strategy": job.request.strategy, "memloop.chunks": len(chunks)}
     with tools.metrics.longread_active.track_inprogress(), span("long_read", attributes):
@@ -139,7 +139,7 @@ async def run_read(
             await _answer_what_is_open(job, plan, journaled, account)
             account.incomplete(spent)
         if job.request.evidence:
-            await _cite(account, chunks)
+            await cite(account, document)
     for question, result in zip(job.request.asked, results, strict=False):
         await save_memory(job, question, result.memory, tools.memory)
     ended = await account.close()
@@ -223,30 +223,6 @@ async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQue
             metadata={"long_read_id": job.read_id},
             event_id=_event_id(job, question, namespace),
             began=job.began,
-        )
-
-
-async def _cite(account: ReadAccount, chunks: Chunks) -> None:
-    """Add the evidence of every question to the record. Raises the errors of loading a chunk."""
-    for number, output in enumerate(account.outputs):
-        findings = await evidence_for(
-            output.question, memory=account.found_memory(number), answer=output.output_text, chunks=chunks
-        )
-        account.cite(number, tuple(entry for finding in findings for entry in _entries(finding)))
-
-
-def _entries(finding: Finding) -> Iterator[Evidence]:
-    if not finding.spans:
-        yield Evidence(statement=finding.statement, source=finding.source, supported=False)
-    for place in finding.spans:
-        yield Evidence(
-            statement=finding.statement,
-            source=finding.source,
-            supported=True,
-            chunk=place.chunk,
-            start=place.start,
-            end=place.end,
-            text=place.text,
         )
 
 
