@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 
 from memloop.clients import GatewayClient, Timeouts
-from memloop.clients.gateway import ended
+from memloop.clients.gateway_memory import ended
 from memloop.wire.long_read import Document, LongRead, LongReadRequest
 
 _POLL_S = 0.25

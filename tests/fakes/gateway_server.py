@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from aiohttp import web
 
 from memloop.wire.chat import Json
-from memloop.wire.long_read import LongRead, Progress, ReadEvent, ReadUsage, SubQuestion
+from memloop.wire.history import History, ItemVersion
+from memloop.wire.long_read import Estimate, LongRead, Progress, ReadEvent, ReadUsage, SubQuestion
 from memloop.wire.memory import (
     DecisionRecord,
     EventPage,
@@ -18,6 +19,7 @@ from memloop.wire.memory import (
     SearchResult,
     Written,
 )
+from memloop.wire.transfer import MemoryLine
 
 NOW = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
 ITEM = MemoryItem(
@@ -83,7 +85,11 @@ def ended(status: str, **more: object) -> LongRead:
 
 
 class FakeGateway:
-    """``refusal`` answers everything with an error; ``read`` is how a read ends, None breaks its stream off."""
+    """``refusal`` answers everything with an error; ``read`` is how a read ends, None breaks its stream off.
+
+    ``unreadable`` are names of uploads without a text, ``breaks`` counts the streams of a queued read that break off,
+    and an export that is not ``whole`` lacks its last line.
+    """
 
     def __init__(self) -> None:
         self.url = ""
@@ -93,12 +99,26 @@ class FakeGateway:
         self.read: LongRead | None = ended("completed")
         self.event = EVENT
         self.items: tuple[MemoryItem, ...] = (ITEM,)
+        self.uploads: dict[str, tuple[str, bytes]] = {}
+        self.unreadable: set[str] = set()
+        self.breaks = 0
+        self.whole = True
         self.reply: Sequence[str] = ("\n\n", "Your locker ", "code is 482.")
 
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get("/v1/models", self._models),
             web.post("/v1/long-read", self._long_read),
+            web.post("/v1/long-read/estimate", self._estimate),
+            web.get("/v1/long-read", self._reads),
+            web.get("/v1/long-read/lr_1", self._read_events),
+            web.post("/v1/files", self._upload),
+            web.post("/v1/files/from-url", self._fetch),
+            web.get("/v1/files/{file_id}", self._file),
+            web.post("/v1/memory/export", self._export),
+            web.get("/v1/memory/m1/history", self._history),
+            web.delete("/v1/memory/m1", self._delete),
+            web.delete("/v1/memory", self._erase),
             web.post("/v1/chat/completions", self._chat),
             web.post("/v1/memory/add", self._add),
             web.post("/v1/memory/search", self._search),
@@ -124,9 +144,77 @@ class FakeGateway:
 
     async def _long_read(self, request: web.Request) -> web.StreamResponse:
         await self._note(request)
+        if (await request.json()).get("background"):
+            return web.json_response(READ.model_dump(mode="json", by_alias=True), status=202)
         events = events_of(self.read or ended("completed"))
         blocks = [f"event: {event.type}\ndata: {event.model_dump_json(exclude_none=True)}\n\n" for event in events]
         return await self._stream(request, [": keep-alive\n\n", *(blocks if self.read else blocks[:-1])])
+
+    async def _estimate(self, request: web.Request) -> web.Response:
+        estimate = Estimate(
+            profile="p", chunks=2, document_tokens=90, max_llm_calls=3, max_input_tokens=2000, max_output_tokens=300
+        )
+        return await self._answer(request, estimate.model_dump(mode="json"))
+
+    async def _reads(self, request: web.Request) -> web.Response:
+        return await self._answer(request, {"object": "list", "data": [READ.model_dump(mode="json", by_alias=True)]})
+
+    async def _read_events(self, request: web.Request) -> web.StreamResponse:
+        await self._note(request)
+        after = int(request.query["starting_after"])
+        events = [event for event in events_of(self.read or ended("completed")) if event.sequence_number > after]
+        self.breaks, short = max(0, self.breaks - 1), self.breaks > 0
+        blocks = [f"data: {event.model_dump_json(exclude_none=True)}\n\n" for event in events]
+        return await self._stream(request, blocks[:2] if short else blocks)
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        await self._note_only(request)
+        form = await request.post()
+        part = form["file"]
+        assert isinstance(part, web.FileField)
+        file_id = f"file-{len(self.uploads) + 1}"
+        self.uploads[file_id] = (part.filename, part.file.read())
+        return web.json_response(self._file_object(file_id, "uploaded"))
+
+    async def _fetch(self, request: web.Request) -> web.Response:
+        await self._note(request)
+        file_id = f"file-{len(self.uploads) + 1}"
+        self.uploads[file_id] = (str((await request.json())["url"]), b"fetched")
+        return web.json_response(self._file_object(file_id, "uploaded"))
+
+    async def _file(self, request: web.Request) -> web.Response:
+        file_id = request.match_info["file_id"]
+        if file_id not in self.uploads:
+            raise _Refused(404, json.dumps({"error": {"message": "File not found.", "type": "not_found_error"}}))
+        name, _ = self.uploads[file_id]
+        return web.json_response(self._file_object(file_id, "error" if name in self.unreadable else "processed"))
+
+    def _file_object(self, file_id: str, status: str) -> Json:
+        name, raw = self.uploads[file_id]
+        details = "the file contains no text (a scan?)" if status == "error" else None
+        return {
+            "id": file_id, "object": "file", "bytes": len(raw), "created_at": 0, "filename": name,
+            "status": status, "status_details": details,
+        }  # fmt: skip
+
+    async def _export(self, request: web.Request) -> web.Response:
+        await self._note(request)
+        lines = [MemoryLine(item=item, confirmed_at=NOW).model_dump_json() for item in self.items]
+        return web.Response(text="\n".join([*lines, *([f'{{"exported":{len(lines)}}}'] if self.whole else [])]) + "\n")
+
+    async def _history(self, request: web.Request) -> web.Response:
+        version = ItemVersion(**ITEM.model_dump())
+        return await self._answer(request, History(versions=(version,)).model_dump(mode="json"))
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        return await self._answer(request, {"id": "m1", "object": "memory", "deleted": True})
+
+    async def _erase(self, request: web.Request) -> web.Response:
+        return await self._answer(request, {"vectors": 3, "buffers": 1, "queue": 0, "events": 2})
+
+    async def _note_only(self, request: web.Request) -> None:
+        self.keys.append(request.headers.get("authorization"))
+        self.asked.append((request.path, {}))
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         await self._note(request)

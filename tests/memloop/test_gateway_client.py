@@ -9,7 +9,9 @@ import pytest
 from aiohttp import web
 
 from memloop.clients.chat_stream import ChatAnswer, ChatDelta
-from memloop.clients.gateway import GatewayClient, ended, root_url
+from memloop.clients.gateway import GatewayClient
+from memloop.clients.gateway_calls import root_url
+from memloop.clients.gateway_memory import ended
 from memloop.wire.chat import Json
 from memloop.wire.errors import (
     DependencyError,

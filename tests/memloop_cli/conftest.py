@@ -36,8 +36,9 @@ def gateway() -> Iterator[FakeGateway]:
 
 
 @pytest.fixture
-def memloop(gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Memloop:
+def memloop(gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Memloop:
     monkeypatch.setenv("MEMLOOP_URL", gateway.url)
+    monkeypatch.setenv("MEMLOOP_HOME", str(tmp_path_factory.mktemp("home")))
 
     def run(*arguments: str, typed: str | None = None) -> Result:
         return CliRunner().invoke(app, list[str](arguments), input=typed)

@@ -67,11 +67,6 @@ def test_what_is_no_text_is_refused_in_one_line(
     assert reason in line
 
 
-def test_a_folder_is_refused(memloop: Memloop, tmp_path: Path) -> None:
-    result = memloop("read", str(tmp_path), "What?")
-    assert (result.exit_code, lines(result)) == (2, [f"memloop: {tmp_path} is a folder"])
-
-
 def test_an_empty_question_is_refused(memloop: Memloop, book: Path) -> None:
     result = memloop("read", str(book), "  ")
     assert (result.exit_code, lines(result)) == (2, ["memloop: the question is empty"])

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from evaluation.memory.records import Ingested, Row, Tokens
-from memloop.clients.gateway import GatewayClient, ended
+from memloop.clients.gateway import GatewayClient
+from memloop.clients.gateway_memory import ended
 from memloop.ports import Recalled
 from memloop.wire.memory import MemoryEvent, Source
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch

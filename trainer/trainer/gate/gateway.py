@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Self, TypeVar
 
-from memloop.clients.gateway import GatewayClient, ended, root_url
+from memloop.clients.gateway import GatewayClient
+from memloop.clients.gateway_calls import root_url
+from memloop.clients.gateway_memory import ended
 from memloop.ports import Recalled
 from memloop.wire.errors import DependencyError, MemloopError, NotFound, Unprocessable
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, Strategy

@@ -1,6 +1,5 @@
 """``memloop connect``, and the commands that the hooks of agents run."""
 
-import asyncio
 import getpass
 import json
 import sys
@@ -13,21 +12,18 @@ from rich.console import Console
 from rich.text import Text
 
 from memloop.clients import GatewayClient, Timeouts
-from memloop_cli.agents.connections import KEY_VARIABLE, AgentName, Connection, edits_for
+from memloop_cli.agents.connections import AgentName, Connection, edits_for
 from memloop_cli.agents.edits import Edit
 from memloop_cli.agents.sessions import Session, recalled, session_of, stored
-from memloop_cli.errors import CliError, errors_printed, gateway_errors
+from memloop_cli.errors import errors_printed
 from memloop_cli.home import Home, gateway_url
+from memloop_cli.options import HOME, HomeFolder, Key, Url, with_gateway
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _TIMEOUTS = Timeouts(connect_s=5.0, read_s=20.0, total_s=25.0)
 """Below the hooks' own limit."""
-_HOME = Path(".memloop")
 
 agent = typer.Typer(no_args_is_help=True, help="What the hooks of coding agents run.")
-HomeFolder = Annotated[Path, typer.Option("--home", envvar="MEMLOOP_HOME", help="The stack's folder: data and logs.")]
-Url = Annotated[str | None, typer.Option("--url", envvar="MEMLOOP_URL", help="The gateway; default: the local stack.")]
-Key = Annotated[str | None, typer.Option("--api-key", envvar=KEY_VARIABLE, help="The gateway's API key.")]
 User = Annotated[str, typer.Option("--user", help="Whose memory it is; default: the name of this account.")]
 
 
@@ -39,7 +35,7 @@ def connect(
     remove: Annotated[bool, typer.Option("--remove", help="Take out what an earlier call has written.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
-    home: HomeFolder = _HOME,
+    home: HomeFolder = HOME,
     url: Url = None,
     api_key: Key = None,
 ) -> None:
@@ -77,53 +73,36 @@ def _write(edits: Sequence[Edit], console: Console) -> None:
     console.print("done")
 
 
-@agent.command("recall")
-def recall(
-    name: Annotated[AgentName, typer.Option("--agent")],
-    user: User = "",
-    home: HomeFolder = _HOME,
-    url: Url = None,
-    api_key: Key = None,
-) -> None:
+async def _recall(client: GatewayClient, session: Session, user: str, name: AgentName) -> None:
     """Print the memories of the user and the repository, for the model."""
     del name
-
-    async def work(client: GatewayClient, session: Session) -> None:
-        text = await recalled(client, session, user=user or getpass.getuser())
-        if text:
-            typer.echo(text)
-
-    _on_session(work, home=home, url=url, api_key=api_key)
+    text = await recalled(client, session, user=user)
+    if text:
+        typer.echo(text)
 
 
-@agent.command("store")
-def store(
-    name: Annotated[AgentName, typer.Option("--agent")],
-    user: User = "",
-    home: HomeFolder = _HOME,
-    url: Url = None,
-    api_key: Key = None,
-) -> None:
+async def _store(client: GatewayClient, session: Session, user: str, name: AgentName) -> None:
     """Queue the turns of the session that are not stored yet."""
-    notes = Path.home() / ".memloop" / "agents" / name
-
-    async def work(client: GatewayClient, session: Session) -> None:
-        await stored(client, session, user=user or getpass.getuser(), notes=notes)
-
-    _on_session(work, home=home, url=url, api_key=api_key)
+    await stored(client, session, user=user, notes=Path.home() / ".memloop" / "agents" / name)
 
 
-def _on_session(
-    work: Callable[[GatewayClient, Session], Awaitable[None]], *, home: Path, url: str | None, api_key: str | None
-) -> None:
-    async def run() -> None:
-        session = session_of(sys.stdin.read())
-        async with GatewayClient(gateway_url(Home(home), url), api_key=api_key, timeouts=_TIMEOUTS) as client:
-            with gateway_errors(client.url):
-                await work(client, session)
+def _hook(command: str, work: Callable[[GatewayClient, Session, str, AgentName], Awaitable[None]]) -> None:
+    """Add a command that does the work on the session which the agent describes on standard input."""
 
-    with errors_printed():
-        try:
-            asyncio.run(run())
-        except ValueError as error:
-            raise CliError(f"{error} (MEMLOOP_URL)", code=2) from error
+    def run(
+        name: Annotated[AgentName, typer.Option("--agent")],
+        user: User = "",
+        home: HomeFolder = HOME,
+        url: Url = None,
+        api_key: Key = None,
+    ) -> None:
+        async def on_session(client: GatewayClient) -> None:
+            await work(client, session_of(sys.stdin.read()), user or getpass.getuser(), name)
+
+        with_gateway(on_session, home=home, url=url, api_key=api_key, timeouts=_TIMEOUTS)
+
+    agent.command(command, help=work.__doc__)(run)
+
+
+_hook("recall", _recall)
+_hook("store", _store)

@@ -1,15 +1,22 @@
-"""``memloop memory``: add, search, list, events."""
+"""``memloop memory``: add, search, list, events, delete, history, export, erase."""
 
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, aclosing
+from pathlib import Path
+
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from memloop.clients.gateway import GatewayClient
-from memloop.wire.memory import Source
+from memloop.wire.memory import Namespace, Source
 from memloop.wire.memory_requests import MemoryAdd, MemorySearch
 from memloop_cli.commands.writing import memory_line, settled, show_event
 from memloop_cli.errors import BadInput, CliError
 
 _PAGE = 100
+_LAST_LINE_BYTES = 200
 
 
 async def add(client: GatewayClient, console: Console, *, text: str, user_id: str, infer: bool) -> None:
@@ -55,6 +62,53 @@ async def events(client: GatewayClient, console: Console, *, user_id: str, limit
         console.print(Text.assemble((when, "dim"), (event.status, "bold"), (f"  {event.event_id}", "dim")))
         show_event(event, console)
     _print_if_none(console, len(page.events), f"{user_id} has no writes yet")
+
+
+async def delete(client: GatewayClient, console: Console, ids: Sequence[str]) -> None:
+    """Delete memories one after another."""
+    for item_id in ids:
+        await client.delete_memory(item_id)
+        console.print(Text(f"deleted  {item_id}"))
+
+
+async def history(client: GatewayClient, console: Console, item_id: str, *, as_json: bool) -> None:
+    """Print all versions of a memory."""
+    found = await client.history(item_id)
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+        return
+    for version in found.versions:
+        state = version.status if version.valid_to is None else f"until {version.valid_to:%Y-%m-%d}"
+        console.print(Text.assemble(memory_line(version), (f"  {state}", "dim")))
+
+
+async def export(client: GatewayClient, namespace: Namespace, output: Path, *, raw: bool) -> None:
+    """Write the lines of an export. Raises CliError when it is not whole."""
+    last = b""
+    with ExitStack() as stack:
+        out = sys.stdout.buffer if str(output) == "-" else stack.enter_context(output.open("wb"))
+        async with aclosing(client.export_memory(namespace, include_raw=raw)) as blocks:
+            async for block in blocks:
+                out.write(block)
+                last = (last + block)[-_LAST_LINE_BYTES:]
+        out.flush()
+    if not last.rstrip(b"\n").rpartition(b"\n")[2].startswith(b'{"exported":'):
+        raise CliError("the export is not whole: the gateway ended it early")
+
+
+async def erase(client: GatewayClient, console: Console, namespace: Namespace, *, asked: bool) -> None:
+    """Erase a namespace, after a question."""
+    parts = (("user", namespace.user_id), ("agent", namespace.agent_id), ("run", namespace.run_id))
+    named = ", ".join(f"{kind} {name}" for kind, name in parts if name is not None)
+    if asked:
+        typer.confirm(f"Erase all data of {named}?", abort=True)
+    erased = await client.erase_namespace(namespace)
+    console.print(
+        Text(
+            f"erased  {erased.vectors} memories and turns, {erased.buffers} buffers, {erased.queue} waiting writes, "
+            f"{erased.events} events of {named}"
+        )
+    )
 
 
 def _print_if_none(console: Console, count: int, message: str) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from memloop_cli.commands.read import document_text
 from memloop_cli.errors import BadInput
+from memloop_cli.reading.sources import document_text
 
 
 class DemoQuestion(BaseModel):

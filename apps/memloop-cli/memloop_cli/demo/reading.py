@@ -12,8 +12,8 @@ from rich.table import Table
 from memloop.clients.gateway import GatewayClient
 from memloop.scoring.lenient import exact_match
 from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEvent, Strategy
-from memloop_cli.commands.read import read_to_end
 from memloop_cli.demo.questions import DemoQuestion, DemoReading
+from memloop_cli.reading.showing import read_to_end
 
 _LEAST_RIGHT = 8
 

@@ -1,8 +1,6 @@
-"""``memloop read``: a long read with its progress, its memory and its rereads, live."""
+"""Shows a read: its progress, memory and rereads live, then its answers, evidence and cost."""
 
-import sys
 from contextlib import aclosing
-from pathlib import Path
 from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
@@ -12,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from memloop.clients.gateway import GatewayClient
-from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent
-from memloop_cli.errors import BadInput, CliError
+from memloop.wire.long_read import Estimate, Evidence, LongRead, LongReadRequest, ReadEvent, ReadOutput
+from memloop_cli.errors import CliError
 
 _MEMORY_CHARS = 1_200
 
@@ -26,32 +24,6 @@ class Watcher(Protocol):
         ...
 
 
-def document_text(path: Path) -> str:
-    """Read a text file, or standard input for ``-``. Raises BadInput if it is not text."""
-    if str(path) == "-":
-        raw = sys.stdin.buffer.read()
-    elif path.is_file():
-        raw = path.read_bytes()
-    else:
-        raise BadInput(f"{path} is a folder" if path.is_dir() else f"there is no file {path}")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 text (byte {error.start}): is it a PDF or an image?") from error
-    if "\0" in text:
-        raise BadInput(f"{path} is binary: it contains NUL")
-    if not text.strip():
-        raise BadInput(f"{path} is empty")
-    return text
-
-
-def question_text(question: str) -> str:
-    """Return the stripped question. Raises BadInput when it is empty."""
-    if not question.strip():
-        raise BadInput("the question is empty")
-    return question
-
-
 async def read_to_end(client: GatewayClient, request: LongReadRequest, watcher: Watcher) -> LongRead:
     """Return the finished read. Raises CliError when it failed, was cancelled or its stream ended early."""
     last: LongRead | None = None
@@ -59,10 +31,19 @@ async def read_to_end(client: GatewayClient, request: LongReadRequest, watcher: 
         async for event in events:
             watcher.see(event)
             last = event.read or last
-    if last is None or last.status not in {"completed", "incomplete"}:
-        why = last.error.message if last is not None and last.error is not None else "its stream ended too early"
+    return finished(last)
+
+
+def finished(read: LongRead | None) -> LongRead:
+    """Return the read if it has an answer. Raises CliError."""
+    if read is None or read.status not in {"completed", "incomplete"}:
+        why = "its stream ended too early" if read is None or read.status == "in_progress" else _reason(read)
         raise CliError(f"the read failed: {why}")
-    return last
+    return read
+
+
+def _reason(read: LongRead) -> str:
+    return read.error.message if read.error is not None else f"it was {read.status}"
 
 
 class LiveRead:
@@ -112,12 +93,19 @@ class LiveRead:
         return Group(self._progress, Panel(Text(memory or "(empty)"), title="memory", title_align="left"))
 
 
+def show_estimate(estimate: Estimate, console: Console) -> None:
+    """Print the most that a read can cost."""
+    console.print(
+        f"at most {estimate.max_llm_calls:,} calls, {estimate.max_input_tokens:,} tokens in, "
+        f"{estimate.max_output_tokens:,} out: {estimate.document_tokens:,} tokens in {estimate.chunks:,} chunks",
+        style="dim",
+    )
+
+
 def show_result(read: LongRead, console: Console, *, seconds: float) -> None:
-    """Print the answer, how it was found and its cost."""
-    for sub in read.subquestions:
-        found = sub.answer or "(nothing found)"
-        console.print(Text.assemble(("reread  ", "cyan"), sub.question, (" → ", "dim"), found))
-    console.print(Text.assemble(("answer  ", "bold green"), (read.output_text or "(the model gave no answer)", "bold")))
+    """Print the answers, how they were found, their evidence and the cost."""
+    for output in read.outputs or (_only(read),):
+        _show_output(output, console, named=bool(read.outputs))
     usage = read.usage
     console.print(
         f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out) in "
@@ -125,5 +113,41 @@ def show_result(read: LongRead, console: Console, *, seconds: float) -> None:
         style="dim",
         highlight=False,
     )
+    check_whole(read)
+
+
+def check_whole(read: LongRead) -> None:
+    """Raise CliError for a read that ended at a limit."""
     if read.status == "incomplete" and read.incomplete_details is not None:
         raise CliError(f"the read is incomplete: {read.incomplete_details.reason} was reached")
+
+
+def _only(read: LongRead) -> ReadOutput:
+    return ReadOutput(question="", output_text=read.output_text, subquestions=read.subquestions, evidence=read.evidence)
+
+
+def _show_output(output: ReadOutput, console: Console, *, named: bool) -> None:
+    if named:
+        console.print(Text.assemble(("question  ", "bold cyan"), output.question))
+    for sub in output.subquestions:
+        found = sub.answer or "(nothing found)"
+        console.print(Text.assemble(("reread  ", "cyan"), sub.question, (" → ", "dim"), found))
+    answer = output.output_text or "(the model gave no answer)"
+    console.print(Text.assemble(("answer  ", "bold green"), (answer, "bold")))
+    for entry in output.evidence:
+        console.print(_evidence(entry))
+
+
+def _evidence(entry: Evidence) -> Text:
+    kind = "supported" if entry.supported else "similar" if entry.similar else "unsupported"
+    colour = {"supported": "green", "similar": "yellow", "unsupported": "red"}[kind]
+    line = Text.assemble((f"{kind:<12}", colour), entry.statement)
+    if entry.text is not None:
+        near = "" if entry.similarity is None else f", similarity {entry.similarity:.2f}"
+        line.append(f"\n            {_where(entry)}{near}: “{' '.join(entry.text.split())}”", "dim")
+    return line
+
+
+def _where(entry: Evidence) -> str:
+    file = entry.filename or f"characters {entry.start:,} to {entry.end:,}"
+    return file if entry.page is None else f"{file}, page {entry.page}"

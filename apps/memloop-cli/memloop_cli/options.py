@@ -1,0 +1,55 @@
+"""The options that commands share, and the client that they make."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from memloop.clients import GatewayClient, Timeouts
+from memloop_cli.errors import CliError, errors_printed, gateway_errors
+from memloop_cli.home import Home, gateway_url
+
+TIMEOUTS: Final = Timeouts(connect_s=5.0, read_s=600.0, total_s=600.0)
+HOME: Final = Path(".memloop")
+
+HomeFolder = Annotated[Path, typer.Option("--home", envvar="MEMLOOP_HOME", help="The stack's folder: data and logs.")]
+Url = Annotated[str | None, typer.Option("--url", envvar="MEMLOOP_URL", help="The gateway; default: the local stack.")]
+Key = Annotated[str | None, typer.Option("--api-key", envvar="MEMLOOP_API_KEY", help="The gateway's API key.")]
+User = Annotated[str, typer.Option("--user", help="The user whose memory is used.")]
+Agent = Annotated[str | None, typer.Option("--agent", help="Only this agent's memory.")]
+Run = Annotated[str | None, typer.Option("--run", help="Only this run's memory.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, for programs.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+console = Console(highlight=False, soft_wrap=True)
+"""Colours are off where the output is no terminal, and with NO_COLOR."""
+
+
+def with_gateway(
+    work: Callable[[GatewayClient], Awaitable[None]],
+    *,
+    home: Path,
+    url: str | None,
+    api_key: str | None,
+    timeouts: Timeouts = TIMEOUTS,
+) -> None:
+    """Run the work with a client of the gateway. Errors are printed in one line and end the process."""
+
+    async def run() -> None:
+        async with client_of(home, url, api_key, timeouts=timeouts) as client:
+            with gateway_errors(client.url):
+                await work(client)
+
+    with errors_printed():
+        asyncio.run(run())
+
+
+def client_of(home: Path, url: str | None, api_key: str | None, *, timeouts: Timeouts = TIMEOUTS) -> GatewayClient:
+    """Return a client. Raises CliError for a URL that is none."""
+    try:
+        return GatewayClient(gateway_url(Home(home), url), api_key=api_key, timeouts=timeouts)
+    except ValueError as error:
+        raise CliError(f"{error} (MEMLOOP_URL)", code=2) from error

@@ -1,0 +1,1 @@
+"""``memloop read``: documents to the gateway, questions about them, answers with evidence."""

@@ -1,0 +1,158 @@
+"""The documents that a command line names: files, folders, patterns, URLs, standard input."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from memloop.wire.long_read import MAX_FILES
+from memloop_cli.errors import BadInput
+
+_SUFFIXES: Final = frozenset(
+    (
+        *(".txt", ".text", ".md", ".markdown", ".rst", ".adoc", ".org", ".tex"),
+        *(".csv", ".tsv", ".json", ".jsonl", ".log", ".html", ".htm", ".xhtml", ".pdf", ".docx"),
+    )
+)
+"""What a folder's files are read by; a file that is named itself may have any."""
+_BINARY: Final = {b"%PDF-": ".pdf", b"PK\x03\x04": ".docx"}
+_MARKUP: Final = frozenset((".html", ".htm", ".xhtml"))
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """A file of this machine, under the name that chunks and evidence show."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UrlSource:
+    """A page that the gateway downloads."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class PipedSource:
+    """What standard input holds."""
+
+    content: bytes
+
+    @property
+    def name(self) -> str:
+        """A file name by its first bytes."""
+        suffixes = (suffix for start, suffix in _BINARY.items() if self.content.startswith(start))
+        return f"standard-input{next(suffixes, '.txt')}"
+
+
+Source: TypeAlias = FileSource | UrlSource | PipedSource
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The documents in their order, and the files of folders that are left out for their kind."""
+
+    sources: tuple[Source, ...]
+    left_out: tuple[Path, ...] = ()
+
+
+def found(names: Sequence[str]) -> Found:
+    """Find the documents. Raises BadInput for a name without any, and for more than a read takes."""
+    sources: list[Source] = []
+    left_out: list[Path] = []
+    for name in names:
+        more = _found(name)
+        sources += more.sources
+        left_out += more.left_out
+    if len(sources) > MAX_FILES:
+        raise BadInput(f"these are {len(sources)} documents; one read takes at most {MAX_FILES}")
+    return Found(tuple(_told_apart(sources)), tuple(left_out))
+
+
+def inline_text(source: Source) -> str | None:
+    """Return the text of a plain text, to be sent in the request; None for a document that must be extracted.
+
+    Raises BadInput for a file that is empty or neither text nor document.
+    """
+    if isinstance(source, UrlSource):
+        return None
+    name = source.name if isinstance(source, PipedSource) else str(source.path)
+    raw = source.content if isinstance(source, PipedSource) else source.path.read_bytes()
+    if raw.startswith(tuple(_BINARY)) or Path(name).suffix.lower() in _MARKUP:
+        return None
+    return _text(raw, name)
+
+
+def document_text(path: Path) -> str:
+    """Read a text file. Raises BadInput if it is not text."""
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}")
+    return _text(path.read_bytes(), str(path))
+
+
+def _text(raw: bytes, name: str) -> str:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{name} is not UTF-8 text (byte {error.start}): is it an image?") from error
+    if "\0" in text:
+        raise BadInput(f"{name} is binary: it contains NUL")
+    if not text.strip():
+        raise BadInput(f"{name} is empty")
+    return text
+
+
+def _found(name: str) -> Found:
+    if name == "-":
+        return Found((PipedSource(sys.stdin.buffer.read()),))
+    if name.startswith(("http://", "https://")):
+        return Found((UrlSource(name),))
+    path = Path(name)
+    if path.is_dir():
+        return _in_folder(path)
+    if path.is_file():
+        return Found((FileSource(path, path.name),))
+    matches = sorted(match for match in _matching(path) if match.is_file())
+    if not matches:
+        raise BadInput(f"there is no file {name}")
+    return Found(tuple(FileSource(match, match.name) for match in matches))
+
+
+def _matching(pattern: Path) -> Iterable[Path]:
+    """Return what a pattern that the shell left alone matches. Raises BadInput for a pattern that is none."""
+    if not any(sign in str(pattern) for sign in "*?["):
+        return ()
+    root = Path(pattern.anchor)
+    try:
+        return root.glob(str(pattern.relative_to(root)))
+    except (ValueError, NotImplementedError) as error:
+        raise BadInput(f"{pattern} is not a valid pattern") from error
+
+
+def _in_folder(folder: Path) -> Found:
+    inside = sorted(path for path in folder.rglob("*") if path.is_file() and not _hidden(path.relative_to(folder)))
+    read = [path for path in inside if path.suffix.lower() in _SUFFIXES]
+    if not read:
+        raise BadInput(f"the folder {folder} holds no document that can be read")
+    sources = tuple(FileSource(path, path.name) for path in read)
+    return Found(sources, tuple(path for path in inside if path.suffix.lower() not in _SUFFIXES))
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _told_apart(sources: Iterable[Source]) -> list[Source]:
+    """Name files that share a name by their folders too."""
+    sources = list(sources)
+    names = Counter(source.name for source in sources if isinstance(source, FileSource))
+    return [
+        FileSource(source.path, " - ".join(part for part in source.path.parts if part not in ("/", "..")))
+        if isinstance(source, FileSource) and names[source.name] > 1
+        else source
+        for source in sources
+    ]

@@ -1,0 +1,133 @@
+"""How the client of the gateway calls it: addresses, streams, errors as the gateway raised them."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from hashlib import sha256
+from typing import Final, TypeVar, cast
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from yarl import URL
+
+from memloop.clients.http import Http, HttpClient, retry_after
+from memloop.clients.origin import Timeouts
+from memloop.sse import ServerEvent, parse_events
+from memloop.wire.chat import Json
+from memloop.wire.errors import (
+    Conflict,
+    DependencyError,
+    ErrorBody,
+    ErrorEnvelope,
+    Forbidden,
+    InvalidRequest,
+    MemloopError,
+    NotFound,
+    NotSupported,
+    PreconditionFailed,
+    RateLimited,
+    Timeout,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+    Unprocessable,
+)
+
+_TIMEOUTS: Final = Timeouts()
+_ERRORS: Final[Mapping[int, type[MemloopError]]] = {
+    400: InvalidRequest,
+    401: Unauthenticated,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    412: PreconditionFailed,
+    413: TooLarge,
+    422: Unprocessable,
+    429: RateLimited,
+    500: MemloopError,
+    501: NotSupported,
+    503: Unavailable,
+    504: Timeout,
+}
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class GatewayCalls(HttpClient):
+    """The calls that the methods of a client are made of."""
+
+    def __init__(self, url: str, *, api_key: str | None = None, timeouts: Timeouts = _TIMEOUTS) -> None:
+        """``url`` may end in ``/v1``. Raises ValueError when it is not an http URL."""
+        self.url = root_url(url)
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        peer = f"gateway {self.url}"
+        super().__init__(Http(self.url, peer=peer, error_of=gateway_error, headers=headers, timeouts=timeouts))
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Json | None = None,
+        params: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> bytes:
+        headers = {"Idempotency-Key": sha256(name.encode()).hexdigest()} if name else None
+        return await self._http.json(method, f"v1/{path}", body=body, params=params, headers=headers)
+
+    async def _stream(
+        self, method: str, path: str, *, body: Json | None = None, params: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[ServerEvent]:
+        raw = None if body is None else orjson.dumps(body)
+        async with self._http.open(method, f"v1/{path}", body=raw, params=params) as response:
+            if response.status >= 400:
+                raise await response.error()
+            async with aclosing(parse_events(response.chunks())) as events:
+                async for event in events:
+                    _raise_if_error(event)
+                    yield event
+
+
+def root_url(url: str) -> str:
+    """Return the URL above ``/v1``, given with or without it. Raises ValueError unless it is an http URL."""
+    parsed = URL(url)
+    if parsed.scheme not in {"http", "https"} or not parsed.host:
+        raise ValueError(f"{url!r} is not an http URL")
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def gateway_error(status: int, raw: bytes, headers: Mapping[str, str]) -> MemloopError:
+    """Return the gateway's error as it raised it; a DependencyError for a status without an error of ours."""
+    kind, body = _ERRORS.get(status, DependencyError), _error_body(raw)
+    if body is None:
+        return kind(f"the gateway answered {status}", retry_after_s=retry_after(headers))
+    return kind(body.message, param=body.param, code=body.code, retry_after_s=retry_after(headers))
+
+
+def _error_body(raw: bytes | str) -> ErrorBody | None:
+    try:
+        return ErrorEnvelope.model_validate_json(raw).error
+    except ValidationError:
+        return None
+
+
+def _raise_if_error(event: ServerEvent) -> None:
+    if event.type == "error" or event.data.startswith('{"error"'):
+        body = _error_body(event.data)
+        raise DependencyError(body.message if body else "the gateway ended its stream early")
+
+
+def parsed(model: type[_Model], raw: bytes | str) -> _Model:
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError as error:
+        raise DependencyError(f"the gateway answered no {model.__name__}: is it another version?") from error
+
+
+def body_of(model: BaseModel) -> Json:
+    return cast(Json, model.model_dump(mode="json", exclude_none=True))
+
+
+def segment(id_: str) -> str:
+    """Return the id as one path segment, still unescaped. Raises NotFound when it cannot be one."""
+    if "/" in id_ or id_ in {"", ".", ".."}:
+        raise NotFound(f"there is nothing with the id {id_!r}")
+    return id_

@@ -1,0 +1,137 @@
+"""The client's calls about memories."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from typing import Final, TypeVar
+
+import orjson
+
+from memloop.clients.gateway_calls import GatewayCalls, body_of, parsed, segment
+from memloop.wire.base import OpenWire
+from memloop.wire.errors import Timeout
+from memloop.wire.history import History
+from memloop.wire.long_read import LongRead
+from memloop.wire.memory import (
+    BatchResult,
+    Erased,
+    EventPage,
+    ItemPage,
+    MemoryEvent,
+    MemoryItem,
+    Namespace,
+    SearchResult,
+)
+from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
+from memloop.wire.transfer import Imported, MemoryLine
+
+_ENDED: Final = frozenset({"completed", "failed", "cancelled", "incomplete"})
+_PAUSES_S: Final = (0.05, 2.0)
+_State = TypeVar("_State", LongRead, MemoryEvent)
+
+
+class MemoryCalls(GatewayCalls):
+    """Has one method per call about memories."""
+
+    async def add(self, request: MemoryAdd, *, name: str | None = None) -> str:
+        """Give turns to the memory writer. Returns the id of the write's event."""
+        return parsed(_Accepted, await self._call("POST", "memory/add", body=body_of(request), name=name)).event_id
+
+    async def add_batch(self, request: MemoryBatch) -> BatchResult:
+        """Store many turns verbatim; each add has an outcome of its own."""
+        return parsed(BatchResult, await self._call("POST", "memory/batch", body=body_of(request)))
+
+    async def flush_buffers(self, user_id: str, *, name: str | None = None) -> tuple[str, ...]:
+        """Request a decision on buffered turns now. Returns the ids of the writes' events."""
+        raw = await self._call("POST", "memory/buffers/flush", body={"user_id": user_id}, name=name)
+        return tuple(event.event_id for event in parsed(_Flushing, raw).events)
+
+    async def search(self, request: MemorySearch) -> SearchResult:
+        """Return the best memories for a query."""
+        return parsed(SearchResult, await self._call("POST", "memory/search", body=body_of(request)))
+
+    async def memories(self, user_id: str, *, cursor: str | None = None, limit: int = 100) -> ItemPage:
+        """Return a page of a user's memories."""
+        params = {"user_id": user_id, "limit": str(limit)} | ({"cursor": cursor} if cursor else {})
+        return parsed(ItemPage, await self._call("GET", "memory", params=params))
+
+    async def memory(self, item_id: str) -> MemoryItem:
+        """Return one memory."""
+        return parsed(MemoryItem, await self._call("GET", f"memory/{segment(item_id)}"))
+
+    async def erase(self, user_id: str) -> None:
+        """Erase all data of a user."""
+        await self._call("DELETE", "memory", params={"user_id": user_id})
+
+    async def events(self, user_id: str, *, limit: int) -> EventPage:
+        """Return a user's newest writes."""
+        return parsed(
+            EventPage, await self._call("GET", "memory/events", params={"user_id": user_id, "limit": str(limit)})
+        )
+
+    async def event(self, event_id: str) -> MemoryEvent:
+        """Return the present state of a write."""
+        return parsed(MemoryEvent, await self._call("GET", f"memory/events/{segment(event_id)}"))
+
+    async def event_ended(self, event_id: str, *, wait_s: float) -> MemoryEvent:
+        """Wait for the end of a write and return its event. Raises Timeout after ``wait_s`` seconds."""
+        return await ended(lambda: self.event(event_id), what=f"the write {event_id}", wait_s=wait_s)
+
+    async def delete_memory(self, item_id: str) -> None:
+        """Delete a memory softly. Raises NotFound."""
+        await self._call("DELETE", f"memory/{segment(item_id)}")
+
+    async def history(self, item_id: str) -> History:
+        """Return all versions of a memory, oldest first. Raises NotFound."""
+        return parsed(History, await self._call("GET", f"memory/{segment(item_id)}/history"))
+
+    async def erase_namespace(self, namespace: Namespace) -> Erased:
+        """Erase all data of a namespace in the key's own tenant; return how much it was."""
+        params = namespace.model_dump(exclude_none=True, exclude={"tenant"})
+        return parsed(Erased, await self._call("DELETE", "memory", params=params))
+
+    async def export_memory(self, namespace: Namespace, *, include_raw: bool = False) -> AsyncGenerator[bytes]:
+        """Yield an export in blocks of JSONL. Without a last line ``{"exported": N}`` it is not whole."""
+        body = orjson.dumps({**namespace.model_dump(exclude_none=True, exclude={"tenant"}), "include_raw": include_raw})
+        async with self._http.open("POST", "v1/memory/export", body=body) as response:
+            if response.status >= 400:
+                raise await response.error()
+            async for block in response.chunks():
+                yield block
+
+    async def import_memory(self, lines: Iterable[MemoryLine]) -> Imported:
+        """Store versions of memories under their own ids; those that exist already stay as they are."""
+        return await self.import_lines(b"".join(line.model_dump_json().encode() + b"\n" for line in lines))
+
+    async def import_lines(self, raw: bytes) -> Imported:
+        """Store the lines of an export."""
+        headers = {"Content-Type": "application/jsonl"}
+        async with self._http.open("POST", "v1/memory/import", body=raw, headers=headers) as response:
+            if response.status >= 400:
+                raise await response.error()
+            return parsed(Imported, await response.read())
+
+
+async def ended(
+    state: Callable[[], Awaitable[_State]], *, what: str, wait_s: float, pauses_s: tuple[float, float] = _PAUSES_S
+) -> _State:
+    """Poll a read or a write until it has ended. Raises Timeout after ``wait_s`` seconds.
+
+    ``pauses_s`` are the first and the longest pause between two polls, in seconds.
+    """
+    pause_s, longest_s = pauses_s
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + wait_s
+    while (found := await state()).status not in _ENDED:
+        if loop.time() > deadline:
+            raise Timeout(f"{what} did not end within {wait_s:g} s")
+        await asyncio.sleep(pause_s)
+        pause_s = min(1.5 * pause_s, longest_s)
+    return found
+
+
+class _Accepted(OpenWire):
+    event_id: str
+
+
+class _Flushing(OpenWire):
+    events: tuple[_Accepted, ...]
