@@ -1,6 +1,8 @@
 """A gateway without a model: canned answers in the gateway's own shapes, and what it was asked."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -19,7 +21,7 @@ from memloop.wire.memory import (
     SearchResult,
     Written,
 )
-from memloop.wire.transfer import MemoryLine
+from memloop.wire.transfer import Imported, LineError, MemoryLine
 
 NOW = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
 ITEM = MemoryItem(
@@ -88,7 +90,7 @@ class FakeGateway:
     """``refusal`` answers everything with an error; ``read`` is how a read ends, None breaks its stream off.
 
     ``unreadable`` are names of uploads without a text, ``breaks`` counts the streams of a queued read that break off,
-    and an export that is not ``whole`` lacks its last line.
+    and an export that is not ``whole`` lacks its last line. ``imported`` are imported versions by id.
     """
 
     def __init__(self) -> None:
@@ -102,6 +104,10 @@ class FakeGateway:
         self.uploads: dict[str, tuple[str, bytes]] = {}
         self.unreadable: set[str] = set()
         self.breaks = 0
+        self.imported: dict[str, MemoryItem] = {}
+        self.import_lines = 0
+        self.imports_before_hanging = -1
+        self.hanging = threading.Event()
         self.whole = True
         self.reply: Sequence[str] = ("\n\n", "Your locker ", "code is 482.")
 
@@ -116,6 +122,7 @@ class FakeGateway:
             web.post("/v1/files/from-url", self._fetch),
             web.get("/v1/files/{file_id}", self._file),
             web.post("/v1/memory/export", self._export),
+            web.post("/v1/memory/import", self._import),
             web.get("/v1/memory/m1/history", self._history),
             web.delete("/v1/memory/m1", self._delete),
             web.delete("/v1/memory", self._erase),
@@ -201,6 +208,25 @@ class FakeGateway:
         await self._note(request)
         lines = [MemoryLine(item=item, confirmed_at=NOW).model_dump_json() for item in self.items]
         return web.Response(text="\n".join([*lines, *([f'{{"exported":{len(lines)}}}'] if self.whole else [])]) + "\n")
+
+    async def _import(self, request: web.Request) -> web.Response:
+        """Keep each id once, as the store does; refuse texts that hold the word ``refused``."""
+        lines = [MemoryLine.model_validate_json(line) for line in (await request.read()).splitlines()]
+        if self.imports_before_hanging == 0:
+            self.hanging.set()
+            await asyncio.Event().wait()
+        self.imports_before_hanging -= 1
+        fresh, errors = 0, list[LineError]()
+        for number, line in enumerate(lines, start=1):
+            if "refused" in line.item.memory:
+                errors.append(LineError(line=number, message="item: refused"))
+                continue
+            self.import_lines += 1
+            fresh += line.item.id not in self.imported
+            self.imported.setdefault(line.item.id, line.item)
+        known = len(lines) - len(errors) - fresh
+        result = Imported(imported=fresh, unchanged=known, failed=len(errors), errors=tuple(errors))
+        return web.json_response(result.model_dump(mode="json"))
 
     async def _history(self, request: web.Request) -> web.Response:
         version = ItemVersion(**ITEM.model_dump())

@@ -22,6 +22,7 @@ from memloop_cli.commands.stack import logs, status
 from memloop_cli.demo.run import run_demo
 from memloop_cli.errors import errors_printed, gateway_errors
 from memloop_cli.home import Home
+from memloop_cli.importing.command import import_memories
 from memloop_cli.options import HOME, HomeFolder, Key, Url, User, client_of, console
 from memloop_cli.reading.command import read
 from memloop_cli.stack.given_engine import ENGINE_API_KEY, ENGINE_URL, MODEL, GivenEngine, check_engine
@@ -38,6 +39,7 @@ app.add_typer(keys, name="keys")
 app.add_typer(agent, name="agent", hidden=True)
 app.command()(connect)
 app.command()(read)
+app.command("import")(import_memories)
 app.command()(status)
 app.command()(logs)
 

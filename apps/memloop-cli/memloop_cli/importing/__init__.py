@@ -1,0 +1,1 @@
+"""``memloop import``: memories and chats of other systems, with their original times."""

@@ -1,0 +1,1 @@
+"""The formats: one module each turns a record into what is sent."""
