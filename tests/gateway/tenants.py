@@ -46,6 +46,9 @@ _A_OWNS = (
     "/v1/files/{file}/content?form=text",
     "/v1/responses/{response}",
     "/v1/responses/{response}/input_items",
+    "/v1/conversations/{conversation}",
+    "/v1/conversations/{conversation}/items",
+    "/v1/conversations/{conversation}/items/{conversation_item}",
 )
 
 
@@ -166,6 +169,9 @@ async def _everything_of_a(world: World) -> dict[str, str]:
     waiting_read = await post("/v1/long-read", asked(question=question, background=True))
     waiting_event = await post("/v1/memory/add", said(f"Later. {CANARY}"))
     response = await post("/v1/responses", {"model": "m", "input": f"Tea? {CANARY}", "user": "alice"})
+    said_before = [{"role": "user", "content": f"Tea? {CANARY}"}]
+    conversation = await post("/v1/conversations", {"items": said_before, "metadata": {"user_id": "alice"}})
+    items = await world.call(ALICE_KEY, "GET", f"/v1/conversations/{conversation['id']}/items")
     page = await world.call(ALICE_KEY, "GET", "/v1/memory?user_id=alice&limit=1")
     return {
         "item": item,
@@ -175,5 +181,7 @@ async def _everything_of_a(world: World) -> dict[str, str]:
         "waiting_read": waiting_read["id"],
         "waiting_event": waiting_event["event_id"],
         "response": response["id"],
+        "conversation": conversation["id"],
+        "conversation_item": items.json["first_id"],
         "cursor": page.json["next_cursor"],
     }

@@ -4,6 +4,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.redis import RedisRoom
+from gateway.responses.conversations import ConversationRecords, Limits, new_conversation_id
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
@@ -35,3 +36,21 @@ async def test_responses_of_many_tenants_are_kept_continued_and_erased(cluster_r
             await records.get(owner.tenant, chain[0].id)
     assert await keys(cluster_redis, "*:response:*") == []
     assert await keys(cluster_redis, "*:response-sizes:*") == []
+
+
+async def test_conversations_of_many_tenants_are_kept_and_erased(cluster_redis: Redis) -> None:
+    limits = Limits(keep_s=600, tenant_bytes=10**6, conversations=9, items=99, bytes=10**6)
+    records = ConversationRecords(cluster_redis, RedisRoom(cluster_redis, share=0.9), limits)
+    owners = [Owner(f"t{number}", Namespace(tenant=f"t{number}", user_id="ada")) for number in range(24)]
+    made = {owner.tenant: new_conversation_id(owner.tenant) for owner in owners}
+    for owner in owners:
+        await records.create(made[owner.tenant], owner, {}, [{"id": "msg_1"}])
+        began = await records.begin(owner, made[owner.tenant], new=1, size=10)
+        assert await records.append(began, owner, [{"id": "msg_2"}]) == "added"
+        assert await records.context(owner.tenant, made[owner.tenant]) == [{"id": "msg_1"}, {"id": "msg_2"}]
+    tags = {key.split("}")[0].split("{")[1] for key in await keys(cluster_redis, "*:conversation:*")}
+    assert len(tags) > 3
+    for owner in owners:
+        assert owner.namespace is not None
+        assert await records.forget(owner.namespace) == 1
+    assert await keys(cluster_redis, "*conversation*") == []

@@ -94,7 +94,7 @@ REFUSED: list[tuple[Object, str]] = [
     ({"tools": [OTHER], "tool_choice": {"type": "function", "name": "no"}}, "tool_choice"),
     ({"tools": [OTHER], "tool_choice": {"type": "web_search"}}, "tool_choice"),
     ({"background": True}, "background"),
-    ({"conversation": "conv_1"}, "conversation"),
+    ({"conversation": "conv_1", "previous_response_id": "resp_1"}, "conversation"),
     ({"prompt": {"id": "p"}}, "prompt"),
     ({"truncation": "auto"}, "truncation"),
     ({"context_management": [{"type": "compaction"}]}, "context_management"),

@@ -37,7 +37,8 @@ from gateway.metrics import Metrics
 from gateway.policy import routes as policies
 from gateway.redis import redis_of
 from gateway.responses import routes as responses
-from gateway.responses.responses import open_records, open_responses
+from gateway.responses.conversations import routes as conversations
+from gateway.responses.responses import open_erasure, open_responses
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
 from gateway.webhooks import routes as webhook_secrets
@@ -76,6 +77,7 @@ ROUTERS = (
     mem0.router,
     mcp.router,
     responses.router,
+    conversations.router,
     admin.router,
     webhook_secrets.router,
     traces.router,
@@ -160,7 +162,7 @@ async def opened(
     async with (
         redis_of(settings) as redis,
         open_backend(config, settings, metrics) as backend,
-        open_memory(settings, redis, metrics=metrics, also_erases=(open_records(settings, redis).forget,)) as memory,
+        open_memory(settings, redis, metrics=metrics, also_erases=(open_erasure(settings, redis),)) as memory,
     ):
         access = open_access(settings, redis, counting=lambda: backend.models.counting, metrics=metrics)
         rules = memory.queue.lanes.rules
@@ -172,6 +174,7 @@ async def opened(
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
             app.state.responses = open_responses(settings, redis, metrics)
+            app.state.conversations = app.state.responses.conversations
             queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue)
             app.state.jobs = Jobs(redis, memory.queue.lanes, queues)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)

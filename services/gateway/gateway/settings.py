@@ -121,11 +121,16 @@ class GatewaySettings(ServiceSettings):
     """How long a memory add with ``sync`` waits for its event before it answers 202."""
 
     response_keep_s: float = Field(default=30 * DAY_S, ge=60)
-    """How long a stored response remains available after it was made or last continued."""
+    """How long a stored response or a conversation remains available after it was made or last continued."""
     tenant_response_bytes: int = Field(default=256 * MIB, ge=1)
     """The most bytes that one tenant's stored responses hold in Redis."""
     response_chain: int = Field(default=500, ge=1)
     """The most stored responses that one response continues."""
+    tenant_conversations: int = Field(default=10_000, ge=1)
+    tenant_conversation_bytes: int = Field(default=256 * MIB, ge=1)
+    """The most conversations of one tenant, and the most bytes that they hold in Redis."""
+    conversation_items: int = Field(default=1000, ge=1, le=5000)
+    """The most items of one conversation."""
     engine_responses: bool = False
     """Whether the engines speak the Responses API: requests without memory and state then pass through."""
 

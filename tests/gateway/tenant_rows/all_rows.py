@@ -2,7 +2,19 @@
 
 from itertools import chain
 
-from tests.gateway.tenant_rows import admin, chat, engine, files, long_read, mcp, mem0, memory, messages, responses
+from tests.gateway.tenant_rows import (
+    admin,
+    chat,
+    conversations,
+    engine,
+    files,
+    long_read,
+    mcp,
+    mem0,
+    memory,
+    messages,
+    responses,
+)
 from tests.gateway.tenants import Attempt
 
 OPEN = {
@@ -16,7 +28,7 @@ OPEN = {
 }
 """Routes that need no key, and why they may."""
 
-_MODULES = (admin, chat, engine, files, long_read, mcp, mem0, memory, messages, responses)
+_MODULES = (admin, chat, conversations, engine, files, long_read, mcp, mem0, memory, messages, responses)
 
 SAME_FOR_ALL: dict[str, str] = dict(
     chain.from_iterable(getattr(module, "SAME_FOR_ALL", {}).items() for module in _MODULES)

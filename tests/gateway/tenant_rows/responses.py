@@ -9,6 +9,8 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/responses": [
         Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}"}),
         Attempt("/v1/responses", _ASKED | {"previous_response_id": "{response}", "store": False, "stream": True}),
+        Attempt("/v1/responses", _ASKED | {"conversation": "{conversation}"}),
+        Attempt("/v1/responses", _ASKED | {"conversation": {"id": "{conversation}"}, "store": False, "stream": True}),
         *(
             Attempt("/v1/responses", _ASKED | named, 200, lambda body: body["memory"]["retrieved"] == [])
             for named in _AS_ALICE

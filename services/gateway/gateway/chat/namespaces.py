@@ -3,10 +3,10 @@
 There is no shared default: without a user ID, memory is off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from gateway.access import Principal
-from memloop.wire.chat import NO_OPTIONS, ChatRequest
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, MemoryOptions
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Namespace
 
@@ -22,23 +22,33 @@ def namespace_of(principal: Principal, chat: ChatRequest, headers: Mapping[str, 
     ``safety_identifier``, ``user``. Agent and run come from ``memory``, else from ``metadata``, the agent else from
     ``X-Memory-Agent-Id``. An empty string counts as absent. Raises Unprocessable for an id of more than 256 characters.
     """
-    asked = chat.memory or NO_OPTIONS
-    metadata = chat.metadata or {}
+    others = (("safety_identifier", chat.safety_identifier), ("user", chat.user))
+    return namespace_named(principal, chat.metadata or {}, headers, options=chat.memory or NO_OPTIONS, others=others)
+
+
+def namespace_named(
+    principal: Principal,
+    metadata: Mapping[str, str],
+    headers: Mapping[str, str],
+    *,
+    options: MemoryOptions = NO_OPTIONS,
+    others: Sequence[tuple[str, str | None]] = (),
+) -> Namespace | None:
+    """Return the namespace that metadata and headers name, the same way; ``others`` are further names of the user."""
     user_id = _first(
-        ("memory.user_id", asked.user_id),
+        ("memory.user_id", options.user_id),
         ("metadata.user_id", metadata.get("user_id")),
         ("X-Memory-User-Id", headers.get(USER_HEADER)),
-        ("safety_identifier", chat.safety_identifier),
-        ("user", chat.user),
+        *others,
     )
     if user_id is None:
         return None
     agent_id = _first(
-        ("memory.agent_id", asked.agent_id),
+        ("memory.agent_id", options.agent_id),
         ("metadata.agent_id", metadata.get("agent_id")),
         ("X-Memory-Agent-Id", headers.get(AGENT_HEADER)),
     )
-    run_id = _first(("memory.run_id", asked.run_id), ("metadata.run_id", metadata.get("run_id")))
+    run_id = _first(("memory.run_id", options.run_id), ("metadata.run_id", metadata.get("run_id")))
     return Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 

@@ -6,7 +6,7 @@ Keys that one script uses share a hash tag in braces (``memloop_service.redis_li
   ``evt_7f…`` is at place 0x7f. A memory write takes them from its user, whose writes share a lane; a file from its
   tenant; a webhook from its read, since one step may end both. A read's digits are random, so that a tenant's reads
   spread over the cluster.
-* A tenant's stored contents share a tag with its quota, and so do its stored responses.
+* A tenant's stored contents share a tag with its quota, and so do its stored responses and its conversations.
 * API keys share a tag with the audit log of their changes.
 * All other keys are used alone and have no tag.
 """
@@ -151,6 +151,30 @@ class Partition:
         """Name the hash of a user's erased scopes, for responses that are being made. It outlives the user."""
         return f"memloop:{{{self.tag}}}:responses-erased:{tenant}:{_digest(user_id)}"
 
+    def conversation(self, tenant: str, conversation_id: str) -> str:
+        """Name the hash of a conversation: metadata, owners, the number of items so far."""
+        return f"memloop:{{{self.tag}}}:conversation:{tenant}:{conversation_id}"
+
+    def conversation_order(self, tenant: str, conversation_id: str) -> str:
+        """Name the sorted set of a conversation's items, by their number."""
+        return f"memloop:{{{self.tag}}}:conversation-order:{tenant}:{conversation_id}"
+
+    def conversation_items(self, tenant: str, conversation_id: str) -> str:
+        """Name the hash of a conversation's items."""
+        return f"memloop:{{{self.tag}}}:conversation-items:{tenant}:{conversation_id}"
+
+    def conversations_of(self, tenant: str) -> str:
+        """Name the sorted set of a tenant's conversations, by the time at which they expire."""
+        return f"memloop:{{{self.tag}}}:conversations:{tenant}"
+
+    def conversation_sizes(self, tenant: str) -> str:
+        """Name the hash of the bytes of a tenant's conversations, with their sum."""
+        return f"memloop:{{{self.tag}}}:conversation-sizes:{tenant}"
+
+    def conversations_of_user(self, tenant: str, user_id: str) -> str:
+        """Name the sorted set of the conversations that a user has a part in, by the time at which they expire."""
+        return f"memloop:{{{self.tag}}}:conversations-of:{tenant}:{user_id}"
+
     @property
     def loose(self) -> str:
         """The sorted set of objects that belong to no content, by the time from which they may be deleted."""
@@ -198,6 +222,11 @@ def file_id(tenant: str, digits: str) -> str:
 def response_id(tenant: str, digits: str) -> str:
     """Make the id of a tenant's response from 32 hex digits, of which 30 are kept."""
     return f"resp_{place_of(tenant):02x}{digits[2:]}"
+
+
+def conversation_id(tenant: str, digits: str) -> str:
+    """Make the id of a tenant's conversation from 32 hex digits, of which 30 are kept."""
+    return f"conv_{place_of(tenant):02x}{digits[2:]}"
 
 
 def delivery_id(read_id: str, digits: str) -> str:

@@ -63,6 +63,7 @@ def draft_of(asked: Asked, response_id: str) -> Draft:
         "created_at": int(time.time()),
         "status": "in_progress",
         "background": False,
+        "conversation": None if request.conversation_id is None else {"id": request.conversation_id},
         "error": None,
         "incomplete_details": None,
         "instructions": request.instructions,

@@ -101,14 +101,14 @@ PREFIXES: Final = {
 """How the ids of items begin, by the item's type."""
 
 
-def items_of(given: str | Sequence[JsonValue]) -> tuple[Item, ...]:
-    """Return the items of a request's ``input``; a string is one message of the user.
+def items_of(given: str | Sequence[JsonValue], field: str = "input") -> tuple[Item, ...]:
+    """Return the items of a request's ``input``, or of another field; a string is one message of the user.
 
     Raises InvalidRequest (400) for an item or a field that engines cannot be given, Unprocessable for a malformed one.
     """
     if isinstance(given, str):
         return (Message(role="user", content=given),)
-    return tuple(_item(value, f"input[{place}]") for place, value in enumerate(given))
+    return tuple(_item(value, f"{field}[{place}]") for place, value in enumerate(given))
 
 
 def _item(value: JsonValue, place: str) -> Item:

@@ -19,7 +19,7 @@ _DONE = b"[DONE]"
 
 
 class Making:
-    """One response. ``keeping`` is None for ``store: false``."""
+    """One response. ``keeping`` is None for one that is kept nowhere."""
 
     def __init__(
         self, asked: Asked, draft: Draft, keeping: Keeping | None, meter: Meter, *, tools: Mapping[str, Offered]
@@ -44,7 +44,7 @@ class Making:
         if self._keeping is None:
             return answer
         response = parsed_object(answer)
-        if await self._keeping.keep(response):
+        if await self._keeping.keep(response) or not self.is_kept:
             return answer
         return orjson.dumps({**response, "store": False})
 
@@ -65,7 +65,7 @@ class Making:
     @property
     def is_kept(self) -> bool:
         """Whether the response is to be kept."""
-        return self._keeping is not None
+        return self._keeping is not None and self._keeping.stores
 
     async def ended(self, usage: Json, memory: Json) -> Json:
         """Return the response at the end of its stream, kept."""

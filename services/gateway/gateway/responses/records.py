@@ -19,7 +19,7 @@ from gateway.redis import response_id as id_of_tenant
 from gateway.responses.scripts import CONTINUE, DELETE, KEEP, ROOM
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
-from memloop.wire.memory import Namespace
+from memloop.wire.memory import Namespace, Scope
 from memloop_service.redis_link import acknowledged, redis_errors
 
 Outcome: TypeAlias = Literal["kept", "full", "erased"]
@@ -60,6 +60,11 @@ class Owner:
     def scopes(self) -> tuple[str, ...]:
         """The scopes whose erasure covers the response."""
         return self.namespace.scopes() if self.namespace is not None else ()
+
+    @property
+    def scope(self) -> Scope:
+        """Whose policies apply."""
+        return self.namespace or Scope(tenant=self.tenant)
 
 
 class ResponseRecords:

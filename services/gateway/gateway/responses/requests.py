@@ -27,7 +27,6 @@ _UNSERVED: Final = (
     "access_programs",
     "background",
     "context_management",
-    "conversation",
     "image",
     "moderation",
     "personality",
@@ -49,6 +48,12 @@ _NO_PLACE: Final = ("n", "modalities", "audio", "web_search_options")
 """Fields of chat completions whose answers a response cannot hold."""
 
 
+class ConversationParam(Wire):
+    """The conversation that a response continues."""
+
+    id: str
+
+
 class ResponseRequest(OpenWire):
     """The fields that the gateway reads. All others are in ``model_extra``."""
 
@@ -56,6 +61,7 @@ class ResponseRequest(OpenWire):
     input: str | list[JsonValue] = Field(default_factory=list[JsonValue])
     instructions: str | None = None
     previous_response_id: str | None = None
+    conversation: str | ConversationParam | None = None
     store: bool | None = Field(default=None, strict=True)
     stream: bool | None = Field(default=None, strict=True)
     tools: list[JsonValue] | None = None
@@ -78,6 +84,11 @@ class ResponseRequest(OpenWire):
     def stores(self) -> bool:
         """Whether the response is kept, which it is by default."""
         return self.store is not False
+
+    @property
+    def conversation_id(self) -> str | None:
+        """The conversation that the response continues."""
+        return self.conversation.id if isinstance(self.conversation, ConversationParam) else self.conversation
 
     @property
     def wants_logprobs(self) -> bool:
@@ -173,6 +184,9 @@ def _refuse_unserved(request: ResponseRequest) -> None:
         if name in extra:
             raise _unserved(name, f"{name} is a field of chat completions. Use {ours}.")
     check_include(request.include)
+    if request.conversation is not None and request.previous_response_id is not None:
+        message = "A response continues either previous_response_id or a conversation."
+        raise InvalidRequest(message, param="conversation", code="mutually_exclusive_parameters")
     if request.truncation not in (None, "disabled"):
         raise _unserved("truncation", f"truncation: {request.truncation!r} is not supported.", code="unsupported_value")
     checked(ResponseStreamOptions, request.stream_options or {}, "stream_options")

@@ -1,6 +1,6 @@
 """Bundles the stored responses and their limits into one value."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -11,9 +11,11 @@ from redis.asyncio import Redis
 from gateway.chat import USER_HEADER
 from gateway.metrics import Metrics
 from gateway.redis import RedisRoom
+from gateway.responses.conversations import ConversationRecords, open_conversations
 from gateway.responses.records import ResponseRecords
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
+from memloop.wire.memory import Namespace
 
 _STATE: Final = ("previous_response_id", "conversation", "memory", "background")
 _USERS: Final = ("user", "safety_identifier", "metadata")
@@ -28,6 +30,7 @@ class Responses:
     """
 
     records: ResponseRecords
+    conversations: ConversationRecords
     max_context_bytes: int
     pass_through: bool
     memory_for_users: bool
@@ -52,10 +55,22 @@ def open_records(settings: GatewaySettings, redis: Redis) -> ResponseRecords:
     )
 
 
+def open_erasure(settings: GatewaySettings, redis: Redis) -> Callable[[Namespace], Awaitable[object]]:
+    """Return what deletes a user's responses and conversations."""
+    records, conversations = open_records(settings, redis), open_conversations(settings, redis)
+
+    async def forget(namespace: Namespace) -> None:
+        await records.forget(namespace)
+        await conversations.forget(namespace)
+
+    return forget
+
+
 def open_responses(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Responses:
     """Build the slice from the settings."""
     return Responses(
         open_records(settings, redis),
+        open_conversations(settings, redis),
         max_context_bytes=settings.max_json_bytes,
         pass_through=settings.engine_responses,
         memory_for_users=settings.memory_for_users,

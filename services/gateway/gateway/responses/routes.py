@@ -5,7 +5,7 @@ A request without memory and without state passes through if the operator says t
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -16,17 +16,13 @@ from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, aske
 from gateway.engine import Meter, pass_through
 from gateway.http import JsonBody, body_of, json_text, read_json, read_with, streams, subject_of_response
 from gateway.responses.answer import draft_of
-from gateway.responses.items import Item, items_of
-from gateway.responses.keeping import Keeping, named_items
+from gateway.responses.asking import earlier_items, keeping_of, question_of
 from gateway.responses.making import Making
-from gateway.responses.reading import read_of
-from gateway.responses.records import Owner, StoredResponse, new_response_id
+from gateway.responses.records import Owner, new_response_id
 from gateway.responses.requests import Asked, CountBody, ResponseBody, check_include, read_request
 from gateway.responses.responses import Responses, ResponsesDep
-from gateway.responses.to_chat import chat_fields
-from gateway.responses.tools import Offered, offered_tools
 from memloop.wire.base import Wire
-from memloop.wire.chat import ChatRequest, Json
+from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
@@ -92,9 +88,9 @@ async def count_input_tokens(
     named = chat.backend.models.chat.id if fields.get("model") is None else fields["model"]
     asked = read_request({**fields, "model": named})
     await allowance.admit()
-    body, read, _ = await _chat_of(asked, chat, responses, principal)
+    question = question_of(asked, await earlier_items(asked, responses, principal.tenant), chat)
     splitter = chat.backend.models.named(asked.request.model).splitter
-    return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, read, body, splitter))
+    return TokenCount(input_tokens=await asyncio.to_thread(prompt_tokens, question.read, question.body, splitter))
 
 
 router.include_router(hot)
@@ -154,59 +150,18 @@ async def _translated(
     request: Request, chat: Chat, responses: Responses, principal: Principal, asked: Asked, meter: Meter
 ) -> AskedChat:
     """Return the chat that answers the request, in a form that makes a response of its answer."""
-    body, read, tools = await _chat_of(asked, chat, responses, principal)
+    earlier = await earlier_items(asked, responses, principal.tenant)
+    question = question_of(asked, earlier, chat)
     draft = draft_of(asked, new_response_id(principal.tenant))
     size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
-    plain = asked_chat(request, chat, principal, JsonBody(json_text(body), body), read)
+    plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
     owner = Owner(principal.tenant, plain.named)
-    keeping = await _keeping(asked, responses, owner, draft.id, size=size, chat=chat)
-    making = Making(asked, draft, keeping, meter, tools=tools)
+    keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, chat=chat)
+    making = Making(asked, draft, keeping, meter, tools=question.tools)
     form = AnswerForm(
         whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
     )
     return replace(plain, form=form)
-
-
-async def _chat_of(
-    asked: Asked, chat: Chat, responses: Responses, principal: Principal
-) -> tuple[Json, ChatRequest, Mapping[str, Offered]]:
-    """Return the chat that answers the request, what the gateway reads of it, and the functions in it."""
-    items = [*await _earlier(asked, responses, principal), *asked.items]
-    tools = offered_tools(asked.tools, items)
-    dialect = chat.backend.models.named(asked.request.model).dialect
-    body = chat_fields(asked, items, tools, limit_field=dialect.limit_field)
-    return body, read_of(asked, body), tools
-
-
-async def _earlier(asked: Asked, responses: Responses, principal: Principal) -> list[Item]:
-    """Return the items of all responses that this one continues."""
-    previous = asked.request.previous_response_id
-    if previous is None:
-        return []
-    chain = await responses.records.chain(principal.tenant, previous, max_bytes=responses.max_context_bytes)
-    return [item for link in chain for item in _items(link)]
-
-
-def _items(link: StoredResponse) -> Sequence[Item]:
-    output = link.response["output"]
-    return items_of([*link.input, *(output if isinstance(output, list) else ())])
-
-
-async def _keeping(
-    asked: Asked, responses: Responses, owner: Owner, response_id: str, *, size: int, chat: Chat
-) -> Keeping | None:
-    if not asked.request.stores:
-        return None
-    items = named_items(asked.items, response_id)
-    return Keeping(
-        records=responses.records,
-        owner=owner,
-        began=await responses.records.begin(owner, size=size + len(json_text(items))),
-        input=items,
-        previous=asked.request.previous_response_id or "",
-        lost=responses.lost,
-        keeper=chat.memory.keeper,
-    )
 
 
 def _page(items: Sequence[Json], *, after: str | None, limit: int) -> Json:

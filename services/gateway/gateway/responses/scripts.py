@@ -6,7 +6,7 @@ sizes, whose field '' is the sum. Expired responses are uncounted first, at most
 
 from typing import Final
 
-_PRELUDE = """
+PRELUDE: Final = """
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local function drop(id)
@@ -26,7 +26,7 @@ end
 """
 
 ROOM: Final = (
-    _PRELUDE
+    PRELUDE
     + """
 -- KEYS[1] erasures of the user; ARGV: scopes. Returns the bytes that the tenant's responses hold, and the erasures
 return {redis.call('HGET', KEYS[3], '') or '0', erasures(KEYS[1], ARGV)}
@@ -34,7 +34,7 @@ return {redis.call('HGET', KEYS[3], '') or '0', erasures(KEYS[1], ARGV)}
 )
 
 KEEP: Final = (
-    _PRELUDE
+    PRELUDE
     + """
 -- KEYS[1] erasures of the user, KEYS[4] record, KEYS[5] the user's index
 -- ARGV: id, keep ms, bytes, quota, erasures at the beginning, number of scopes, scopes…, the record's fields…
@@ -57,7 +57,7 @@ return 'kept'
 )
 
 CONTINUE: Final = (
-    _PRELUDE
+    PRELUDE
     + """
 -- KEYS[4] record; ARGV: id, keep ms, the beginning of the names of the users' indexes, whose tag is the record's
 -- Returns the record's fields, and keeps it for longer
@@ -73,7 +73,7 @@ return found
 )
 
 DELETE: Final = (
-    _PRELUDE
+    PRELUDE
     + """
 -- KEYS[1] record, KEYS[4] the user's index; ARGV: id. Returns how many were deleted
 drop(ARGV[1])

@@ -1,0 +1,211 @@
+"""``/v1/conversations``: conversations and their items, as OpenAI's API has them."""
+
+import secrets
+from typing import Annotated, Final, Literal, TypeAlias
+
+from fastapi import APIRouter, Query, Request
+from pydantic import Field, JsonValue
+
+from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
+from gateway.chat import ChatDep, namespace_named
+from gateway.http import body_of, json_text, read_ours
+from gateway.policy import Keeper
+from gateway.responses.conversations.records import new_conversation_id
+from gateway.responses.conversations.slice import ConversationsDep
+from gateway.responses.items import Item, items_of
+from gateway.responses.naming import named_items, redacted
+from gateway.responses.records import Owner
+from gateway.responses.requests import check_include
+from memloop.wire.base import Wire
+from memloop.wire.chat import Json, Metadata
+from memloop.wire.memory import Scope
+from memloop_service import ERRORS
+
+_PATH: Final = "/v1/conversations"
+_MOST_AT_ONCE: Final = 20
+"""How many items one request may add, as in the public API."""
+_Include: TypeAlias = Annotated[list[str] | None, Query()]
+
+router = APIRouter(prefix=_PATH, tags=["conversations"], dependencies=[needs("chat")], responses=ERRORS)
+
+
+class ConversationCreate(Wire):
+    """The beginning of a conversation. ``metadata.user_id`` names the user whose erasure deletes it."""
+
+    items: list[JsonValue] | None = Field(default=None, max_length=_MOST_AT_ONCE)
+    metadata: Metadata | None = None
+
+
+class ConversationUpdate(Wire):
+    """New metadata, in the place of the old."""
+
+    metadata: Metadata | None
+
+
+class ItemsCreate(Wire):
+    """Items for the end of a conversation."""
+
+    items: list[JsonValue] = Field(min_length=1, max_length=_MOST_AT_ONCE)
+
+
+class ConversationBody(ConversationCreate):
+    """The same for the OpenAPI document."""
+
+    items: list[Item] | None = Field(default=None, max_length=_MOST_AT_ONCE)  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class ItemsBody(ItemsCreate):
+    """The same for the OpenAPI document."""
+
+    items: list[Item] = Field(min_length=1, max_length=_MOST_AT_ONCE)  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class Conversation(Wire):
+    """A conversation without its items. ``created_at`` is in seconds since the epoch."""
+
+    id: str
+    object: Literal["conversation"] = "conversation"
+    created_at: int
+    metadata: Metadata
+
+
+class ConversationDeleted(Wire):
+    """The answer to a deletion."""
+
+    id: str
+    object: Literal["conversation.deleted"] = "conversation.deleted"
+    deleted: bool = True
+
+
+class ItemPage(Wire):
+    """Items of a conversation."""
+
+    object: Literal["list"] = "list"
+    data: list[Json]
+    first_id: str | None = None
+    last_id: str | None = None
+    has_more: bool = False
+
+
+@router.post("", dependencies=[Room], openapi_extra=body_of(ConversationBody))
+async def create_conversation(
+    request: Request, chat: ChatDep, conversations: ConversationsDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> Conversation:
+    """Begin a conversation with at most 20 items."""
+    asked = await read_ours(request, ConversationCreate)
+    await allowance.admit()
+    metadata = asked.metadata or {}
+    owner = Owner(principal.tenant, namespace_named(principal, metadata, request.headers))
+    items = await _items(asked.items or [], chat.memory.keeper, owner.scope)
+    [shown] = await redacted([{**metadata}], chat.memory.keeper, owner.scope)
+    made = await conversations.create(new_conversation_id(principal.tenant), owner, shown, items)
+    return Conversation.model_validate(made)
+
+
+@router.get("/{conversation_id}")
+async def get_conversation(
+    conversation_id: str, conversations: ConversationsDep, principal: PrincipalDep
+) -> Conversation:
+    """Return a conversation without its items."""
+    return Conversation.model_validate(await conversations.get(principal.tenant, conversation_id))
+
+
+@router.post("/{conversation_id}", dependencies=[Room], openapi_extra=body_of(ConversationUpdate))
+async def update_conversation(
+    conversation_id: str,
+    request: Request,
+    chat: ChatDep,
+    conversations: ConversationsDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
+) -> Conversation:
+    """Replace a conversation's metadata. The user whose erasure deletes it stays."""
+    asked = await read_ours(request, ConversationUpdate)
+    await allowance.admit()
+    [shown] = await redacted([{**(asked.metadata or {})}], chat.memory.keeper, Scope(tenant=principal.tenant))
+    return Conversation.model_validate(await conversations.update(principal.tenant, conversation_id, shown))
+
+
+@router.delete("/{conversation_id}")
+async def delete_conversation(
+    conversation_id: str, conversations: ConversationsDep, principal: PrincipalDep
+) -> ConversationDeleted:
+    """Delete a conversation with its items. Stored responses that continued it stay."""
+    await conversations.delete(principal.tenant, conversation_id)
+    return ConversationDeleted(id=conversation_id)
+
+
+@router.post("/{conversation_id}/items", dependencies=[Room], openapi_extra=body_of(ItemsBody))
+async def create_conversation_items(
+    conversation_id: str,
+    request: Request,
+    chat: ChatDep,
+    conversations: ConversationsDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
+    include: _Include = None,
+) -> ItemPage:
+    """Add at most 20 items at the end of a conversation."""
+    check_include(include)
+    asked = await read_ours(request, ItemsCreate)
+    await allowance.admit()
+    owner = _owner(principal, request)
+    items = await _items(asked.items, chat.memory.keeper, owner.scope)
+    await conversations.add(conversation_id, owner, items)
+    return _page(items, has_more=False)
+
+
+@router.get("/{conversation_id}/items")
+async def list_conversation_items(
+    conversation_id: str,
+    conversations: ConversationsDep,
+    principal: PrincipalDep,
+    include: _Include = None,
+    after: Annotated[str | None, Query(max_length=256)] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    order: Literal["asc", "desc"] = "desc",
+) -> ItemPage:
+    """List the items of a conversation."""
+    check_include(include)
+    items, has_more = await conversations.items(
+        principal.tenant, conversation_id, after=after, limit=limit, newest_first=order == "desc"
+    )
+    return _page(items, has_more=has_more)
+
+
+@router.get("/{conversation_id}/items/{item_id}")
+async def get_conversation_item(
+    conversation_id: str,
+    item_id: str,
+    conversations: ConversationsDep,
+    principal: PrincipalDep,
+    include: _Include = None,
+) -> Json:
+    """Return one item of a conversation."""
+    check_include(include)
+    return await conversations.item(principal.tenant, conversation_id, item_id)
+
+
+@router.delete("/{conversation_id}/items/{item_id}")
+async def delete_conversation_item(
+    conversation_id: str, item_id: str, conversations: ConversationsDep, principal: PrincipalDep
+) -> Conversation:
+    """Delete one item of a conversation."""
+    found = await conversations.delete_item(principal.tenant, conversation_id, item_id)
+    return Conversation.model_validate(found)
+
+
+def _owner(principal: Principal, request: Request) -> Owner:
+    return Owner(principal.tenant, namespace_named(principal, {}, request.headers))
+
+
+async def _items(given: list[JsonValue], keeper: Keeper, scope: Scope) -> list[Json]:
+    """Return the items that a client adds, named and redacted. Raises InvalidRequest, Unprocessable."""
+    items = named_items(items_of(given, "items"), secrets.token_hex(16))
+    json_text({"items": [*items]})  # what can be read may be nested too deeply to be written
+    return await redacted(items, keeper, scope)
+
+
+def _page(items: list[Json], *, has_more: bool) -> ItemPage:
+    first, last = (str(items[0]["id"]), str(items[-1]["id"])) if items else (None, None)
+    return ItemPage(data=items, first_id=first, last_id=last, has_more=has_more)

@@ -1,0 +1,30 @@
+"""Opens the conversations, and finds them for a route."""
+
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import Depends, Request
+from redis.asyncio import Redis
+
+from gateway.redis import RedisRoom
+from gateway.responses.conversations.records import ConversationRecords, Limits
+from gateway.settings import GatewaySettings
+
+
+def open_conversations(settings: GatewaySettings, redis: Redis) -> ConversationRecords:
+    """Build the records from the settings."""
+    limits = Limits(
+        keep_s=settings.response_keep_s,
+        tenant_bytes=settings.tenant_conversation_bytes,
+        conversations=settings.tenant_conversations,
+        items=settings.conversation_items,
+        bytes=settings.max_json_bytes,
+    )
+    return ConversationRecords(redis, RedisRoom(redis, share=settings.redis_full_share), limits)
+
+
+async def conversations_of(request: Request) -> ConversationRecords:
+    """Return the records from the application's state."""
+    return cast(ConversationRecords, request.app.state.conversations)
+
+
+ConversationsDep: TypeAlias = Annotated[ConversationRecords, Depends(conversations_of)]

@@ -1,0 +1,45 @@
+"""Names the items of a request, and redacts items before they are stored."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final, cast
+
+from gateway.policy import Keeper, redacted_json
+from gateway.responses.items import PREFIXES, Item
+from memloop.wire.chat import Json
+from memloop.wire.memory import Scope
+
+# fmt: off
+_NO_TEXT: Final = frozenset((
+    "id", "type", "object", "role", "status", "model", "call_id", "previous_response_id", "encrypted_content",
+    "image_url", "file_id", "file_data", "file_url", "signature", "tools", "tool_choice", "memory",
+))
+# fmt: on
+
+
+async def redacted(objects: Sequence[Json], keeper: Keeper, scope: Scope) -> list[Json]:
+    """Return items, or responses, redacted as the user's policies ask. Raises Unavailable without them."""
+    redactions = await keeper.redactions(scope.tenant, [scope])
+    redact = redactions.of(scope)
+    if not redact.kinds:
+        return [*objects]
+    clean = await asyncio.to_thread(redacted_json, [*objects], redact, skip=_NO_TEXT)
+    redactions.counted(redact)
+    return cast("list[Json]", clean)
+
+
+def named_items(items: Iterable[Item], digits: str) -> list[Json]:
+    """Return items of an input as JSON, each with a status, and with an id of these digits if it has none."""
+    return [
+        {"id": f"{PREFIXES[item.type]}_{digits}i{place:04x}", "status": "completed", **_shown(item)}
+        for place, item in enumerate(items)
+    ]
+
+
+def _shown(item: Item) -> Json:
+    fields = item.model_dump(mode="json", exclude_none=True)
+    content = fields.get("content")
+    if item.type == "message" and isinstance(content, str):
+        kind = "output_text" if fields["role"] == "assistant" else "input_text"
+        return {**fields, "content": [{"type": kind, "text": content}]}
+    return fields
