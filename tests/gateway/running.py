@@ -100,7 +100,10 @@ class Gateway:
     @property
     def work(self) -> Work:
         """What a worker in this process works with: the gateway's own slices."""
-        return Work(self.redis, self.backend, self.memory, self.app.state.reading, self.memory.metrics)
+        state = self.app.state
+        return Work(
+            self.redis, self.backend, self.memory, state.reading, state.background, self.chats, self.memory.metrics
+        )
 
     async def post(self, path: str, body: object, *, headers: Mapping[str, str] | None = None) -> Answer:
         """POST JSON, or bytes as they are."""

@@ -146,7 +146,7 @@ async def test_every_queue_has_its_gauges_on_the_worker(stack: Stack) -> None:
 
     async def shown() -> bool:
         samples = await stack.samples(stack.worker_url)
-        queues = ("memory", "reads", "files", "webhooks")
+        queues = ("memory", "reads", "files", "responses", "webhooks")
         return all(f'{gauge}{{queue="{queue}"}}' in samples for gauge in gauges for queue in queues)
 
     await eventually(shown)

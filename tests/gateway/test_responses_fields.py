@@ -93,7 +93,6 @@ REFUSED: list[tuple[Object, str]] = [
     ({"tools": [{**OTHER, "output_schema": {}}]}, "tools[0].output_schema"),
     ({"tools": [OTHER], "tool_choice": {"type": "function", "name": "no"}}, "tool_choice"),
     ({"tools": [OTHER], "tool_choice": {"type": "web_search"}}, "tool_choice"),
-    ({"background": True}, "background"),
     ({"conversation": "conv_1", "previous_response_id": "resp_1"}, "conversation"),
     ({"prompt": {"id": "p"}}, "prompt"),
     ({"truncation": "auto"}, "truncation"),

@@ -37,8 +37,8 @@ from gateway.metrics import Metrics
 from gateway.policy import routes as policies
 from gateway.redis import redis_of
 from gateway.responses import routes as responses
+from gateway.responses.background.slice import open_background, open_erasure
 from gateway.responses.conversations import routes as conversations
-from gateway.responses.responses import open_erasure, open_responses
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
 from gateway.webhooks import routes as webhook_secrets
@@ -173,9 +173,10 @@ async def opened(
             app.state.files, app.state.webhooks = files, webhooks
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
-            app.state.responses = open_responses(settings, redis, metrics)
-            app.state.conversations = app.state.responses.conversations
-            queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue)
+            app.state.background = background = open_background(settings, redis, rules, metrics)
+            app.state.responses = background.responses
+            app.state.conversations = background.responses.conversations
+            queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue, background.queue)
             app.state.jobs = Jobs(redis, memory.queue.lanes, queues)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)
             async with access.running():

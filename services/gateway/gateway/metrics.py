@@ -235,7 +235,7 @@ class QueueMetrics:
         )
         for unknown in (self.job_dead_letters, self.redis_used_bytes, self.redis_limit_bytes, self.redis_durable):
             unknown.set(math.nan)  # until a worker sets them; the API never does
-        for queue in ("memory", "reads", "files"):
+        for queue in ("memory", "reads", "files", "responses"):
             for reason in ("quota", "unavailable"):
                 self.jobs_not_admitted.labels(queue, reason)
 

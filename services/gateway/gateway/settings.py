@@ -265,6 +265,7 @@ class WorkerSettings(GatewaySettings):
     buffer_flush_age_s: float = Field(default=3600.0, gt=0)
     """A buffer without new turns for this long is settled."""
     read_concurrency: int = Field(default=4, ge=1)
+    """Background reads at a time, and as many background responses."""
     extract_concurrency: int = Field(default=2, ge=1)
     extract_memory_bytes: int = Field(default=1024 * MIB, gt=0)
     """The address space of the process that extracts one file's text."""

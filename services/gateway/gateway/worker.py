@@ -17,11 +17,13 @@ from dataclasses import dataclass, replace
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
+from gateway.chat import Chat, open_chat
 from gateway.engine import Backend, LoopModel, ModelsConfig, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
 from gateway.files.storage import local_folder
+from gateway.http.admission import Admission, Capacity
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
 from gateway.memory.memory import Memory, open_memory
@@ -30,6 +32,8 @@ from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
 from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.redis import Keys, redis_of, redis_state
+from gateway.responses.background.handler import ResponseHandler
+from gateway.responses.background.slice import Background, open_background
 from gateway.settings import WorkerSettings
 from gateway.traces import Served
 from gateway.webhooks.handler import DeliveryHandler
@@ -50,13 +54,21 @@ class Work:
     backend: Backend
     memory: Memory
     reading: Reading
+    background: Background
+    chat: Chat
     metrics: Metrics
 
     @property
     def queues(self) -> Sequence[LaneQueue]:
         """Every queue, memory writes first."""
         reading = self.reading
-        return self.memory.queue.lanes, reading.queue, reading.files.queue, reading.webhooks.queue
+        return (
+            self.memory.queue.lanes,
+            reading.queue,
+            reading.files.queue,
+            reading.webhooks.queue,
+            self.background.queue,
+        )
 
 
 @asynccontextmanager
@@ -73,7 +85,14 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
-        yield Work(redis, backend, memory, reading, metrics)
+        background = open_background(settings, redis, rules, metrics)
+        chat = open_chat(settings, backend=backend, memory=memory, admission=_no_clients())
+        yield Work(redis, backend, memory, reading, background, chat, metrics)
+
+
+def _no_clients() -> Admission:
+    """Return room for the requests of clients, of which a worker has none."""
+    return Admission(Capacity(0, 0, 0), Capacity(0, 0, 0), lambda limit: None)
 
 
 @dataclass(slots=True)
@@ -180,6 +199,8 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
     reading = work.reading
     reads = ReadHandler(work.redis, reading)
     yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)
+    responses = ResponseHandler(work.redis, work.background, work.chat)
+    yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), consumer=consumer)
     yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
     if reading.files.records is not None:
         files = FileHandler(reading.files.records, _limits(settings))

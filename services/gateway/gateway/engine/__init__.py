@@ -2,6 +2,7 @@
 
 from gateway.engine.affinity import Affine
 from gateway.engine.backend import Backend, open_backend
+from gateway.engine.errors import refusal
 from gateway.engine.meter import Meter
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong_models
@@ -20,6 +21,7 @@ __all__ = [
     "open_backend",
     "pass_through",
     "read_models",
+    "refusal",
     "refusing_wrong_models",
     "relay",
     "send_broken",

@@ -151,7 +151,7 @@ class Idempotency:
         self._max_bytes = max_bytes
 
     async def once(
-        self, request: Request, asker: Asker, work: Work, *, subject: Subject = "", also: str = ""
+        self, request: Request, asker: Asker, work: Work, *, subject: Subject = "", also: Subject = ""
     ) -> Response:
         """The answer of ``work``, or the one that it gave to the same request before.
 
@@ -170,9 +170,9 @@ class Idempotency:
         if kept is not None:
             return kept
         attempt = Attempt(seed)
-        named = subject if isinstance(subject, str) else subject(attempt)
-        for each in (named, also) if also else (named,):
-            await self._noted(taken, _subject_key(asker.tenant, each))
+        for each in (subject, also) if also else (subject,):
+            named = each if isinstance(each, str) else each(attempt)
+            await self._noted(taken, _subject_key(asker.tenant, named))
         answer = await self._worked(taken, work, attempt)
         if isinstance(answer, EventStream):  # of an engine that streams unasked
             await self._released(taken, "again")

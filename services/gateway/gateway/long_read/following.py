@@ -13,7 +13,7 @@ from typing import Final
 from redis.asyncio import Redis
 
 from gateway.long_read.records import TERMINAL
-from gateway.long_read.streams import StreamReader
+from gateway.long_read.streams import Entry, StreamReader
 from gateway.metrics import Metrics
 from gateway.redis import Keys
 from memloop.wire.errors import Overloaded, RateLimited
@@ -62,18 +62,23 @@ class Followers:
 
         The stream of a read that is deleted meanwhile just ends.
         """
-        here = self._keys.of_id(read.id)
-        reader, stream = self._readers[here.tag], here.read_events(read.id)
+        async for entry in self.entries(read.id, is_over=read.status in TERMINAL, starting_after=starting_after):
+            yield entry.event
+            if _ends(entry.event):
+                return
+
+    async def entries(self, job_id: str, *, is_over: bool, starting_after: int = -1) -> AsyncGenerator[Entry]:
+        """The events of any job that has a stream of them, as ``follow`` has a read's. Raises Unavailable."""
+        here = self._keys.of_id(job_id)
+        reader, stream = self._readers[here.tag], here.read_events(job_id)
         last = min(starting_after + 1, _MAX_SEQUENCE)
-        if read.status in TERMINAL:
+        if is_over:
             async for entry in reader.stored(stream, last):
-                yield entry.event
+                yield entry
             return
-        async with reader.joined(stream, job=here.job(read.id)) as follower:
+        async with reader.joined(stream, job=here.job(job_id)) as follower:
             async for entry in reader.entries(stream, follower, last):
-                yield entry.event
-                if _ends(entry.event):
-                    return
+                yield entry
 
     def _check(self, tenant: str) -> None:
         if self._taken[tenant] >= self._seats.tenant:

@@ -124,7 +124,7 @@ class ReadHandler:
         try:
             return await self._ended(job, await self._read(job))
         except MemloopError as error:
-            if not _is_hopeless(error):
+            if not is_hopeless(error):
                 raise
             return await self._close(job, _failed(await self._stored(job), error), outcome="refused")
 
@@ -220,7 +220,7 @@ async def _awaited(publish: Publish, event: ReadEvent, record: LongRead) -> None
     await publish(event, record)
 
 
-def _is_hopeless(error: MemloopError) -> bool:
+def is_hopeless(error: MemloopError) -> bool:
     """Return whether every attempt would fail alike: the request does not fit, or the engine rejects it."""
     if isinstance(error, EngineError):
         return error.engine_status == 404 or not is_outage(error)

@@ -39,12 +39,12 @@ class Entry:
     def __init__(self, id_: str, raw: str) -> None:
         self.id = id_
         self.number = int(id_.partition("-")[2])
-        self._raw = raw
+        self.raw = raw
 
     @cached_property
     def event(self) -> ReadEvent:
         """The event, parsed once for all followers."""
-        return ReadEvent.model_validate_json(self._raw)
+        return ReadEvent.model_validate_json(self.raw)
 
 
 class Follower:

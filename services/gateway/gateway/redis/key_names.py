@@ -175,6 +175,10 @@ class Partition:
         """Name the sorted set of the conversations that a user has a part in, by the time at which they expire."""
         return f"memloop:{{{self.tag}}}:conversations-of:{tenant}:{user_id}"
 
+    def background_of(self, tenant: str) -> str:
+        """Name the sorted set of a tenant's background responses, by time."""
+        return f"memloop:{{{self.tag}}}:background:{tenant}"
+
     @property
     def loose(self) -> str:
         """The sorted set of objects that belong to no content, by the time from which they may be deleted."""

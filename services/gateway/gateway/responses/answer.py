@@ -23,6 +23,10 @@ class Draft:
         """Name an item of the output."""
         return f"{prefix}_{self.id.removeprefix('resp_')}{place:04x}"
 
+    def queued(self) -> Json:
+        """Return the response that waits for a worker."""
+        return {**self.head, "status": "queued", "output": [], "usage": None}
+
     def in_progress(self) -> Json:
         """Return the response before its answer."""
         return {**self.head, "status": "in_progress", "output": [], "usage": None}
@@ -62,7 +66,7 @@ def draft_of(asked: Asked, response_id: str) -> Draft:
         "object": "response",
         "created_at": int(time.time()),
         "status": "in_progress",
-        "background": False,
+        "background": request.background is True,
         "conversation": None if request.conversation_id is None else {"id": request.conversation_id},
         "error": None,
         "incomplete_details": None,

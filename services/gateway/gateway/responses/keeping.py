@@ -12,7 +12,7 @@ from gateway.responses.conversations import Began, ConversationRecords
 from gateway.responses.naming import redacted
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse
 from memloop.wire.chat import Json
-from memloop.wire.errors import DependencyError
+from memloop.wire.errors import DependencyError, Erased
 
 _LOG = logging.getLogger(__name__)
 
@@ -58,6 +58,16 @@ class Keeping:
             _LOG.warning("a response was not kept: %s", error.message)
             self.lost.labels("unavailable").inc()
             return False
+
+    async def keep_queued(self, response: Json) -> None:
+        """Keep a response that a worker will make. Raises RateLimited, Erased, Unavailable."""
+        response, *given = await redacted([response, *self.input], self.keeper, self.owner.scope)
+        stored = StoredResponse(response, tuple(given), self.previous)
+        outcome = await self.records.keep(stored, self.owner, self.began or "")
+        if outcome == "erased":
+            raise Erased
+        if outcome == "full":
+            raise self.records.over_quota()
 
     async def _kept(self, response: Json) -> bool:
         response, *given = await redacted([response, *self.input], self.keeper, self.owner.scope)

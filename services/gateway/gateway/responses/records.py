@@ -7,7 +7,7 @@ that began before the erasure is not kept after it.
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from gateway.redis import Keys, RedisRoom, Script, text
 from gateway.redis import response_id as id_of_tenant
-from gateway.responses.scripts import CONTINUE, DELETE, KEEP, ROOM
+from gateway.responses.scripts import CONTINUE, DELETE, END, KEEP, ROOM
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
@@ -82,6 +82,7 @@ class ResponseRecords:
         self._keep = Script(redis, KEEP, acknowledged=True)
         self._continue = Script(redis, CONTINUE)
         self._delete = Script(redis, DELETE, acknowledged=True)
+        self._end = Script(redis, END, acknowledged=True)
 
     async def begin(self, owner: Owner, *, size: int) -> str:
         """Return the user's erasures so far, for ``keep`` of a response of at least ``size`` bytes.
@@ -93,13 +94,7 @@ class ResponseRecords:
         keys = [part.responses_erased(owner.tenant, owner.user_id), *self._counted(owner.tenant)]
         held, erasures = await self._room.rows(keys, list(owner.scopes))
         if int(held) + size + _BYTES_BESIDE > self._tenant_bytes:
-            raise RateLimited(
-                f"This tenant's stored responses may hold {self._tenant_bytes} bytes, and this one does not fit. "
-                "Delete some, or send store: false.",
-                param="store",
-                code="response_quota_exceeded",
-                retry_after_s=60.0,
-            )
+            raise self.over_quota()
         return erasures
 
     async def keep(self, stored: StoredResponse, owner: Owner, began: str) -> Outcome:
@@ -120,6 +115,24 @@ class ResponseRecords:
         of_user = part.responses_of_user(tenant, owner.user_id)
         pairs = [text for pair in fields.items() for text in pair]
         return cast(Outcome, await self._keep([*keys, of_user], [*args, *pairs]))
+
+    async def end(self, tenant: str, response: Json, *, anyway: bool = False) -> Literal["ended", "full", "gone"]:
+        """Put the end of a response in the place of the one that was queued; ``anyway`` also over the quota."""
+        id_, part = str(response["id"]), self._keys.of_name(tenant)
+        keys = [part.response(tenant, id_), *self._counted(tenant)]
+        quota = 0 if anyway else self._tenant_bytes
+        outcome = await self._end(keys, [id_, orjson.dumps(response).decode(), quota])
+        return cast(Literal["ended", "full", "gone"], outcome)
+
+    def over_quota(self) -> RateLimited:
+        """Return the error of a response for which the tenant has no room."""
+        return RateLimited(
+            f"This tenant's stored responses may hold {self._tenant_bytes} bytes, and this one does not fit. "
+            "Delete some, or send store: false.",
+            param="store",
+            code="response_quota_exceeded",
+            retry_after_s=60.0,
+        )
 
     async def get(self, tenant: str, response_id: str) -> StoredResponse:
         """Return the response. Raises NotFound when the tenant has no such response."""
@@ -167,8 +180,11 @@ class ResponseRecords:
             user = await self._redis.hget(part.response(tenant, response_id), "user")
         await self._deleted(tenant, response_id, "" if user is None else text(user))
 
-    async def forget(self, namespace: Namespace) -> int:
-        """Delete the responses of the namespace; those that are being made will not be kept. Returns the number."""
+    async def forget(self, namespace: Namespace, *, first: Callable[[str, str], Awaitable[None]] | None = None) -> int:
+        """Delete the responses of the namespace; those that are being made will not be kept. Returns the number.
+
+        ``first`` is called with the tenant and the id of each before it is deleted.
+        """
         tenant, part = namespace.tenant, self._keys.of_name(namespace.tenant)
         erased = part.responses_erased(tenant, namespace.user_id)
         with redis_errors():
@@ -183,6 +199,8 @@ class ResponseRecords:
                 whose = await self._redis.hmget(part.response(tenant, response_id), ["agent", "run"])
             agent, run = ("" if value is None else text(value) for value in whose)
             if namespace.agent_id in (None, agent) and namespace.run_id in (None, run):
+                if first is not None:
+                    await first(tenant, response_id)
                 gone += await self._deleted(tenant, response_id, namespace.user_id)
         return gone
 

@@ -25,7 +25,6 @@ _INCLUDABLE: Final = frozenset(get_args(Includable))
 """Image URLs are always there; so is the reasoning, in clear."""
 _UNSERVED: Final = (
     "access_programs",
-    "background",
     "context_management",
     "image",
     "moderation",
@@ -62,6 +61,7 @@ class ResponseRequest(OpenWire):
     instructions: str | None = None
     previous_response_id: str | None = None
     conversation: str | ConversationParam | None = None
+    background: bool | None = Field(default=None, strict=True)
     store: bool | None = Field(default=None, strict=True)
     stream: bool | None = Field(default=None, strict=True)
     tools: list[JsonValue] | None = None

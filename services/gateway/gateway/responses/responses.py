@@ -1,6 +1,6 @@
 """Bundles the stored responses and their limits into one value."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, cast
 
@@ -15,7 +15,6 @@ from gateway.responses.conversations import ConversationRecords, open_conversati
 from gateway.responses.records import ResponseRecords
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
-from memloop.wire.memory import Namespace
 
 _STATE: Final = ("previous_response_id", "conversation", "memory", "background")
 _USERS: Final = ("user", "safety_identifier", "metadata")
@@ -53,17 +52,6 @@ def open_records(settings: GatewaySettings, redis: Redis) -> ResponseRecords:
         tenant_bytes=settings.tenant_response_bytes,
         chain=settings.response_chain,
     )
-
-
-def open_erasure(settings: GatewaySettings, redis: Redis) -> Callable[[Namespace], Awaitable[object]]:
-    """Return what deletes a user's responses and conversations."""
-    records, conversations = open_records(settings, redis), open_conversations(settings, redis)
-
-    async def forget(namespace: Namespace) -> None:
-        await records.forget(namespace)
-        await conversations.forget(namespace)
-
-    return forget
 
 
 def open_responses(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Responses:

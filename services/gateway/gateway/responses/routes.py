@@ -10,20 +10,25 @@ from dataclasses import replace
 from typing import Annotated, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, pass_through
 from gateway.http import JsonBody, body_of, json_text, read_json, read_with, streams, subject_of_response
+from gateway.long_read.reading import ReadingDep
 from gateway.responses.answer import draft_of
 from gateway.responses.asking import earlier_items, keeping_of, question_of
+from gateway.responses.background.answering import cancel_response as cancel
+from gateway.responses.background.answering import create_background, follow_response, shown_response
+from gateway.responses.background.slice import BackgroundDep
 from gateway.responses.making import Making
 from gateway.responses.records import Owner, new_response_id
 from gateway.responses.requests import Asked, CountBody, ResponseBody, check_include, read_request
 from gateway.responses.responses import Responses, ResponsesDep
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
-from memloop.wire.errors import InvalidRequest, NotFound
+from memloop.wire.errors import NotFound
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
 
@@ -59,19 +64,32 @@ class ResponseDeleted(Wire):
     openapi_extra=body_of(ResponseBody),
 )
 async def create_response(
-    request: Request, chat: ChatDep, responses: ResponsesDep, principal: PrincipalDep, allowance: AllowanceDep
+    request: Request,
+    chat: ChatDep,
+    responses: ResponsesDep,
+    background: BackgroundDep,
+    reading: ReadingDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
 ) -> Response:
-    """Create a response. ``memory`` controls recall and writes, ``store: false`` keeps nothing."""
+    """Create a response. ``memory`` controls recall and writes, ``store: false`` keeps nothing.
+
+    With ``background`` a worker makes it.
+    """
     meter = Meter(chat.backend.metrics, PATH, "responses", allowance)
     with meter.ours():
         body = await read_json(request)
     if responses.passes(body.fields, request.headers):
         return await pass_through(request, chat.backend, allowance, "responses")
     with meter.ours():
-        taken = await read_with(request, body, read_request)
-        asked = await _translated(request, chat, responses, principal, taken, meter)
-        meter.goes_to(asked.model)
-    return await answer_chat(request, chat, allowance, meter, asked)
+        read = await read_with(request, body, read_request)
+        if not read.request.background:
+            asked = await _translated(request, chat, responses, principal, read, meter)
+            meter.goes_to(asked.model)
+            return await answer_chat(request, chat, allowance, meter, asked)
+    return await create_background(
+        request, read, background, reading.followers, chat=chat, principal=principal, allowance=allowance
+    )
 
 
 @hot.post(
@@ -96,28 +114,37 @@ async def count_input_tokens(
 router.include_router(hot)
 
 
-@router.get(PATH + "/{response_id}", dependencies=[_CHAT])
+@router.get(PATH + "/{response_id}", response_model=None, responses=streams(), dependencies=[_CHAT])
 async def get_response(
     response_id: str,
-    responses: ResponsesDep,
+    background: BackgroundDep,
+    reading: ReadingDep,
     principal: PrincipalDep,
     include: Include = None,
     stream: bool = False,
-    starting_after: int | None = None,
-) -> Json:
-    """Return a stored response."""
+    starting_after: Annotated[int | None, Query(ge=-1)] = None,
+) -> Response:
+    """Return a stored response; with ``stream`` the events of a background response, to its end."""
     check_include(include)
-    found = await responses.records.get(principal.tenant, response_id)
-    if stream or starting_after is not None:
-        raise InvalidRequest("Only background responses can be streamed again.", param="stream")
-    return found.response
+    if not stream and starting_after is None:
+        return JSONResponse(await shown_response(principal.tenant, response_id, background))
+    return await follow_response(
+        principal.tenant,
+        response_id,
+        background,
+        reading.followers,
+        starting_after=-1 if starting_after is None else starting_after,
+        heartbeat_s=reading.backend.heartbeat_s,
+    )
 
 
 @router.delete(PATH + "/{response_id}", dependencies=[_CHAT])
 async def delete_response(
-    response_id: str, chat: ChatDep, responses: ResponsesDep, principal: PrincipalDep
+    response_id: str, chat: ChatDep, background: BackgroundDep, responses: ResponsesDep, principal: PrincipalDep
 ) -> ResponseDeleted:
-    """Delete a stored response. Those that continue it cannot be continued any more."""
+    """Delete a stored response; a worker stops making it. Those that continue it cannot be continued any more."""
+    if (await responses.records.get(principal.tenant, response_id)).response.get("background") is True:
+        await background.jobs.forget(principal.tenant, response_id)
     await responses.records.delete(principal.tenant, response_id)
     await chat.memory.idempotency.forget(principal.tenant, subject_of_response(response_id))
     return ResponseDeleted(id=response_id)
@@ -140,10 +167,9 @@ async def list_input_items(
 
 
 @router.post(PATH + "/{response_id}/cancel", dependencies=[_CHAT])
-async def cancel_response(response_id: str, responses: ResponsesDep, principal: PrincipalDep) -> Json:
-    """Refuse: only background responses can be cancelled. Closing its connection cancels any other."""
-    await responses.records.get(principal.tenant, response_id)
-    raise InvalidRequest("Cannot cancel a synchronous response.", param="response_id")
+async def cancel_response(response_id: str, background: BackgroundDep, principal: PrincipalDep) -> Json:
+    """Stop a background response. Closing its connection cancels any other."""
+    return await cancel(principal.tenant, response_id, background)
 
 
 async def _translated(

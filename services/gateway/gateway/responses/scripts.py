@@ -81,3 +81,18 @@ redis.call('ZREM', KEYS[4], ARGV[1])
 return redis.call('DEL', KEYS[1])
 """
 )
+
+END: Final = (
+    PRELUDE
+    + """
+-- KEYS[1] record; ARGV: id, response, quota (0 = not looked at). Replaces a response: ended, full or gone
+local before = redis.call('HGET', KEYS[1], 'response')
+if not before then return 'gone' end
+local more, quota = #ARGV[2] - #before, tonumber(ARGV[3])
+if quota > 0 and (tonumber(redis.call('HGET', KEYS[3], '')) or 0) + more > quota then return 'full' end
+redis.call('HSET', KEYS[1], 'response', ARGV[2])
+redis.call('HINCRBY', KEYS[3], ARGV[1], more)
+redis.call('HINCRBY', KEYS[3], '', more)
+return 'ended'
+"""
+)

@@ -1,0 +1,89 @@
+"""Admits a background response: stores it as queued, and queues its job."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.chat import AskedChat, Chat
+from gateway.http import Attempt
+from gateway.responses.answer import Draft
+from gateway.responses.background.jobs import ResponseJob
+from gateway.responses.background.slice import Background
+from gateway.responses.keeping import Keeping
+from gateway.responses.naming import named_items
+from gateway.responses.requests import Asked
+from memloop.wire.chat import NO_OPTIONS, Json
+from memloop.wire.errors import Erased, InvalidRequest, NotFound, RateLimited
+
+_NOT_FOR_WORKERS = ("background", "stream", "stream_options", "previous_response_id", "conversation", "store")
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A background response that may be queued."""
+
+    asked: Asked
+    earlier: Sequence[Json]
+    plain: AskedChat
+    draft: Draft
+    keeping: Keeping
+
+
+def check_background(asked: Asked) -> None:
+    """Raise InvalidRequest for a request that no worker can answer later."""
+    if not asked.request.stores:
+        raise InvalidRequest("A background response is stored: store must not be false.", param="store")
+    if (asked.request.memory or NO_OPTIONS).long_context == "auto":
+        message = "memory.long_context is not supported in the background: use a long read."
+        raise InvalidRequest(message, param="memory.long_context", code="unsupported_parameter")
+
+
+async def queue_response(admitted: Admitted, attempt: Attempt, background: Background, chat: Chat) -> Json:
+    """Store the response as queued and queue its job; return it. An earlier attempt's response is returned as it is.
+
+    Raises Conflict when its user was erased meanwhile, RateLimited without room, Unavailable.
+    """
+    records, owner, id_ = background.responses.records, admitted.keeping.owner, admitted.draft.id
+    try:
+        return (await records.get(owner.tenant, id_)).response
+    except NotFound:
+        pass
+    job = await _job(admitted, attempt, chat)
+    queued = admitted.draft.queued()
+    await admitted.keeping.keep_queued(queued)
+    try:
+        await background.jobs.enqueue(job, {"type": "response.created", "response": queued})
+        await background.jobs.publish(id_, [{"type": "response.queued", "response": queued}], first=1)
+    except RateLimited:
+        await records.delete(owner.tenant, id_)
+        raise
+    await _refuse_erased(owner.tenant, id_, background)
+    return queued
+
+
+async def _job(admitted: Admitted, attempt: Attempt, chat: Chat) -> ResponseJob:
+    plain, fields = admitted.plain, admitted.asked.fields
+    kept = {name: value for name, value in fields.items() if name not in _NOT_FOR_WORKERS}
+    items = named_items(admitted.asked.items, admitted.draft.id.removeprefix("resp_"))
+    conversation = admitted.keeping.conversation
+    return ResponseJob(
+        response_id=admitted.draft.id,
+        tenant=plain.principal.tenant,
+        fields={**kept, "input": [*admitted.earlier, *items]},
+        named=plain.named,
+        namespace=plain.namespace,
+        memory=plain.fields.memory,
+        left_out=plain.left_out,
+        event_id=attempt.event_id(plain.namespace) if plain.namespace is not None else "",
+        began=await chat.memory.queue.lanes.newest_token(),
+        conversation=None if conversation is None else conversation.began.id,
+        erasures="" if conversation is None else conversation.began.erasures,
+    )
+
+
+async def _refuse_erased(tenant: str, response_id: str, background: Background) -> None:
+    """Drop the job of a response that an erasure deleted between its two steps. Raises Erased."""
+    try:
+        await background.responses.records.get(tenant, response_id)
+    except NotFound:
+        await background.jobs.forget(tenant, response_id)
+        raise Erased from None

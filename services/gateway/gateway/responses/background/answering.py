@@ -1,0 +1,141 @@
+"""Answers the requests for background responses: queued, looked up, followed, cancelled."""
+
+from contextlib import ExitStack
+from functools import partial
+from typing import Final
+
+import orjson
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+
+from gateway.access import Allowance, Principal
+from gateway.chat import Chat, asked_chat
+from gateway.http import (
+    Attempt,
+    EventStream,
+    JsonBody,
+    Outlet,
+    error_event,
+    json_text,
+    refuse_key_of_stream,
+    subject_of_response,
+    subject_of_user,
+)
+from gateway.long_read.following import Followers
+from gateway.redis import response_id
+from gateway.responses.answer import draft_of
+from gateway.responses.asking import earlier_items, keeping_of, question_of
+from gateway.responses.background.admission import Admitted, check_background, queue_response
+from gateway.responses.background.jobs import UNDER_WAY
+from gateway.responses.background.slice import Background
+from gateway.responses.records import Owner
+from gateway.responses.requests import Asked
+from memloop.wire.chat import Json
+from memloop.wire.errors import InvalidRequest, MemloopError
+
+_LAST: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+
+async def create_background(
+    request: Request,
+    asked: Asked,
+    background: Background,
+    followers: Followers,
+    *,
+    chat: Chat,
+    principal: Principal,
+    allowance: Allowance,
+) -> Response:
+    """Queue the response; return it, or the stream of its events. Raises the errors of limits and of bad requests."""
+    check_background(asked)
+    tenant, responses = principal.tenant, background.responses
+    earlier = await earlier_items(asked, responses, tenant)
+    question = question_of(asked, earlier, chat)
+    plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
+
+    def id_of(attempt: Attempt) -> str:
+        return response_id(tenant, attempt.id_of())
+
+    async def work(attempt: Attempt) -> Response:
+        await allowance.admit(question.body["messages"])
+        draft, owner = draft_of(asked, id_of(attempt)), Owner(tenant, plain.named)
+        size = len(json_text({"response": draft.head}))
+        keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, chat=chat)
+        if keeping is None:
+            raise InvalidRequest("A background response is stored.", param="store")
+        with ExitStack() as seat:
+            if asked.request.stream:
+                seat.enter_context(followers.seat(tenant))
+            queued = await queue_response(Admitted(asked, earlier, plain, draft, keeping), attempt, background, chat)
+            if not asked.request.stream:
+                return JSONResponse(queued)
+            return _followed(draft.id, followers, seat.pop_all(), heartbeat_s=chat.backend.heartbeat_s)
+
+    if asked.request.stream:
+        refuse_key_of_stream(request)
+    subject = subject_of_user(plain.named.user_id) if plain.named is not None else ""
+    return await chat.memory.idempotency.once(
+        request, principal, work, subject=subject, also=lambda attempt: subject_of_response(id_of(attempt))
+    )
+
+
+async def shown_response(tenant: str, id_: str, background: Background) -> Json:
+    """Return a stored response; one that a worker makes has its job's status. Raises NotFound."""
+    response = (await background.responses.records.get(tenant, id_)).response
+    if response["status"] in UNDER_WAY:
+        status = await background.jobs.status(id_)
+        if status in (*UNDER_WAY, "cancelled", "failed"):
+            return {**response, "status": status}
+    return response
+
+
+async def follow_response(
+    tenant: str, id_: str, background: Background, followers: Followers, *, starting_after: int, heartbeat_s: float
+) -> Response:
+    """Stream the events of a background response after that number. Raises NotFound, InvalidRequest, RateLimited."""
+    response = await shown_response(tenant, id_, background)
+    if response.get("background") is not True:
+        raise InvalidRequest("Only background responses can be streamed again.", param="stream")
+    is_over = response["status"] not in UNDER_WAY
+    if is_over and not await background.jobs.has_events(id_):
+        message = "The events of this response are not kept any more. Get it without stream."
+        raise InvalidRequest(message, param="stream", code="events_expired")
+    with ExitStack() as seat:
+        seat.enter_context(followers.seat(tenant))
+        return _followed(
+            id_, followers, seat.pop_all(), heartbeat_s=heartbeat_s, is_over=is_over, starting_after=starting_after
+        )
+
+
+async def cancel_response(tenant: str, id_: str, background: Background) -> Json:
+    """Stop a background response; harmless when it is over. Raises NotFound, InvalidRequest for any other response."""
+    response = await shown_response(tenant, id_, background)
+    if response.get("background") is not True:
+        raise InvalidRequest("Cannot cancel a synchronous response.", param="response_id")
+    if response["status"] in UNDER_WAY and await background.jobs.cancel(id_):
+        await background.responses.records.end(tenant, {**response, "status": "cancelled"}, anyway=True)
+    return await shown_response(tenant, id_, background)
+
+
+def _followed(
+    id_: str,
+    followers: Followers,
+    seat: ExitStack,
+    *,
+    heartbeat_s: float,
+    is_over: bool = False,
+    starting_after: int = -1,
+) -> Response:
+    source = partial(_send, id_, followers, is_over, starting_after)
+    return EventStream(source, heartbeat_s=heartbeat_s, owns=seat)
+
+
+async def _send(id_: str, followers: Followers, is_over: bool, starting_after: int, out: Outlet) -> None:
+    try:
+        async for entry in followers.entries(id_, is_over=is_over, starting_after=starting_after):
+            kind = orjson.loads(entry.raw)["type"]
+            await out.send(f"event: {kind}\ndata: {entry.raw}\n\n".encode())
+            if kind in _LAST:
+                return
+    except MemloopError as error:
+        await out.send(error_event(error))

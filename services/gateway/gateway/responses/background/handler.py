@@ -1,0 +1,150 @@
+"""Runs background responses in the worker.
+
+The engine's answer goes into the job's journal before anything is made of it, so a run that is repeated after a crash
+makes the same response and publishes the same events.
+"""
+
+from redis.asyncio import Redis
+
+from gateway.chat import ENGINE_PATH, Chat, begin_turn, engine_body
+from gateway.engine import refusal
+from gateway.http import JsonBody, json_text, objects_in, parsed_object
+from gateway.long_read.hosts import is_hopeless
+from gateway.queue import Hold, JobGone, JobResult, Journal, Lease
+from gateway.responses.answer import Draft
+from gateway.responses.asking import Question, question_of
+from gateway.responses.background.jobs import ResponseJob
+from gateway.responses.background.making import Made, count_tokens, made_of, redacted_answer, reply_of
+from gateway.responses.background.slice import Background
+from gateway.responses.conversations import Began
+from gateway.responses.records import Owner, StoredResponse
+from gateway.responses.requests import Asked, read_request
+from memloop.wire.chat import ChatMemory, Json
+from memloop.wire.errors import MemloopError, NotFound
+
+_FIRST = 2
+"""The number of the first event that a worker publishes: ``response.in_progress``."""
+
+
+class ResponseHandler:
+    """Runs the queued background responses."""
+
+    def __init__(self, redis: Redis, background: Background, chat: Chat) -> None:
+        self._redis = redis
+        self._background = background
+        self._chat = chat
+
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
+        """Make the response. A request that can never succeed fails without a retry."""
+        del hold
+        job = await self._job(lease)
+        stored = await self._stored(job)
+        try:
+            return await self._made(job, stored)
+        except MemloopError as error:
+            if not is_hopeless(error):
+                raise
+            return await self._failed(job, stored, error)
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
+        """End the response as failed."""
+        del attempts
+        job = await self._job(lease)
+        return await self._failed(job, await self._stored(job), error)
+
+    async def cancelled(self, lease: Lease) -> JobResult:
+        """End the response as cancelled."""
+        job = await self._job(lease)
+        stored = await self._stored(job)
+        await self._end(job, {**stored.response, "status": "cancelled"}, anyway=True)
+        await self._background.jobs.publish(job.response_id, (), first=0, last=True)
+        return JobResult("cancelled", "{}")
+
+    async def _made(self, job: ResponseJob, stored: StoredResponse) -> JobResult:
+        asked = read_request(job.fields)
+        question = question_of(asked, (), self._chat)
+        draft = Draft(job.response_id, stored.response)
+        await self._progress(job, draft)
+        answer, memory = await self._answered(job, asked, question)
+        made = made_of(answer, asked, question, draft, memory)
+        await self._continue(job, stored, made)
+        if not await self._end(job, made.response):
+            return await self._failed(job, stored, self._background.responses.records.over_quota())
+        await self._background.jobs.publish(job.response_id, made.events, first=_FIRST + 1, last=True)
+        return JobResult(str(made.response["status"]), "{}")
+
+    async def _progress(self, job: ResponseJob, draft: Draft) -> None:
+        events: list[Json] = [
+            {"type": "response.queued", "response": draft.queued()},
+            {"type": "response.in_progress", "response": draft.in_progress()},
+        ]
+        await self._background.jobs.publish(job.response_id, events, first=_FIRST - 1)
+
+    async def _answered(self, job: ResponseJob, asked: Asked, question: Question) -> tuple[Json, ChatMemory | None]:
+        """Return the engine's answer, redacted, and the response's memory field; the turn's write is queued."""
+        chat, model = self._chat, self._chat.backend.models.named(asked.request.model)
+        read = question.read.model_copy(update={"memory": job.memory})
+        turn = await begin_turn(
+            chat, model, read, job.namespace, event_id=job.event_id, left_out=job.left_out, began=job.began
+        )
+        journal = Journal(self._redis, job.response_id)
+        known = await journal.read("answer")
+        if known is None:
+            body = JsonBody(json_text(question.body), question.body)
+            answer = await self._asked(engine_body(body, model, turn), asked.request.model)
+            answer = await redacted_answer(answer, job, chat)
+            known = await journal.keep("answer", json_text(answer).decode())
+        answer = parsed_object(known.encode())
+        count_tokens(chat.memory.metrics, model.label, answer)
+        return answer, None if turn is None else await turn.answered(chat, reply_of(answer), waits=False)
+
+    async def _asked(self, body: bytes, model: str) -> Json:
+        upstream = await self._chat.backend.models.named(model).engines.send(body, path=ENGINE_PATH)
+        try:
+            if upstream.status >= 400:
+                raise await refusal(upstream)
+            return parsed_object(await upstream.read())
+        finally:
+            upstream.close()
+
+    async def _continue(self, job: ResponseJob, stored: StoredResponse, made: Made) -> None:
+        """Add input and output to the conversation; an earlier run may have done so."""
+        if job.conversation is None:
+            return
+        began = Began(job.conversation, job.erasures)
+        items = [*stored.input, *objects_in(made.response["output"])]
+        added = await self._background.responses.conversations.append(began, Owner(job.tenant, job.named), items)
+        if added not in ("added", "duplicate"):
+            self._background.responses.lost.labels(added).inc()
+
+    async def _failed(self, job: ResponseJob, stored: StoredResponse, error: MemloopError) -> JobResult:
+        code = "rate_limit_exceeded" if error.http_status == 429 else "server_error"
+        response: Json = {**stored.response, "status": "failed", "error": {"code": code, "message": error.message}}
+        await self._end(job, response, anyway=True)
+        event: Json = {"type": "response.failed", "response": response}
+        await self._background.jobs.publish(job.response_id, [event], first=_FIRST + 1, last=True)
+        return JobResult("failed", "{}")
+
+    async def _end(self, job: ResponseJob, response: Json, *, anyway: bool = False) -> bool:
+        """Store the end; return whether there was room for it. Raises JobGone."""
+        outcome = await self._background.responses.records.end(job.tenant, response, anyway=anyway)
+        if outcome == "gone":
+            raise await self._dropped(job)
+        return outcome == "ended"
+
+    async def _job(self, lease: Lease) -> ResponseJob:
+        job = await self._background.jobs.payload(lease.job_id)
+        if job is None:
+            raise JobGone(lease.job_id)
+        return job
+
+    async def _stored(self, job: ResponseJob) -> StoredResponse:
+        """Return the response as it was queued. Raises JobGone when it was deleted or its user was erased."""
+        try:
+            return await self._background.responses.records.get(job.tenant, job.response_id)
+        except NotFound:
+            raise await self._dropped(job) from None
+
+    async def _dropped(self, job: ResponseJob) -> JobGone:
+        await self._background.jobs.forget(job.tenant, job.response_id)
+        return JobGone(job.response_id)

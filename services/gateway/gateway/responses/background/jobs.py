@@ -1,0 +1,122 @@
+"""The jobs of background responses in Redis: payload, status, events. The response itself is among the stored ones.
+
+The event of sequence number N is entry ``0-(N+1)`` of the job's stream, so a number is written once: a worker that
+resumes a job publishes all its events again, and Redis keeps those that are new.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+from redis.asyncio import Redis
+
+from gateway.queue import JobGone, LaneQueue, Submission
+from gateway.redis import Script, text
+from memloop.wire.base import Wire
+from memloop.wire.chat import Json, MemoryOptions
+from memloop.wire.memory import Namespace
+from memloop_service.redis_link import redis_errors
+
+KEEP_MS: Final = 3600 * 1000
+"""How long the events of a response stay after its end. The response is stored for longer."""
+UNDER_WAY: Final = ("queued", "in_progress")
+
+_PUBLISH: Final = """
+-- KEYS: job, events; ARGV: expire events after ms (0 = leave), number of the first event, events…
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+for place = 3, #ARGV do
+  local entry = string.format('0-%.0f', ARGV[2] + place - 2)
+  local added = redis.pcall('XADD', KEYS[2], entry, 'event', ARGV[place])
+  local failed = type(added) == 'table' and added.err
+  if failed and not string.find(failed, 'equal or smaller') then return redis.error_reply(failed) end
+end
+if ARGV[1] ~= '0' then redis.call('PEXPIRE', KEYS[2], ARGV[1]) end
+return 1
+"""
+
+
+class ResponseJob(Wire):
+    """The payload of a background response: the request with all items that it continues, and what its key permits.
+
+    ``named`` is the user of the request, ``namespace`` the same if the response has memory. ``began`` is the newest
+    fencing token at its admission; ``erasures`` are the user's until then, for the conversation.
+    """
+
+    response_id: str
+    tenant: str
+    fields: Json
+    named: Namespace | None
+    namespace: Namespace | None
+    memory: MemoryOptions | None
+    left_out: str | None
+    event_id: str
+    began: int
+    conversation: str | None
+    erasures: str
+
+
+class BackgroundJobs:
+    """Queues, follows and ends the jobs. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: Redis, queue: LaneQueue) -> None:
+        self._redis = redis
+        self._queue = queue
+        self._keys = queue.keys
+        self._publish = Script(redis, _PUBLISH)
+
+    async def enqueue(self, job: ResponseJob, first_event: Json) -> None:
+        """Queue the job. Raises as ``LaneQueue.admit``."""
+        here, id_ = self._keys.of_id(job.response_id), job.response_id
+        fields = {"tenant": job.tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
+        await self._queue.admit(
+            Submission(
+                job_id=id_,
+                lane=id_,
+                created_ms=int(time.time() * 1000),
+                index=here.background_of(job.tenant),
+                fields=fields,
+                events_key=here.read_events(id_),
+                first_event=orjson.dumps({**first_event, "sequence_number": 0}).decode(),
+            )
+        )
+
+    async def publish(self, response_id: str, events: Sequence[Json], *, first: int, last: bool = False) -> None:
+        """Append events, of which the first has that number. Raises JobGone."""
+        here = self._keys.of_id(response_id)
+        numbered = [
+            orjson.dumps({**event, "sequence_number": number}).decode() for number, event in enumerate(events, first)
+        ]
+        keys = [here.job(response_id), here.read_events(response_id)]
+        if not await self._publish.number(keys, [KEEP_MS if last else 0, first, *numbered]):
+            raise JobGone(response_id)
+
+    async def payload(self, response_id: str) -> ResponseJob | None:
+        """Return the payload, or None when the job is over or gone."""
+        with redis_errors():
+            payload = await self._redis.hget(self._keys.job(response_id), "payload")
+        return None if payload is None else ResponseJob.model_validate_json(text(payload))
+
+    async def status(self, response_id: str) -> str | None:
+        """Return the job's status, or None when it is gone."""
+        with redis_errors():
+            found = await self._redis.hget(self._keys.job(response_id), "status")
+        return None if found is None else text(found)
+
+    async def has_events(self, response_id: str) -> bool:
+        """Return whether the events are still there."""
+        with redis_errors():
+            return bool(await self._redis.exists(self._keys.of_id(response_id).read_events(response_id)))
+
+    async def cancel(self, response_id: str) -> bool:
+        """Stop the job; return True if it had not begun. The worker of one that has stops within seconds."""
+        outcome = await self._queue.cancel(response_id, response_id, record="{}", keep_ms=KEEP_MS)
+        if outcome == "cancelled":
+            await self.publish(response_id, (), first=0, last=True)
+        return outcome == "cancelled"
+
+    async def forget(self, tenant: str, response_id: str) -> None:
+        """Delete the job with its payload, journal and events; a running worker loses its lease."""
+        here = self._keys.of_id(response_id)
+        index, events = here.background_of(tenant), here.read_events(response_id)
+        await self._queue.forget(response_id, response_id, index=index, also=[events])
