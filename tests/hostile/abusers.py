@@ -1,4 +1,4 @@
-"""The abusers by name, in the order in which they run."""
+"""The abusers by name, in the order in which they run, and the control."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -8,7 +8,6 @@ from tests.hostile.abusing import Abuse
 
 CONTROL: Final = "busy cores"
 ABUSERS: Final[Mapping[str, Callable[[Abuse], Awaitable[None]]]] = {
-    CONTROL: engines.busy_cores,
     "followers": holders.followers,
     "slow readers": holders.slow_readers,
     "slow bodies": holders.slow_bodies,
@@ -25,3 +24,4 @@ ABUSERS: Final[Mapping[str, Callable[[Abuse], Awaitable[None]]]] = {
     "flood of files": floods.files,
     "flood of events": floods.events,
 }
+ALL: Final = {CONTROL: engines.busy_cores} | dict(ABUSERS)

@@ -29,12 +29,13 @@ _Once: TypeAlias = Callable[[int], Awaitable[str | None]]
 
 @dataclass(frozen=True)
 class Sample:
-    """One request: when it was due, how long it took, and the fault in its answer."""
+    """One request: when it was due, how long it took from then on, the fault in its answer, and how late it began."""
 
     kind: str
     due: float
     took_s: float
     fault: str | None
+    late_s: float = 0.0
 
 
 @dataclass
@@ -44,6 +45,7 @@ class Innocents:
     url: str
     samples: list[Sample] = field(default_factory=list[Sample])
     adds: "dict[str, Sample]" = field(default_factory=dict[str, Sample])
+    _open: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
     _waiting: "set[asyncio.Task[None]]" = field(default_factory=set["asyncio.Task[None]"])
 
     async def chat(self, http: aiohttp.ClientSession, number: int) -> str | None:
@@ -77,6 +79,11 @@ class Innocents:
         """The adds accepted in that time; those that are not stored yet took until now."""
         return [add for add in self.adds.values() if since <= add.due < until]
 
+    async def answered(self) -> None:
+        """Wait until all requests that are under way now have an answer or have failed: the slowest count too."""
+        if self._open:
+            await asyncio.wait(set(self._open))
+
     async def _written(self, http: aiohttp.ClientSession, event_id: str) -> None:
         began, status = time.monotonic(), "queued"
         while status in _UNDER_WAY:
@@ -106,11 +113,14 @@ class Innocents:
             while True:
                 due, number = due + _PERIODS_S[kind], number + 1
                 await asyncio.sleep(due - time.monotonic())
-                group.create_task(self._ask(kind, due, once, number))
+                asked = group.create_task(self._ask(kind, due, once, number))
+                self._open.add(asked)
+                asked.add_done_callback(self._open.discard)
 
     async def _ask(self, kind: str, due: float, once: _Once, number: int) -> None:
+        late_s = time.monotonic() - due
         fault = await once(number)
-        self.samples.append(Sample(kind, due, time.monotonic() - due, fault))
+        self.samples.append(Sample(kind, due, time.monotonic() - due, fault, late_s))
 
 
 def _user(number: int) -> str:
