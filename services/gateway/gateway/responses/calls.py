@@ -41,36 +41,39 @@ class Caller(Wire):
     type: Literal["direct"]
 
 
-class FunctionCall(Wire):
-    """A call of one of the client's functions. ``extra_content`` is an engine's own, and returns to it."""
+class _Called(Wire):
+    """What all calls have. ``extra_content`` is an engine's own, and returns to it."""
 
-    type: Literal["function_call"]
     id: str | None = None
     call_id: CallId
+    status: Status | None = None
+    extra_content: JsonValue = None
+
+
+class _Named(_Called):
+    """A call of a tool that has a name."""
+
     name: Name
     namespace: str | None = None
-    arguments: str
-    status: Status | None = None
     caller: Caller | None = None
-    extra_content: JsonValue = None
+
+
+class FunctionCall(_Named):
+    """A call of one of the client's functions."""
+
+    type: Literal["function_call"]
+    arguments: str
 
     def function(self) -> Json:
         """Return the call as a chat has it."""
         return {"name": flat_name(self.name, self.namespace), "arguments": self.arguments}
 
 
-class CustomToolCall(Wire):
+class CustomToolCall(_Named):
     """A call of a tool whose input is a text."""
 
     type: Literal["custom_tool_call"]
-    id: str | None = None
-    call_id: CallId
-    name: Name
-    namespace: str | None = None
     input: str
-    status: Status | None = None
-    caller: Caller | None = None
-    extra_content: JsonValue = None
 
     def function(self) -> Json:
         """Return the call as a chat has it."""
@@ -89,15 +92,11 @@ class ShellAction(Wire):
     working_directory: str | None = None
 
 
-class LocalShellCall(Wire):
+class LocalShellCall(_Called):
     """A command for the client's shell."""
 
     type: Literal["local_shell_call"]
-    id: str | None = None
-    call_id: CallId
     action: ShellAction
-    status: Status | None = None
-    extra_content: JsonValue = None
 
     def function(self) -> Json:
         """Return the call as a chat has it."""
@@ -105,26 +104,21 @@ class LocalShellCall(Wire):
         return {"name": LOCAL_SHELL, "arguments": json_text(arguments).decode()}
 
 
-class ToolSearchCall(Wire):
+class ToolSearchCall(_Called):
     """A search for tools, which the client makes."""
 
     type: Literal["tool_search_call"]
-    id: str | None = None
-    call_id: CallId
     execution: Literal["client"]
     arguments: JsonValue
-    status: Status | None = None
-    extra_content: JsonValue = None
 
     def function(self) -> Json:
         """Return the call as a chat has it."""
         return {"name": TOOL_SEARCH, "arguments": json_text(self.arguments).decode()}
 
 
-class FunctionCallOutput(Wire):
-    """What a function returned. ``name`` and ``namespace`` repeat the call's."""
+class _NamedOutput(Wire):
+    """What a tool that has a name returned. ``name`` and ``namespace`` repeat the call's."""
 
-    type: Literal["function_call_output"]
     id: str | None = None
     call_id: CallId
     output: Returned
@@ -134,17 +128,16 @@ class FunctionCallOutput(Wire):
     caller: Caller | None = None
 
 
-class CustomToolCallOutput(Wire):
+class FunctionCallOutput(_NamedOutput):
+    """What a function returned."""
+
+    type: Literal["function_call_output"]
+
+
+class CustomToolCallOutput(_NamedOutput):
     """What a tool with a text for its input returned."""
 
     type: Literal["custom_tool_call_output"]
-    id: str | None = None
-    call_id: CallId
-    output: Returned
-    name: str | None = None
-    namespace: str | None = None
-    status: Status | None = None
-    caller: Caller | None = None
 
 
 class LocalShellCallOutput(Wire):
