@@ -1,5 +1,6 @@
 """The translation between the Responses API and chat completions: what both can hold arrives, the rest is refused."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.messages.answers import message_of
 from gateway.responses.assembly import Assembly
-from gateway.responses.items import items_of
+from gateway.responses.items import ITEMS, items_of
 from gateway.responses.to_chat import messages_of
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, InvalidRequest
@@ -46,8 +47,27 @@ def _messages(role: str) -> st.SearchStrategy[Object]:
 
 
 MESSAGES = st.one_of(*map(_messages, PARTS))
-CALLS = _object(type=st.just("function_call"), call_id=NAMES, name=NAMES, arguments=TEXTS)
-OUTPUTS = st.one_of(TEXTS, st.lists(_texts("input_text"), min_size=1, max_size=2))
+CALLS_BY_TYPE: dict[str, st.SearchStrategy[Object]] = {
+    "function_call": _object(name=NAMES, arguments=TEXTS),
+    "custom_tool_call": _object(name=NAMES, input=TEXTS),
+    "local_shell_call": _object(action=_object(type=st.just("exec"), command=st.lists(TEXTS, max_size=3))),
+    "tool_search_call": _object(execution=st.just("client"), arguments=st.dictionaries(TEXTS, TEXTS, max_size=2)),
+}
+OUTPUTS_BY_CALL: dict[str, str] = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "tool_search_call": "tool_search_output",
+}
+
+
+def _calls(kind: str) -> st.SearchStrategy[Object]:
+    head = _object(type=st.just(kind), call_id=NAMES)
+    return st.tuples(head, CALLS_BY_TYPE[kind]).map(lambda both: both[0] | both[1])
+
+
+CALLS = st.one_of(*map(_calls, CALLS_BY_TYPE))
+OUTPUTS = st.one_of(TEXTS, st.lists(st.one_of(_texts("input_text"), IMAGES, FILES), min_size=1, max_size=3))
 REASONING = _object(
     type=st.just("reasoning"), summary=st.just([]), content=st.lists(_texts("reasoning_text"), min_size=1, max_size=1)
 )
@@ -59,9 +79,60 @@ def conversations(draw: st.DrawFn) -> list[Object]:
     items: list[Object] = []
     for item in draw(st.lists(st.one_of(MESSAGES, CALLS, REASONING), min_size=1, max_size=8)):
         items.append(item)
-        if item.get("type") == "function_call" and draw(st.booleans()):
-            items.append({"type": "function_call_output", "call_id": item["call_id"], "output": draw(OUTPUTS)})
+        if item.get("type") in CALLS_BY_TYPE and draw(st.booleans()):
+            items.append(draw(outputs_of(item)))
     return items
+
+
+@st.composite
+def outputs_of(draw: st.DrawFn, call: Object) -> Object:
+    """What a call returned."""
+    kind = OUTPUTS_BY_CALL[call["type"]]
+    match kind:
+        case "local_shell_call_output":
+            return {"type": kind, "id": call["call_id"], "output": draw(TEXTS)}
+        case "tool_search_output":
+            tools = [{"type": "function", "name": name} for name in draw(st.lists(NAMES, max_size=2))]
+            return {"type": kind, "call_id": call["call_id"], "execution": "client", "tools": tools}
+        case _:
+            return {"type": kind, "call_id": call["call_id"], "output": draw(OUTPUTS)}
+
+
+def as_written(arguments: str) -> str:
+    """The arguments of a call in one spelling, whatever spaces JSON has in it."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except ValueError:
+        return arguments
+
+
+def _called(item: Object) -> Said:
+    """A call as a function's name and its arguments."""
+    match item["type"]:
+        case "function_call":
+            name, arguments = item["name"], item["arguments"]
+        case "custom_tool_call":
+            name, arguments = item["name"], json.dumps({"input": item["input"]})
+        case "local_shell_call":
+            name, arguments = "local_shell", json.dumps({"command": item["action"]["command"]})
+        case _:
+            name, arguments = "tool_search", json.dumps(item["arguments"])
+    return "assistant", "call", item["call_id"], name, as_written(arguments)
+
+
+def _returned(item: Object) -> Iterator[Said]:
+    """The texts of an output, then its pictures and files in the user's name."""
+    call_id = str(item["call_id"] if "call_id" in item else item["id"])
+    if item["type"] == "tool_search_output":
+        yield "tool", call_id, as_written(json.dumps({"tools": [tool["name"] for tool in item["tools"]]}))
+        return
+    output = item["output"]
+    parts = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
+    yield from (("tool", call_id, as_written(part["text"])) for part in parts if part["type"] == "input_text")
+    others = [("user", *_part(part)) for part in parts if part["type"] != "input_text"]
+    if others:
+        yield "user", "text", f"From the output of the tool call {call_id}:"
+        yield from others
 
 
 def said_in_items(items: Sequence[Object]) -> Iterator[Said]:
@@ -73,12 +144,10 @@ def said_in_items(items: Sequence[Object]) -> Iterator[Said]:
                 content = item["content"]
                 parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content
                 yield from ((role, *_part(part)) for part in parts)
-            case "function_call":
-                yield "assistant", "call", item["call_id"], item["name"], item["arguments"]
-            case "function_call_output":
-                output = item["output"]
-                texts = [output] if isinstance(output, str) else [part["text"] for part in output]
-                yield from (("tool", item["call_id"], text) for text in texts)
+            case kind if kind in CALLS_BY_TYPE:
+                yield _called(item)
+            case kind if kind in OUTPUTS_BY_CALL.values():
+                yield from _returned(item)
             case _:
                 yield "assistant", "thinks", item["content"][0]["text"]
 
@@ -102,13 +171,14 @@ def said_in_messages(messages: Sequence[Any]) -> Iterator[Said]:
     for message in messages:
         role = message["role"]
         if role == "tool":
-            yield from (("tool", message["tool_call_id"], text[1]) for text in _content(message["content"]))
+            texts = [text[1] for text in _content(message["content"])]
+            yield from (("tool", message["tool_call_id"], as_written(text)) for text in texts)
             continue
         if "reasoning_content" in message:
             yield role, "thinks", message["reasoning_content"]
         yield from ((role, *part) for part in _content(message["content"]))
         for call in message.get("tool_calls", ()):
-            yield role, "call", call["id"], call["function"]["name"], call["function"]["arguments"]
+            yield role, "call", call["id"], call["function"]["name"], as_written(call["function"]["arguments"])
 
 
 def _content(content: Any) -> Iterator[Said]:
@@ -136,6 +206,10 @@ def joined_system(said: Sequence[Said]) -> list[Said]:
         leading += 1
     text = "\n\n".join(part[2] for part in said[:leading])
     return [("system", "text", text), *said[leading:]] if leading else list(said)
+
+
+def test_every_item_that_a_request_may_have_is_drawn() -> None:
+    assert {"message", "reasoning", *CALLS_BY_TYPE, *OUTPUTS_BY_CALL.values()} == ITEMS.keys()
 
 
 @given(conversations())
