@@ -7,9 +7,10 @@ import tempfile
 from pathlib import Path
 
 from tests.fakes.streaming_engine import FakeEngine, Hangs, Refuses, Says
-from tests.gateway.api_rig import ALICE_KEY, BOB_KEY
+from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, api
 from tests.gateway.mem0_client.drop_in import remember
 from tests.gateway.mem0_client.test_memories import FILTERS
+from tests.gateway.rig import script
 from tests.gateway.running import Gateway
 from tests.gateway.whole import whole
 
@@ -72,6 +73,11 @@ async def test_the_apis_own_types(gateway: Gateway) -> None:
     compiled = await asyncio.create_subprocess_exec(NODE, FOLDER / "node_modules/typescript/bin/tsc", "-p", FOLDER)
     assert await compiled.wait() == 0
     await succeeds("build/tests/sdks/typed.js", gateway.url)
+
+
+async def test_conversations_and_background_responses(redis_url: str) -> None:
+    async with api(redis_url, script("Rex.", "A dog.", "Later.")) as it, it.rig.working():
+        await succeeds("conversations.mjs", it.gateway.url)
 
 
 async def test_mem0(redis_url: str, tmp_path: Path) -> None:
