@@ -39,15 +39,14 @@ async def facts_of(store: StoreClient, namespace: Namespace) -> Facts:
 def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_tokens: int) -> UserProfile:
     """Group the facts that fit. One that does not is skipped; a shorter one after it may still fit."""
     shown, tokens = fitting(facts.items, splitter, max_tokens=max_tokens)
-    names = dict.fromkeys(map(category_of, shown))
+    groups: dict[str, list[ProfileFact]] = {}
+    for item in shown:
+        groups.setdefault(category_of(item), []).append(_fact(item))
     return UserProfile(
         user_id=namespace.user_id,
         agent_id=namespace.agent_id,
         run_id=namespace.run_id,
-        categories=tuple(
-            ProfileCategory(name=name, facts=tuple(_fact(item) for item in shown if category_of(item) == name))
-            for name in names
-        ),
+        categories=tuple(ProfileCategory(name=name, facts=tuple(facts)) for name, facts in groups.items()),
         tokens=tokens,
         left_out=max(facts.total, len(facts.items)) - len(shown),
     )
