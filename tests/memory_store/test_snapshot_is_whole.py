@@ -29,6 +29,7 @@ from memory_store.vectors.qdrant_edge import EdgeCollections, QdrantEdge
 from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.processes import PATIENCE_S
+from tests.memory_store.feeds import feed_of
 
 _SPEC = CollectionSpec("some/Model-v1", 4)
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -62,9 +63,10 @@ async def test_expired_memories_are_removed_only_after_the_files_are_packed(edge
         vectors,
         encoding,
         locks=NamespaceLocks(gate),
-        guarded=GuardedStore(vectors, erasures),
+        guarded=GuardedStore(vectors, erasures, feed_of(link)),
         erasures=erasures,
         buffers=Buffers(link, max_turns=10),
+        feed=feed_of(link),
         deleted_life=timedelta(days=1),
         metrics=metrics,
         clock=lambda: _NOW + timedelta(days=1),

@@ -31,6 +31,7 @@ from tests.fakes.embedder import HashingEncoder
 from tests.fakes.plain_vectors import PlainCollections
 from tests.fakes.processes import PATIENCE_S
 from tests.memory_store.api import ALICE, day
+from tests.memory_store.feeds import feed_of
 
 _SPEC = CollectionSpec("hashing", 64)
 
@@ -59,7 +60,7 @@ async def writing(settings: Settings, collections: PlainCollections, encoder: En
     vectors, encoding = LiveCollection(collections), TextEncoding(embedder, Bm25())
     await vectors.open(_SPEC)
     membership = Membership(vectors, encoding, ServiceRecord(link, vectors.site), gate=gate)
-    guarded = GuardedStore(vectors, Erasures(link, membership))
+    guarded = GuardedStore(vectors, Erasures(link, membership), feed_of(link))
     async with membership.watching():
         yield Writer(
             vectors, encoding, locks=NamespaceLocks(gate), guarded=guarded, policy=WritePolicy(), metrics=metrics

@@ -31,6 +31,7 @@ from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.plain_vectors import PlainCollections, Turn
 from tests.fakes.processes import PATIENCE_S
+from tests.memory_store.feeds import feed_of
 
 SPEC = CollectionSpec("hashing", 4)
 _METRICS = Metrics(new_registry())
@@ -105,7 +106,8 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
     )
     await membership.catch_up()
     erasures = Erasures(link, membership, open_ms=open_ms, pause=turn)
-    guarded, buffers = GuardedStore(vectors, erasures), Buffers(link, max_turns=10)
+    feed, buffers = feed_of(link), Buffers(link, max_turns=10)
+    guarded = GuardedStore(vectors, erasures, feed)
     return Replica(
         vectors=vectors,
         writer=Writer(vectors, encoding, locks=locks, guarded=guarded, policy=WritePolicy(), metrics=_METRICS),
@@ -116,6 +118,7 @@ async def replica(client: Redis, collections: PlainCollections, turn: Turn, *, o
             guarded=guarded,
             erasures=erasures,
             buffers=buffers,
+            feed=feed,
             deleted_life=timedelta(days=1),
             metrics=_METRICS,
         ),

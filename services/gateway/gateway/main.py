@@ -1,7 +1,7 @@
 """The API process: reads the settings, builds the application and serves it. Run: ``python -m gateway.main``."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,6 +12,10 @@ from starlette.middleware import Middleware
 from gateway import mem0
 from gateway.access import LocalOnly, RateHeaders, audit_denials, load_static_keys, open_access
 from gateway.access import routes as admin
+from gateway.changes import routes as changes
+from gateway.changes.bell import Bell
+from gateway.changes.changes import Changes
+from gateway.changes.hooks import MemoryHooks
 from gateway.chat import routes as chat
 from gateway.chat.chat import open_chat
 from gateway.console import routes as console
@@ -73,6 +77,7 @@ ROUTERS = (
     long_read.router,
     uploads.router,
     policies.router,
+    changes.router,
     memories.router,
     mem0.router,
     mcp.router,
@@ -168,7 +173,8 @@ async def opened(
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
-        async with McpHost(max_body_bytes=settings.max_body_bytes) as host:
+        bell = Bell(memory.store)
+        async with McpHost(max_body_bytes=settings.max_body_bytes) as host, aclosing(bell):
             app.state.access, app.state.backend, app.state.traces = access, backend, memory.traces
             app.state.files, app.state.webhooks = files, webhooks
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
@@ -176,6 +182,9 @@ async def opened(
             app.state.background = background = open_background(settings, redis, rules, metrics)
             app.state.responses = background.responses
             app.state.conversations = background.responses.conversations
+            app.state.changes = Changes(
+                memory.store, bell, reading.followers, MemoryHooks(redis), webhooks, settings.heartbeat_s
+            )
             queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue, background.queue)
             app.state.jobs = Jobs(redis, memory.queue.lanes, queues)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)

@@ -187,6 +187,9 @@ class MemoryMetrics:
         self.memory_redacted = count(
             "memory_redacted", "Values redacted before they were stored, by their kind.", ("kind",)
         )
+        self.memory_changes_missed = count(
+            "memory_changes_missed", "Times that a memory webhook fell behind the changes that are kept."
+        )
         self.traces = count("loop_traces", "Recorded loop runs, by outcome of their trace.", ("outcome",))
         self.responses_not_kept = count("responses_not_kept", "Responses that could not be stored.", ("reason",))
         _begin_at_zero(self.responses_not_kept, ("full", "erased", "unavailable"))

@@ -279,6 +279,8 @@ class WorkerSettings(GatewaySettings):
     """The delay before the second attempt; it doubles up to an hour."""
     webhook_timeout_s: float = Field(default=15.0, gt=0)
     """The timeout of one attempt."""
+    memory_webhook_poll_s: float = Field(default=1.0, gt=0)
+    """How often a worker looks for changes to send to memory webhooks."""
     sweep_every_s: float = Field(default=60.0, gt=0)
 
 

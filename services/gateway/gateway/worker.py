@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from fastapi import FastAPI
 from redis.asyncio import Redis
 
+from gateway.changes.dispatch import Dispatcher
 from gateway.chat import Chat, open_chat
 from gateway.engine import Backend, LoopModel, ModelsConfig, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits
@@ -176,8 +177,9 @@ async def _work(work: Work, settings: WorkerSettings, stop: asyncio.Event) -> No
         gauges = group.create_task(_gauges(work))
         idle = group.create_task(flush_idle_repeatedly(work.memory, age_s=settings.buffer_flush_age_s))
         sweep = group.create_task(_sweep_repeatedly(work, settings.sweep_every_s))
+        changes = group.create_task(_dispatcher(work).run(every_s=settings.memory_webhook_poll_s))
         await stop.wait()
-        await ended({gauges, idle, sweep})
+        await ended({gauges, idle, sweep, changes})
 
 
 async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, consumer: str) -> None:
@@ -211,6 +213,10 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
 def _deliveries(work: Work, settings: WorkerSettings) -> DeliveryHandler:
     rules = work.reading.webhooks.rules
     return DeliveryHandler(work.redis, rules, work.metrics, timeout_s=settings.webhook_timeout_s)
+
+
+def _dispatcher(work: Work) -> Dispatcher:
+    return Dispatcher(work.redis, work.memory.store, work.reading.webhooks.queue, work.metrics)
 
 
 def _attempts(settings: WorkerSettings) -> RunnerOptions:

@@ -26,6 +26,8 @@ from memloop_service.chores import alongside
 from memory_store.access.store_key import requires
 from memory_store.buffers.buffers import Buffers
 from memory_store.buffers.routes import buffer_routes
+from memory_store.changes.feed import ChangeFeed
+from memory_store.changes.routes import change_routes
 from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
@@ -87,6 +89,7 @@ class _Parts:
     settler: Settler
     retrieval: Retrieval
     upkeep: Upkeep
+    feed: ChangeFeed
 
     def routers(self) -> tuple[APIRouter, ...]:
         """The routes of every slice."""
@@ -94,6 +97,7 @@ class _Parts:
             *item_routes(self.items),
             search_routes(self.retrieval, self.gate, self.buffers),
             buffer_routes(self.buffers),
+            change_routes(self.feed),
             admin_routes(self.upkeep),
         )
 
@@ -115,6 +119,7 @@ def build(
             opened(settings, adapters),
             parts.membership.watching(),
             alongside(parts.settler.keep_settling(adapters.vectors.opened)),
+            alongside(parts.feed.keep_publishing()),
         ):
             sweep = _sweep(parts.items.items, adapters.vectors.opened, settings.sweep_s)
             sweeper = asyncio.create_task(sweep, name="sweeper")
@@ -147,7 +152,8 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
     record = ServiceRecord(adapters.redis, vectors.site)
     membership = Membership(vectors, encoding, record, gate=gate, embedder_for=adapters.embedder_for)
     erasures = Erasures(adapters.redis, membership)
-    guarded = GuardedStore(vectors, erasures)
+    feed = ChangeFeed(adapters.redis, most=settings.changes_most, keep_s=settings.changes_days * 86_400)
+    guarded = GuardedStore(vectors, erasures, feed)
     upkeep = Upkeep(
         vectors,
         Stores(record, membership),
@@ -169,9 +175,11 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
             erasures=erasures,
             guarded=guarded,
             buffers=buffers,
+            feed=feed,
             metrics=metrics,
             clock=clock,
         ),
+        feed=feed,
         settler=guarded.settler,
         retrieval=Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker),
         upkeep=upkeep,
@@ -187,6 +195,7 @@ def _item_services(
     erasures: Erasures,
     guarded: GuardedStore,
     buffers: Buffers,
+    feed: ChangeFeed,
     metrics: Metrics,
     clock: Clock,
 ) -> ItemServices:
@@ -205,6 +214,7 @@ def _item_services(
             guarded=guarded,
             erasures=erasures,
             buffers=buffers,
+            feed=feed,
             deleted_life=deleted_life,
             metrics=metrics,
             clock=clock,

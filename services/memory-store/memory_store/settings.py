@@ -85,6 +85,10 @@ class Settings(ServiceSettings):
     near_duplicate_similarity: Annotated[float | None, EMPTY_IS_UNSET] = Field(default=None, gt=0, le=1)
     raw_turn_days: float = Field(default=30.0, gt=0)
     deleted_days: float = Field(default=30.0, gt=0)
+    changes_most: int = Field(default=100_000, ge=1)
+    """The changes that a tenant's feed keeps."""
+    changes_days: float = Field(default=7.0, gt=0)
+    """How long a feed keeps a change at the longest."""
     sweep_s: float = Field(default=300.0, gt=0)
     buffer_max_turns: int = Field(default=200, ge=1)
 

@@ -32,6 +32,9 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     ],
     "PUT /v1/admin/memory-policy": [Attempt("/v1/admin/memory-policy", {}, 403)],
     "DELETE /v1/admin/memory-policy": [Attempt("/v1/admin/memory-policy", status=403)],
+    "GET /v1/admin/memory-webhooks": [Attempt("/v1/admin/memory-webhooks", status=403)],
+    "POST /v1/admin/memory-webhooks": [Attempt("/v1/admin/memory-webhooks", {"url": "https://example.com/in"}, 403)],
+    "DELETE /v1/admin/memory-webhooks/{hook_id}": [Attempt("/v1/admin/memory-webhooks/hook_00", status=403)],
     "GET /v1/admin/traces": [Attempt("/v1/admin/traces", status=403)],
     "GET /v1/admin/audit": [
         Attempt("/v1/admin/audit", status=403),

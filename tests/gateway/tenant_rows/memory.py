@@ -81,6 +81,10 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         ),
         Attempt("/v1/memory/redaction/check", {"texts": ["x"], "user_id": "alice", "tenant": "a"}, 422),
     ],
+    "GET /v1/memory/changes": [
+        Attempt("/v1/memory/changes", None, 200, lambda body: body["changes"] == []),
+        Attempt("/v1/memory/changes?user_id=alice", None, 200, lambda body: body["changes"] == []),
+    ],
     "GET /v1/memory/profile": [
         Attempt("/v1/memory/profile?user_id=alice", None, 200, lambda body: body["categories"] == [])
     ],

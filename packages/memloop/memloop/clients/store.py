@@ -10,12 +10,14 @@ from memloop.clients.balancing import Balancing
 from memloop.clients.http import Http, HttpClient, retry_after
 from memloop.clients.origin import Timeouts
 from memloop.ports import Recalled
+from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
 from memloop.wire.chat import Json
 from memloop.wire.errors import (
     Conflict,
     DependencyError,
     ErrorBody,
     ErrorEnvelope,
+    Gone,
     InvalidRequest,
     MemloopError,
     NotFound,
@@ -55,6 +57,7 @@ _ERRORS: dict[int, type[MemloopError]] = {
     400: InvalidRequest,
     404: NotFound,
     409: Conflict,
+    410: Gone,
     412: PreconditionFailed,
     413: TooLarge,
     422: Unprocessable,
@@ -176,6 +179,15 @@ class StoreClient(HttpClient):
         """Delete a namespace's buffer, if there is one. Raises Conflict on a stale fencing token."""
         headers = _fenced(fencing_token)
         await self._http.json("DELETE", "v1/buffers", params=_query(namespace), headers=headers)
+
+    async def changes(self, asked: StoreChanges) -> ChangePage:
+        """Return a page of the feed. Raises Gone for a cursor after which changes were cut off."""
+        return _read(ChangePage, await self._http.json("POST", "v1/changes", body=_body(asked)))
+
+    async def newest_changes(self, tenants: Sequence[str]) -> Mapping[str, str]:
+        """Return the place of each tenant's newest change."""
+        asked = _body(AskNewest(tenants=tuple(tenants)))
+        return _read(Newest, await self._http.json("POST", "v1/changes/newest", body=asked)).cursors
 
     async def check(self) -> None:
         """Raise unless the store is ready: a readiness check."""

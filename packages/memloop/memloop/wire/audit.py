@@ -8,8 +8,8 @@ from pydantic import Field
 from memloop.wire.base import Wire
 
 AuditKind: TypeAlias = Literal["admin", "denied", "unauthenticated"]
-"""``admin``: keys made, rotated, revoked; traces switched, exported; memory policies
-changed. ``denied``: a known key without the scope, or
+"""``admin``: keys made, rotated, revoked; traces switched, exported; memory policies and
+webhooks changed. ``denied``: a known key without the scope, or
 after another tenant's things.
 ``unauthenticated``: no known key; it belongs to no tenant."""
 AuditAction: TypeAlias = Literal[
@@ -21,6 +21,8 @@ AuditAction: TypeAlias = Literal[
     "traces.exported",
     "memory_policy.changed",
     "memory_policy.deleted",
+    "memory_webhook.created",
+    "memory_webhook.deleted",
     "denied",
 ]
 
@@ -37,7 +39,7 @@ class AuditEntry(Wire):
     actor_key: str = ""
     """The caller's key: its id, or the start of the hash of a configured one."""
     target: str = ""
-    """The id of the key that was changed; of a memory policy, its level."""
+    """The id of the key that was changed; of a memory policy, its level; of a memory webhook, its id."""
     method: str = ""
     route: str = ""
     """The route's template, never the path that was asked for."""

@@ -10,6 +10,7 @@
     ├── NotFound                404 not_found_error
     ├── Conflict                409 conflict_error
     │   └── Erased
+    ├── Gone                    410 not_found_error
     ├── PreconditionFailed      412 conflict_error
     ├── RateLimited             429 rate_limit_error      (Retry-After)
     ├── NotSupported            501 not_implemented
@@ -144,6 +145,14 @@ class Erased(Conflict):
 
     def __init__(self) -> None:
         super().__init__("These memories were erased while the write was under way.")
+
+
+class Gone(MemloopError):
+    """It was there, and is kept no longer."""
+
+    status = 410
+    type = "not_found_error"
+    default_code = "gone"
 
 
 class PreconditionFailed(MemloopError):

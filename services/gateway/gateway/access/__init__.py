@@ -1,6 +1,7 @@
 """Authenticates callers, checks scopes, enforces rate limits, and audits all three."""
 
 from gateway.access.access import access_of, open_access
+from gateway.access.acting import audit_action
 from gateway.access.allowance import Allowance, RateHeaders
 from gateway.access.denials import audit_denial, audit_denials
 from gateway.access.dependencies import AllowanceDep, BatchRoom, Needed, PrincipalDep, Room, Tenant, needs, principal_of
@@ -21,6 +22,7 @@ __all__ = [
     "Room",
     "Tenant",
     "access_of",
+    "audit_action",
     "audit_denial",
     "audit_denials",
     "load_static_keys",

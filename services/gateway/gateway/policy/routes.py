@@ -2,17 +2,15 @@
 
 import asyncio
 from collections import Counter
-from datetime import UTC, datetime
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, Tenant, access_of, managed, needs
+from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, Tenant, audit_action, managed, needs
 from gateway.http import body_of, read_ours
 from gateway.policy.keeper import Keeper
 from gateway.redaction import Redaction
-from memloop.wire.audit import AuditAction, AuditEntry
-from memloop.wire.correlation import request_id
+from memloop.wire.audit import AuditAction
 from memloop.wire.errors import TooLarge, Unprocessable
 from memloop.wire.memory import Scope
 from memloop.wire.policy import MemoryPolicy, PolicyState
@@ -108,18 +106,5 @@ async def _state(keeper: Keeper, level: Scope) -> PolicyState:
 
 
 async def _audit(action: AuditAction, level: Scope, principal: Principal, request: Request) -> None:
-    """Store the audit entry before the action: an action that cannot be audited is not performed."""
-    entry = AuditEntry(
-        at=datetime.now(UTC),
-        kind="admin",
-        action=action,
-        tenant=level.tenant,
-        actor_tenant=principal.tenant,
-        actor_key=principal.key,
-        target="agent" if level.agent_id else "user" if level.user_id else "tenant",
-        address=request.client.host if request.client else "",
-        request_id=request_id.get(),
-    )
-    auditor = access_of(request).auditor
-    await auditor.log.append([entry])
-    auditor.acted(entry)
+    target = "agent" if level.agent_id else "user" if level.user_id else "tenant"
+    await audit_action(action, request, principal, tenant=level.tenant, target=target)

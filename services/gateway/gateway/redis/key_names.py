@@ -28,6 +28,9 @@ API_KEYS_USED: Final = "memloop:{api-keys}:used"
 API_KEYS_LOG: Final = "memloop:{api-keys}:log"
 WRITES_REFUSED: Final = "memloop:writes-refused"
 FILES_EXPIRING: Final = "memloop:files:expiring"
+MEMORY_HOOK_TENANTS: Final = "memloop:{memory-webhooks}:tenants"
+MEMORY_HOOK_PLACES: Final = "memloop:{memory-webhooks}:places"
+MEMORY_HOOK_LOCK: Final = "memloop:{memory-webhooks}:lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,7 @@ def conversation_id(tenant: str, digits: str) -> str:
 
 
 def delivery_id(read_id: str, digits: str) -> str:
-    """Make the id of the message about a read's end, at the read's place, from 32 hex digits, of which 30 are kept."""
+    """Make the id of a message at the place of its read or subscription, from 32 hex digits, of which 30 are kept."""
     found = _ID.match(read_id)
     return f"msg_{found[1] if found else '00'}{digits[2:]}"
 
@@ -275,6 +278,11 @@ def mcp_call(digest: str) -> str:
 def policies_of(tenant: str) -> str:
     """Name the hash of a tenant's memory policies, by level."""
     return f"memloop:policies:{tenant}"
+
+
+def memory_hooks_of(tenant: str) -> str:
+    """Name the hash of a tenant's subscriptions to changes. One script changes it with the two keys below."""
+    return f"memloop:{{memory-webhooks}}:of:{tenant}"
 
 
 def trace_switch(tenant: str) -> str:

@@ -7,11 +7,12 @@ recognise duplicates. The body is built once: every attempt sends the same bytes
 import hashlib
 import time
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from gateway.queue import Submission
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
+from memloop.wire.changes import MemoryChange
 from memloop.wire.long_read import LongRead, ReadStatus
 
 
@@ -23,21 +24,47 @@ class MessageData(Wire):
     status: ReadStatus
 
 
+class ChangeData(Wire):
+    """The memory that changed, or whose were erased; ``change_id`` is the change's cursor in the feed."""
+
+    id: str | None = None
+    object: Literal["memory"] = "memory"
+    change_id: str
+    reason: str
+    version: int | None = None
+    supersedes: str | None = None
+    user_id: str
+    agent_id: str | None = None
+    run_id: str | None = None
+
+
 class Message(Wire):
     """The body of a webhook."""
 
     type: str
     timestamp: datetime
-    data: MessageData
+    data: MessageData | ChangeData
+
+
+class Delivered(Protocol):
+    """A subscription, as far as its deliveries name it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def url(self) -> str: ...
 
 
 class Delivery(Wire):
-    """One message to one address."""
+    """One message to one address. ``hook_id`` is the subscription's that it belongs to."""
 
     id: str
     tenant: str
     url: str
     body: str
+    hook_id: str | None = None
 
 
 def delivery_id(read_id: str) -> str:
@@ -53,10 +80,30 @@ def delivery_of(record: LongRead, *, tenant: str, url: str, at: keys.Partition) 
         data=MessageData(id=record.id, status=record.status),
     )
     delivery = Delivery(id=delivery_id(record.id), tenant=tenant, url=url, body=message.model_dump_json())
+    return _submission(delivery, index=at.webhooks_of(tenant))
+
+
+def change_delivery(change: MemoryChange, *, hook: Delivered, at: keys.Keys) -> Submission:
+    """Return the job that sends a change to a subscription; repeated for the same change it is the same job."""
+    about = ("reason", "version", "supersedes", "user_id", "agent_id", "run_id")
+    data = ChangeData(id=change.memory_id, change_id=change.id, **change.model_dump(include=set(about)))
+    message = Message(type=change.type, timestamp=change.at, data=data)
+    digits = hashlib.sha256(f"{hook.id} {change.id}".encode()).hexdigest()[:32]
+    delivery = Delivery(
+        id=keys.delivery_id(hook.id, digits),
+        tenant=hook.tenant,
+        url=hook.url,
+        body=message.model_dump_json(exclude_none=True),
+        hook_id=hook.id,
+    )
+    return _submission(delivery, index=at.of_id(delivery.id).webhooks_of(hook.tenant))
+
+
+def _submission(delivery: Delivery, *, index: str) -> Submission:
     return Submission(
         job_id=delivery.id,
         lane=delivery.id,
         created_ms=int(time.time() * 1000),
-        index=at.webhooks_of(tenant),
-        fields={"tenant": tenant, "status": "queued", "payload": delivery.model_dump_json()},
+        index=index,
+        fields={"tenant": delivery.tenant, "status": "queued", "payload": delivery.model_dump_json()},
     )

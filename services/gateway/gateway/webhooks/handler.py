@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Lease
 from gateway.redis import Keys, text
+from gateway.redis.key_names import memory_hooks_of
 from gateway.webhooks.addresses import AddressRefused
 from gateway.webhooks.deliveries import Delivery
 from gateway.webhooks.resolving import CheckedResolver, Lookup, system_lookup
@@ -41,6 +42,9 @@ class DeliveryHandler:
         """Make one attempt. Raises NotDelivered, and Unavailable while this worker has no secret."""
         del hold
         delivery = await self._delivery(lease.job_id)
+        if delivery.hook_id is not None and not await self._is_subscribed(delivery.tenant, delivery.hook_id):
+            self._count("gone")
+            return JobResult("gone", "")
         status = await self._attempt(delivery, self._headers(delivery))
         if status != _GONE and not 200 <= status < 300:
             self._count("failed")
@@ -105,6 +109,10 @@ class DeliveryHandler:
         if payload is None:
             raise JobGone(job_id)
         return Delivery.model_validate_json(text(payload))
+
+    async def _is_subscribed(self, tenant: str, hook_id: str) -> bool:
+        with redis_errors():
+            return bool(await self._redis.hexists(memory_hooks_of(tenant), hook_id))
 
     def _count(self, outcome: str) -> None:
         self._metrics.longread_webhooks.labels(outcome).inc()

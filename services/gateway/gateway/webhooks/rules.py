@@ -26,7 +26,7 @@ class WebhookRules:
             raise NotSupported(_UNSET)
         return self.secrets
 
-    def check_url(self, text: str) -> None:
+    def check_url(self, text: str, *, param: str = _PARAM) -> None:
         """Reject a URL that can never be delivered to. Host names are resolved on delivery.
 
         Raises NotSupported, Unprocessable.
@@ -36,14 +36,14 @@ class WebhookRules:
             url = URL(text)
             host = url.raw_host
         except ValueError as error:
-            raise Unprocessable("The webhook URL is invalid.", param=_PARAM) from error
+            raise Unprocessable("The webhook URL is invalid.", param=param) from error
         if url.scheme != "https" and not (url.scheme == "http" and self.allow_http):
-            raise Unprocessable("A webhook URL must use https.", param=_PARAM)
+            raise Unprocessable("A webhook URL must use https.", param=param)
         if not host or url.raw_user is not None or url.raw_password is not None:
-            raise Unprocessable("The URL must contain a host and no user name.", param=_PARAM)
+            raise Unprocessable("The URL must contain a host and no user name.", param=param)
         try:
             self.addresses.check(host)
         except AddressRefused as error:
-            raise Unprocessable("The URL's address is not public.", param=_PARAM) from error
+            raise Unprocessable("The URL's address is not public.", param=param) from error
         except ValueError:
             return  # a name

@@ -7,8 +7,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final, ParamSpec, TypeVar
 
+from memloop.wire.changes import Change
 from memloop.wire.errors import Conflict, DependencyError, Erased, Unavailable
 from memloop.wire.memory import Namespace
+from memory_store.changes.feed import ChangeFeed, by_tenant
+from memory_store.items import changes
 from memory_store.items.documents import within
 from memory_store.items.settling import Settler
 from memory_store.redis.erasures import Again, Begun, Claim, Erasures, Opened, Refusal, Unsettled, write_name
@@ -55,8 +58,9 @@ def repeated_when_moved(write: Callable[P, Coroutine[Any, Any, R]]) -> Callable[
 class GuardedStore:
     """Every upsert of memories goes through here: :meth:`begin` before anything is read, :meth:`store` at the end."""
 
-    def __init__(self, vectors: VectorStore, erasures: Erasures) -> None:
+    def __init__(self, vectors: VectorStore, erasures: Erasures, feed: ChangeFeed) -> None:
         self._vectors = vectors
+        self._feed = feed
         self._erasures = erasures
         self.settler = Settler(vectors, Settlings(erasures))
 
@@ -94,11 +98,27 @@ class GuardedStore:
             return refused
         kept = _outside(points, refused)
         if kept:
-            await self._upsert(opened, kept)
+            await self._upsert_and_publish(opened, kept)
         late = _refused(begun, await self._erasures.close(opened))
         erased = {space: one for space, one in late.items() if isinstance(one, Conflict)}
         await self._take_back(_inside(kept, erased))
         return late | refused
+
+    async def _upsert_and_publish(self, opened: Opened, points: Sequence[Point]) -> None:
+        """Store the points; their changes are published while an erasure still waits for the write."""
+        made = by_tenant(changes.stored(points))
+        note = await self._noted(opened, made)
+        await self._upsert(opened, points)
+        with contextlib.suppress(Unavailable):  # the note is published later
+            await self._feed.publish(made, note=note)
+
+    async def _noted(self, opened: Opened, made: Mapping[str, Sequence[Change]]) -> str:
+        try:
+            return await self._feed.note(made)
+        except Unavailable:
+            with contextlib.suppress(Unavailable):
+                await self._erasures.close(opened)
+            raise
 
     async def _upsert(self, opened: Opened, points: Sequence[Point]) -> None:
         try:
@@ -113,6 +133,8 @@ class GuardedStore:
         for point in points:
             where = all_of([within(_owner(point)), Ids((point.id,))])
             await self._vectors.delete(where=where)
+        if points:
+            await self._feed.publish(by_tenant(changes.taken_back(points)))
 
 
 def _as_at_first(claim: Claim, answer: Begun | Refusal) -> Begun | Refusal:

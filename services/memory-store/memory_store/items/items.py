@@ -13,7 +13,9 @@ from memloop.wire.memory import (
     Namespace,
 )
 from memory_store.buffers.buffers import Buffers
+from memory_store.changes.feed import ChangeFeed, by_tenant
 from memory_store.embedding.encoding import TextEncoding
+from memory_store.items import changes
 from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, to_payload, within
 from memory_store.items.guarded import GuardedStore, repeated_when_moved
 from memory_store.items.identity import content_hash, snapshot_id
@@ -23,8 +25,9 @@ from memory_store.items.points import points_of
 from memory_store.items.view import View
 from memory_store.metrics import Metrics
 from memory_store.redis.erasures import Erasures
-from memory_store.vectors.filters import Condition, TimeRange, all_of, utc
+from memory_store.vectors.filters import Condition, Equals, TimeRange, all_of, utc
 from memory_store.vectors.metadata import check_metadata
+from memory_store.vectors.paging import pages
 from memory_store.vectors.port import Point, VectorStore
 
 
@@ -43,6 +46,7 @@ class Items:
         guarded: GuardedStore,
         erasures: Erasures,
         buffers: Buffers,
+        feed: ChangeFeed,
         deleted_life: timedelta,
         metrics: Metrics,
         clock: Clock = now,
@@ -53,6 +57,7 @@ class Items:
         self._guarded = guarded
         self._erasures = erasures
         self._buffers = buffers
+        self._feed = feed
         self._deleted_life = deleted_life
         self._metrics = metrics
         self._clock = clock
@@ -127,6 +132,7 @@ class Items:
         async with self._locks.hold(namespace.lane()), self._erasures.erasing(namespace, token):
             count = await self._remove(within(namespace))
             buffers = await self._buffers.erase(namespace)
+            await self._feed.publish(by_tenant(changes.erased(namespace, self._clock())))
         self._metrics.erased.labels(place="vectors").inc(count)
         self._metrics.erased.labels(place="buffers").inc(buffers)
         return Erased(vectors=count, buffers=buffers)
@@ -141,10 +147,13 @@ class Items:
 
     async def remove_expired(self) -> int:
         """Removes expired memories of all namespaces; returns their number. Waits while files are packed."""
-        where = TimeRange("expires_at", lte=self._clock())
+        moment = self._clock()
+        where = TimeRange("expires_at", lte=moment)
         async with self._locks.hold():
             count = await self._vectors.count(where=where)
             if count:
+                async for page in pages(self._vectors, all_of([where, Equals("status", "activated")])):
+                    await self._feed.publish(by_tenant(changes.expired(page.found, moment)))
                 await self._vectors.delete(where=where)
                 self._metrics.expired.inc(count)
         return count

@@ -49,6 +49,19 @@ class Partition:
         """The hash of the points of the lane's writes that are not over."""
         return f"memloop:{{{self.tag}}}:unsettled-writes:{digest(lane)}"
 
+    def changes_of(self, tenant: str) -> str:
+        """The stream of a tenant's changes."""
+        return f"memloop:{{{self.tag}}}:changes:{digest(tenant)}"
+
+    def changes_state(self, tenant: str) -> str:
+        """The hash of that stream's last entry and of the newest one that was cut off."""
+        return f"memloop:{{{self.tag}}}:changes-state:{digest(tenant)}"
+
+    @property
+    def changes_unsure(self) -> str:
+        """The hash of changes whose writes are on their way into the vector store."""
+        return f"memloop:{{{self.tag}}}:changes-unsure"
+
     def claim(self, lane: str) -> list[str]:
         """The lane's keys, as the scripts on claims take them (``erasure_scripts``)."""
         return [self.fence(lane), self.erasures(lane), self.writing(lane), self.notes(lane)]
@@ -71,6 +84,10 @@ class KeyNames:
     def of_user(self, tenant: str, user_id: str) -> Partition:
         """Returns the partition that holds a user's keys."""
         return self.of_lane(Namespace(tenant=tenant, user_id=user_id).lane())
+
+    def of_tenant(self, tenant: str) -> Partition:
+        """Returns the partition that holds what a tenant has in one place."""
+        return self.of_lane(tenant)
 
     def of_lane(self, lane: str) -> Partition:
         """Returns the partition that holds a lane's keys."""

@@ -17,6 +17,8 @@ const ACTIONS: Record<Entry["action"], string> = {
   "traces.exported": "Traces exported",
   "memory_policy.changed": "Memory policy set",
   "memory_policy.deleted": "Memory policy deleted",
+  "memory_webhook.created": "Memory webhook added",
+  "memory_webhook.deleted": "Memory webhook deleted",
   denied: "Denied",
 };
 

@@ -1,0 +1,1 @@
+"""The feed of changes to memories: read, followed, and sent to the webhooks that subscribe to it."""

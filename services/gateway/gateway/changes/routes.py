@@ -1,0 +1,104 @@
+"""``/v1/memory/changes`` reads and follows the feed; ``/v1/admin/memory-webhooks`` subscribes to it."""
+
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from gateway.access import AllowanceDep, PrincipalDep, Room, Tenant, audit_action, managed, needs
+from gateway.changes.changes import ChangesDep
+from gateway.changes.following import followed, send
+from gateway.changes.hooks import Hook, new_hook_id
+from gateway.changes.schemas import HookDeleted, HookPage, NewHook
+from gateway.http import EventStream, body_of, read_ours, streams
+from memloop.wire.changes import LATEST, MOST_CHANGES, OLDEST, ChangePage, Cursor, StoreChanges
+from memloop.wire.memory import Scope
+from memloop_service import ERRORS
+from memloop_service.direct_route import json_response
+
+_Id: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
+
+router = APIRouter(responses=ERRORS)
+_ADMIN = needs("admin")
+
+
+@router.get(
+    "/v1/memory/changes",
+    tags=["memory"],
+    response_model=ChangePage,
+    dependencies=[needs("memory:read")],
+    responses=streams(ChangePage),
+)
+async def list_changes(
+    changes: ChangesDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
+    after: Annotated[Cursor, Query()] = OLDEST,
+    limit: Annotated[int, Query(ge=1, le=MOST_CHANGES)] = 100,
+    user_id: _Id = None,
+    agent_id: _Id = None,
+    run_id: _Id = None,
+    stream: bool = False,
+    last_event_id: Annotated[Cursor | None, Header()] = None,
+) -> Response:
+    """List what became of memories, oldest first, without their texts; with ``stream`` as events, without an end.
+
+    ``after`` is a cursor, ``0`` for the oldest change that is kept, or ``latest``. ``Last-Event-ID`` replaces it. 410
+    ``cursor_too_old`` when changes after the cursor are no longer kept.
+    """
+    await allowance.admit()
+    scope = Scope(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    asked = StoreChanges(scope=scope, after=last_event_id or after, limit=limit)
+    if not stream:
+        return json_response(await changes.store.changes(asked), status=200)
+    with ExitStack() as seat:
+        seat.enter_context(changes.followers.seat(principal.tenant))
+        first = await changes.store.changes(asked)
+        events = followed(changes.store, changes.bell, scope, first)
+        return EventStream(partial(send, events), heartbeat_s=changes.heartbeat_s, owns=seat.pop_all())
+
+
+@router.post(
+    "/v1/admin/memory-webhooks",
+    tags=["admin"],
+    status_code=201,
+    dependencies=[_ADMIN, Room],
+    openapi_extra=body_of(NewHook),
+)
+async def create_memory_webhook(
+    request: Request, changes: ChangesDep, principal: PrincipalDep, tenant: Tenant = None
+) -> Hook:
+    """Subscribe an address to a tenant's changes from now on; each one is a signed message."""
+    asked, whose = await read_ours(request, NewHook), managed(principal, tenant)
+    changes.webhooks.rules.check_url(asked.url, param="url")
+    hook = Hook(
+        id=new_hook_id(),
+        tenant=whose,
+        url=asked.url,
+        events=tuple(dict.fromkeys(asked.events)),
+        user_id=asked.user_id,
+        created_at=datetime.now(UTC),
+    )
+    newest = await changes.store.changes(StoreChanges(scope=Scope(tenant=whose), after=LATEST))
+    await audit_action("memory_webhook.created", request, principal, tenant=whose, target=hook.id)
+    await changes.hooks.add(hook, place=newest.cursor)
+    return hook
+
+
+@router.get("/v1/admin/memory-webhooks", tags=["admin"], dependencies=[_ADMIN])
+async def list_memory_webhooks(changes: ChangesDep, principal: PrincipalDep, tenant: Tenant = None) -> HookPage:
+    """List a tenant's subscriptions, oldest first."""
+    return HookPage(data=tuple(await changes.hooks.of(managed(principal, tenant))))
+
+
+@router.delete("/v1/admin/memory-webhooks/{hook_id}", tags=["admin"], dependencies=[_ADMIN])
+async def delete_memory_webhook(
+    hook_id: str, request: Request, changes: ChangesDep, principal: PrincipalDep, tenant: Tenant = None
+) -> HookDeleted:
+    """Delete a subscription; its messages that wait are not sent any more."""
+    whose = managed(principal, tenant)
+    await audit_action("memory_webhook.deleted", request, principal, tenant=whose, target=hook_id)
+    await changes.hooks.delete(whose, hook_id)
+    return HookDeleted(id=hook_id)

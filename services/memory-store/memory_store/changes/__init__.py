@@ -1,0 +1,1 @@
+"""The feed of changes to memories, without their texts."""

@@ -1,0 +1,22 @@
+"""Routes of the change feed."""
+
+from fastapi import APIRouter
+
+from memloop.wire.changes import AskNewest, ChangePage, Newest, StoreChanges
+from memory_store.changes.feed import ChangeFeed
+
+
+def change_routes(feed: ChangeFeed) -> APIRouter:
+    """``POST /changes`` and ``POST /changes/newest``."""
+    router = APIRouter(tags=["changes"])
+
+    @router.post("/changes")
+    async def page(request: StoreChanges) -> ChangePage:
+        return await feed.page(request)
+
+    @router.post("/changes/newest")
+    async def newest(request: AskNewest) -> Newest:
+        return await feed.newest(request.tenants)
+
+    _ = page, newest
+    return router
