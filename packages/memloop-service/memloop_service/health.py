@@ -15,6 +15,7 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 from memloop_service.drain import Drain
 from memloop_service.errors import ERRORS
+from memloop_service.patience import patient
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is unavailable."""
@@ -105,7 +106,7 @@ async def _warnings(warnings: Mapping[str, Warn]) -> dict[str, dict[str, str]]:
 
 async def _warning(warn: Warn) -> str | None:
     try:
-        async with asyncio.timeout(CHECK_TIMEOUT_S):
+        async with patient(CHECK_TIMEOUT_S):
             return await warn()
     except (TimeoutError, MemloopError):
         return None
@@ -121,7 +122,7 @@ class _State:
 
 async def _state(check: Check) -> _State:
     try:
-        async with asyncio.timeout(CHECK_TIMEOUT_S):
+        async with patient(CHECK_TIMEOUT_S):
             await check()
     except TimeoutError:
         return _State(f"no answer within {CHECK_TIMEOUT_S:g} s")
