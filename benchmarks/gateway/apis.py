@@ -24,7 +24,13 @@ from benchmarks.mock_engine import STREAM_EVENTS, mock_engine
 GOAL: Final = 1.5
 """At most so many times the cost of the chat."""
 CHAT: Final = "chat"
-PATHS: Final[Mapping[str, str]] = {CHAT: "/v1/chat/completions", "messages": "/v1/messages"}
+RESPONSES: Final = "/v1/responses"
+PATHS: Final[Mapping[str, str]] = {
+    CHAT: "/v1/chat/completions",
+    "messages": "/v1/messages",
+    "responses": RESPONSES,
+    "stored responses": RESPONSES,
+}
 _SYSTEM = "You answer in one sentence. " * 20
 _CONCURRENCY: Final = 4
 _WARM_UP: Final = 50
@@ -37,6 +43,10 @@ def body(api: str, number: int, *, stream: bool, memory: bool) -> dict[str, Any]
     if api == CHAT:
         asked["messages"] = [{"role": "system", "content": _SYSTEM}, question]
         asked |= {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+    elif PATHS[api] == RESPONSES:
+        del asked["max_tokens"]
+        asked |= {"instructions": _SYSTEM, "input": [question], "stream": stream, "max_output_tokens": 100}
+        asked["store"] = api == "stored responses"
     else:
         asked |= {"system": _SYSTEM, "messages": [question], "stream": stream}
     return asked | ({"memory": {"user_id": f"user-{number % USERS}"}} if memory else {})

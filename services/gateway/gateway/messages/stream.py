@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from pydantic import JsonValue
 
+from gateway.chat import only_text
 from gateway.engine import Meter, send_broken
 from gateway.http import EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
 from gateway.messages.answers import (
@@ -36,9 +37,6 @@ _TEXT_HEAD: Final = (
     b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":'
 )
 _TEXT_TAIL: Final = b"}}\n\n"
-_LINE: Final = b"data: "
-_LINES: Final = 2
-_WITH_TEXT: Final = frozenset({"content", "role"})
 _PING: Final[Json] = {"type": "ping"}
 
 
@@ -80,7 +78,7 @@ class MessageStream:
         """Translate and pass on. Raises EngineError for events that a message cannot hold."""
         shown: list[bytes] = []
         for event in self._cutter.feed(events):
-            if self._open == "text" and (text := _only_text(event)):
+            if self._open == "text" and (text := only_text(event)):
                 shown.append(b"".join((self._text_head, orjson.dumps(text), _TEXT_TAIL)))
             else:
                 shown.extend(self._translated(event))
@@ -212,22 +210,6 @@ class MessageStream:
         event: Json = {"type": "message_delta", "delta": delta, "usage": usage}
         yield _event(event if self._memory is None else {**event, "memory": self._memory})
         yield _event({"type": "message_stop"})
-
-
-def _only_text(event: bytes) -> str | None:
-    """Return the text of an event that adds nothing but text: nearly every event is one, so it takes a short way."""
-    if not event.startswith(_LINE) or event.count(b"\n") != _LINES:
-        return None
-    chunk = parsed_object(event[len(_LINE) :])
-    choices = chunk.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1 or any(chunk.get(name) for name in ("usage", "error")):
-        return None
-    choice = object_in(choices[0])
-    delta = object_in(choice.get("delta"))
-    text = delta.get("content")
-    if choice.get("index", 0) != 0 or choice.get("finish_reason") is not None or not isinstance(text, str):
-        return None
-    return text if not any(value for name, value in delta.items() if name not in _WITH_TEXT) else None
 
 
 def _tool_block(call: _Call) -> Json:

@@ -21,6 +21,11 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 """Why a response is incomplete, by the engine's finish reason."""
 _BROKEN_OFF: Final = frozenset({"abort", "error"})
 
+_TEXT_DELTA: Final = (
+    b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","content_index":%d,"delta":%b,'
+    b'"logprobs":[],"output_index":%d,"item_id":"%b","sequence_number":%d}\n\n'
+)
+
 
 class Assembly:
     """The growing output of one response.
@@ -52,6 +57,20 @@ class Assembly:
             self.finish_reason = reason
             events += self._ended("incomplete" if self.incomplete else "completed")
         return events
+
+    def feed_text(self, text: str, number: int) -> bytes | None:
+        """Take a delta that is nothing but text, the short way; return its event of that number, as it is sent.
+
+        None, and nothing is taken, unless a message's text is open and has no probabilities.
+        """
+        grows = self._open
+        if self._with_logprobs or not isinstance(grows, Parts):
+            return None
+        place = grows.more_text(text)
+        if place is None:
+            return None
+        item_id = str(grows.item["id"]).encode()
+        return _TEXT_DELTA % (place, json_text(text), len(self.output), item_id, number)
 
     @property
     def incomplete(self) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
+from gateway.chat import only_text
 from gateway.engine import Meter, Relay
 from gateway.http import EventCutter, Sink, data_of, object_in, objects_in, parsed_object
 from gateway.responses.answer import Draft
@@ -97,12 +98,18 @@ class _ResponseStream:
 
     async def send(self, events: bytes) -> None:
         """Take events of the chat. Raises EngineError for a chunk that no chat has."""
+        shown: list[bytes] = []
         for event in self._cutter.feed(events):
+            if (delta := self._text(event)) is not None:
+                shown.append(delta)
+                continue
+            await self._pass_on(shown)
             data = data_of(event)
             if data == _DONE:
                 await self.finish()
             elif data and not self._over:
                 await self._take(parsed_object(data))
+        await self._pass_on(shown)
 
     async def finish(self) -> None:
         """Send the last event, of a response that has failed if the answer is not complete."""
@@ -120,6 +127,20 @@ class _ResponseStream:
         if not self._over and self._making.assembly.finish_reason is not None:
             self._over = True
             await self._making.ended(self._usage, self._memory)
+
+    def _text(self, event: bytes) -> bytes | None:
+        """Return the event of a piece of text that needs nothing but to be passed on: nearly every one is such."""
+        if self._over or (text := only_text(event)) is None or not text:
+            return None
+        with self._meter.ours():
+            delta = self._making.assembly.feed_text(text, self._number)
+        self._number += delta is not None
+        return delta
+
+    async def _pass_on(self, shown: list[bytes]) -> None:
+        if shown:
+            await self._out.send(b"".join(shown))
+            shown.clear()
 
     async def _take(self, chunk: Json) -> None:
         if "error" in chunk:

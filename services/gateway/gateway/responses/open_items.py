@@ -55,6 +55,13 @@ class Parts(OpenItem):
             delta["logprobs"] = list(logprobs)
         yield delta
 
+    def more_text(self, text: str) -> int | None:
+        """Add plain text to the open part; return the part's place, or None if that is no part of a message's text."""
+        if self._kind != "output_text":
+            return None
+        self._texts.append(text)
+        return len(self._done)
+
     def parts_done(self) -> Iterator[Json]:
         """End the open part."""
         if not self._kind:
