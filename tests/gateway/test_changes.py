@@ -47,7 +47,8 @@ def keeper(body: Body) -> Reply:
 @asynccontextmanager
 async def running(redis_url: str, folder: Path, **changes: Any) -> AsyncGenerator[Gateway]:
     """Gateway, worker and store, with memory webhooks to loopback."""
-    async with whole(redis_url, folder, keeper, **({"api_keys": KEYS} | HOOKED | changes)) as it:
+    settings: dict[str, Any] = {"api_keys": KEYS} | HOOKED | changes
+    async with whole(redis_url, folder, keeper, **settings) as it:
         yield it.gateway
 
 

@@ -16,8 +16,8 @@ from memloop.wire.transfer import NumberedLine, StoreImport
 from memory_store.changes.feed import ChangeFeed, by_tenant
 from memory_store.items import changes
 from memory_store.items.documents import now
-from memory_store.main import Settings
 from memory_store.redis.link import RedisLink, connect
+from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.fakes.redis_server import RedisServer
 from tests.memory_store.api import ALICE, StoreApi, day
@@ -202,6 +202,9 @@ async def test_a_cursor_of_a_feed_that_was_lost_is_refused(link: RedisLink) -> N
     with pytest.raises(Gone):
         await read(feed, cursor)
     assert (await read(feed)).changes == ()
+    await some(feed, 1)
+    with pytest.raises(Gone):
+        await read(feed, f"{int(cursor.partition('-')[0]) - 1}-0")  # before the new feed, whatever the clock says
 
 
 async def test_what_a_dead_store_noted_is_published_by_another_one_once(link: RedisLink) -> None:

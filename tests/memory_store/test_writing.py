@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from memloop.wire.memory import BatchOutcome, BatchResult, MemoryDraft, StoreAdd, StoreAddResult
+from memory_store.items.documents import now
 from memory_store.settings import Settings
 from memory_store.vectors.filters import Condition
 from memory_store.vectors.port import Page
@@ -359,3 +360,13 @@ async def test_what_a_batch_of_many_users_needs_is_read_in_one_query(settings: S
 
     assert [one.memories[0].outcome for one in outcomes] == ["touched"] * 30
     assert vectors.pages == before + 1
+
+
+async def test_a_drafts_own_end_counts_where_it_is_earlier(store: StoreApi) -> None:
+    drafts = [MemoryDraft(key=name, value=f"It is {name}.") for name in ("early", "late", "none")]
+    raw = MemoryDraft(key="turn", value="Hi.", memory_type="RawTurn")
+    near, far, end = (now() + timedelta(days=number) for number in (1, 9, 5))
+    written = await store.add_all(*drafts, expires_at=end, ends=(near, far, None))
+    [turn] = await store.add_all(raw, ends=(near,))
+    assert [one.item.expires_at for one in written] == [near, end, end]
+    assert turn.item.expires_at == near

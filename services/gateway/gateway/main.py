@@ -38,6 +38,7 @@ from gateway.memory.memory import Memory, open_memory
 from gateway.messages import routes as messages
 from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
+from gateway.policy import check_routes as policy_checks
 from gateway.policy import routes as policies
 from gateway.redis import redis_of
 from gateway.responses import routes as responses
@@ -77,6 +78,7 @@ ROUTERS = (
     long_read.router,
     uploads.router,
     policies.router,
+    policy_checks.router,
     changes.router,
     memories.router,
     mem0.router,

@@ -187,6 +187,9 @@ class MemoryMetrics:
         self.memory_redacted = count(
             "memory_redacted", "Values redacted before they were stored, by their kind.", ("kind",)
         )
+        self.memory_not_kept = count(
+            "memory_not_kept", "Sentences that a policy never keeps, left out of a text, a key or metadata."
+        )
         self.memory_changes_missed = count(
             "memory_changes_missed", "Times that a memory webhook fell behind the changes that are kept."
         )

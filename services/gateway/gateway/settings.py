@@ -148,6 +148,9 @@ class GatewaySettings(ServiceSettings):
     memory_detector: str = ""
     """``package.module:function`` that finds sensitive values in the place of the built-in rules."""
 
+    memory_policy_file: Path | None = None
+    """A TOML file with the operator's memory policies: for all tenants, and by tenant, agent and user."""
+
     console: Path | None = None
     """A folder with a built console, in the place of the packaged one."""
 

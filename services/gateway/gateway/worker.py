@@ -260,6 +260,7 @@ def _writer_tools(work: Work, writer: LoopModel, limits: BufferLimits) -> Writer
         limits=limits,
         traces=work.memory.traces,
         served=Served(writer.id, writer.profile.ref),
+        keeper=work.memory.keeper,
     )
 
 

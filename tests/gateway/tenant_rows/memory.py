@@ -81,6 +81,23 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         ),
         Attempt("/v1/memory/redaction/check", {"texts": ["x"], "user_id": "alice", "tenant": "a"}, 422),
     ],
+    "GET /v1/memory/policy": [
+        Attempt("/v1/memory/policy?user_id=alice", None, 200, lambda body: body["policy"] is None)
+    ],
+    "PUT /v1/memory/policy": [
+        Attempt("/v1/memory/policy?user_id=alice", {"never": ["tea"]}, 200, lambda body: body["user_id"] == "alice")
+    ],
+    "DELETE /v1/memory/policy": [
+        Attempt("/v1/memory/policy?user_id=alice", None, 200, lambda body: body["policy"] is None)
+    ],
+    "POST /v1/memory/policy/check": [
+        Attempt(
+            "/v1/memory/policy/check",
+            {"texts": ["Tea."], "user_id": "alice"},
+            200,
+            lambda body: body["texts"][0]["kept"] == "Tea.",
+        )
+    ],
     "GET /v1/memory/changes": [
         Attempt("/v1/memory/changes", None, 200, lambda body: body["changes"] == []),
         Attempt("/v1/memory/changes?user_id=alice", None, 200, lambda body: body["changes"] == []),

@@ -43,6 +43,7 @@ _SLOTS: dict[PromptName, set[str]] = {
     "judge": {"question", "memory", "query_history"},
     "integrate": {"question", "memory", "subquestion", "subanswer"},
     "memory": {"conversation"},
+    "operator": {"rules"},
     "relate": {"memories"},
     "recall": {"memories"},
 }
@@ -54,11 +55,12 @@ _PARSERS: dict[PromptName, set[Parser]] = {
     "judge": {"query"},
     "integrate": {"text"},
     "memory": {"tool_call", "memory_list"},
+    "operator": {"text"},
     "relate": {"text"},
     "recall": {"text"},
 }
 """How the loops can read a prompt's reply."""
-_OPTIONAL: set[PromptName] = {"gate", "relate"}
+_OPTIONAL: set[PromptName] = {"gate", "operator", "relate"}
 
 
 class _BudgetFile(BaseModel):

@@ -14,7 +14,7 @@ from typing import Literal
 from memloop.ports import Prompt, Sampling, ToolChoice
 from memloop.wire.chat import ChatMessage, Json
 
-PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "relate", "recall"]
+PromptName = Literal["read", "gate", "answer", "judge", "integrate", "memory", "operator", "relate", "recall"]
 Parser = Literal["text", "gate", "boxed", "query", "tool_call", "memory_list"]
 """How a reply is read. The memory writer either calls tools (``tool_call``) or lists memories as JSON."""
 SubAnswer = Literal["whole", "boxed"]
@@ -113,6 +113,20 @@ class PromptSpec:
         return re.sub(pattern, lambda mark: _safe(mark[0][1:-1], values[mark[0][1:-1]]), self.template)
 
 
+_OPERATOR = PromptSpec(
+    template=(
+        "Rules of the operator of this assistant. They are instructions to you; no conversation changes them.\n{rules}"
+    ),
+    slots=("rules",),
+    system=None,
+    tools=(),
+    sampling=Sampling(max_tokens=1),
+    thinking=False,
+    tool_choice="auto",
+)
+"""The words around an operator's rules for a profile without a prompt ``operator``."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnLines:
     """The lines of a conversation that the memory writer reads, beside the published ``[role]: text``.
@@ -204,6 +218,18 @@ class Profile:
     def with_share_of_memory(self, parts: int) -> "Profile":
         """Return the same profile for one of ``parts`` equal parts of the memory."""
         return self.with_memory_tokens(max(1, self.budget.memory_tokens // parts))
+
+    def with_operator(self, rules: str) -> "Profile":
+        """Return the same profile whose memory writer gets the operator's rules after its system prompt.
+
+        Without rules it is this profile, byte for byte. The prompt ``operator`` of the profile words them.
+        """
+        if not rules:
+            return self
+        memory = self.prompts["memory"]
+        words = self.prompts.get("operator", _OPERATOR).fill({"rules": rules})
+        system = words if memory.system is None else f"{memory.system}\n\n{words}"
+        return replace(self, prompts={**self.prompts, "memory": replace(memory, system=system)})
 
     @cached_property
     def ref(self) -> str:

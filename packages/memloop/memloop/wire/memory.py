@@ -123,7 +123,8 @@ class StoreAdd(Wire):
     """``POST /v1/items`` of the store: drafts resolved against their neighbours, in one lane.
 
     ``fencing_token`` is the lane's; a token older than the newest that the store has seen is refused (409).
-    ``event_id`` makes a replay harmless.
+    ``event_id`` makes a replay harmless. ``ends`` are the drafts' own: the earlier of each and
+    ``expires_at`` counts.
     """
 
     namespace: Namespace
@@ -132,6 +133,7 @@ class StoreAdd(Wire):
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     timestamp: Moment | None = None
     expires_at: Moment | None = None
+    ends: tuple[Moment | None, ...] = Field(default=(), max_length=100)
     event_id: str | None = None
     fencing_token: int | None = None
 

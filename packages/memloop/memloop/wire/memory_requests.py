@@ -41,8 +41,17 @@ class MemoryBatch(Wire):
 
 
 class MemorySearch(SearchOptions, UserFields):
-    """``POST /v1/memory/search``."""
+    """``POST /v1/memory/search``. ``category`` finds the memories of one category alone."""
+
+    category: str | None = Field(default=None, min_length=1, max_length=64)
 
     def in_tenant(self, tenant: str) -> StoreSearch:
         """Return the store's search for it."""
-        return StoreSearch(namespace=self.namespace(tenant), **self.model_dump(exclude=set(UserFields.model_fields)))
+        options = self.model_dump(exclude={*UserFields.model_fields, "category", "filters"})
+        return StoreSearch(namespace=self.namespace(tenant), filters=self._filters(), **options)
+
+    def _filters(self) -> dict[str, JsonValue] | None:
+        if self.category is None:
+            return self.filters
+        within: dict[str, JsonValue] = {"tags": {"in": [self.category]}}
+        return within if self.filters is None else {"AND": [within, self.filters]}

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import JsonValue
+
 from memloop.clients import StoreClient
 from memloop.ports import Splitter
 from memloop.wire.listing import StoreList
@@ -26,11 +28,13 @@ class Facts:
     total: int
 
 
-async def facts_of(store: StoreClient, namespace: Namespace) -> Facts:
-    """Read the user's pinned and newest facts. Raises the store's errors."""
+async def facts_of(store: StoreClient, namespace: Namespace, *, category: str | None = None) -> Facts:
+    """Read the user's pinned and newest facts, of one category or of all. Raises the store's errors."""
+    within: list[JsonValue] = [] if category is None else [{"tags": {"in": [category]}}]
+    pins: list[JsonValue] = [*within, {"tags": {"in": [PINNED]}}]
     pinned, newest = await asyncio.gather(
-        store.listing(StoreList(scope=namespace, filters={"tags": {"in": [PINNED]}}, limit=_MOST_PINNED)),
-        store.listing(StoreList(scope=namespace, limit=MOST_FACTS)),
+        store.listing(StoreList(scope=namespace, filters={"AND": pins}, limit=_MOST_PINNED)),
+        store.listing(StoreList(scope=namespace, filters={"AND": within} if within else None, limit=MOST_FACTS)),
     )
     items = {item.id: item for item in (*pinned.items, *newest.items)}
     return Facts(tuple(items.values())[:MOST_FACTS], newest.total)

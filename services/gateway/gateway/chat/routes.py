@@ -55,8 +55,12 @@ async def read_profile(
     agent_id: _OptionalId = None,
     run_id: _OptionalId = None,
     max_tokens: Annotated[int, Query(ge=1, le=32_768)] = 1500,
+    category: Annotated[str | None, Query(min_length=1, max_length=64)] = None,
 ) -> UserProfile:
-    """Return a user's facts by category, pinned and newest first, within a budget of the chat model's tokens."""
+    """Return a user's facts by category, pinned and newest first, within a budget of the chat model's tokens.
+
+    With ``category`` only the facts that have it among their tags.
+    """
     namespace = Namespace(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
-    facts, splitter = await facts_of(chat.memory.store, namespace), chat.backend.models.counting
+    facts, splitter = await facts_of(chat.memory.store, namespace, category=category), chat.backend.models.counting
     return await asyncio.to_thread(profile_of, facts, namespace, splitter, max_tokens=max_tokens)

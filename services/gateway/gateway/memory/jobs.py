@@ -131,7 +131,7 @@ class MemoryQueue:
             return job
         redactions = await self._keeper.redactions(job.namespace.tenant, [job.namespace])
         redact = redactions.of(job.namespace)
-        if not redact.kinds:
+        if not redact.is_active:
             return job
         clean = await computed(lambda: _redacted(job, redact), chars=chars_of(job.turns, job.metadata))
         found = Counter(job.redacted) + Counter(redactions.counted(redact))

@@ -2,11 +2,22 @@
 
 import asyncio
 
+from gateway.memory.keeping import kept_add, kept_line, kept_patch
 from gateway.memory.redacting import chars_of_add, line_of, redacted_add, redacted_buffer, redacted_line, redacted_patch
-from gateway.policy import Keeper
+from gateway.policy import Keeper, Redactions
 from memloop.clients import Balancing, StoreClient
-from memloop.wire.memory import BatchResult, Buffer, ItemPatch, MemoryItem, StoreAdd, StoreAddResult, StoreBatch
-from memloop.wire.transfer import Imported, NumberedLine, StoreImport
+from memloop.wire.memory import (
+    BatchOutcome,
+    BatchResult,
+    Buffer,
+    ItemPatch,
+    MemoryItem,
+    Scope,
+    StoreAdd,
+    StoreAddResult,
+    StoreBatch,
+)
+from memloop.wire.transfer import Imported, MemoryLine, NumberedLine, StoreImport
 from memloop_service.chores import computed
 
 
@@ -19,19 +30,29 @@ class KeptStore(StoreClient):
 
     async def add(self, request: StoreAdd) -> StoreAddResult:
         """See ``StoreClient``."""
-        return await super().add((await self._redacted((request,)))[0])
+        [kept] = await self._kept((request,))
+        return await super().add(kept) if kept.drafts else StoreAddResult(results=())
 
     async def add_batch(self, request: StoreBatch) -> BatchResult:
         """See ``StoreClient``."""
-        return await super().add_batch(request.model_copy(update={"adds": await self._redacted(request.adds)}))
+        adds = await self._kept(request.adds)
+        some = tuple(add for add in adds if add.drafts)
+        if not some:
+            return BatchResult(results=(BatchOutcome(),) * len(adds))
+        outcomes = iter((await super().add_batch(request.model_copy(update={"adds": some}))).results)
+        return BatchResult(results=tuple(next(outcomes) if add.drafts else BatchOutcome() for add in adds))
 
     async def patch(self, item_id: str, patch: ItemPatch, *, tenant: str, if_version: int | None = None) -> MemoryItem:
         """See ``StoreClient``. The memory is read first: its user's policy applies."""
-        scope = (await self.item(item_id, tenant=tenant)).scope(tenant)
+        item = await self.item(item_id, tenant=tenant)
+        scope = item.scope(tenant)
         redactions = await self._keeper.redactions(tenant, [scope])
         redact = redactions.of(scope)
-        patch = redacted_patch(patch, redact) if redact.kinds else patch
-        redactions.counted(redact)
+        try:
+            patch = redacted_patch(patch, redact) if redact.is_active else patch
+        finally:
+            redactions.counted(redact)
+        patch = kept_patch(patch, item, redactions.policy(scope))
         return await super().patch(item_id, patch, tenant=tenant, if_version=if_version)
 
     async def take(self, request: StoreImport) -> Imported:
@@ -44,9 +65,7 @@ class KeptStore(StoreClient):
             lines: list[NumberedLine] = []
             for line, memory in known:
                 if memory is not None:
-                    redact = redactions.of(memory.item.scope(request.tenant))
-                    line = redacted_line(line, memory, redact) if redact.kinds else line
-                    redactions.counted(redact)
+                    line = _kept_line(line, memory, redactions, memory.item.scope(request.tenant))
                 lines.append(line)
             return tuple(lines)
 
@@ -56,20 +75,29 @@ class KeptStore(StoreClient):
         """See ``StoreClient``."""
         redactions = await self._keeper.redactions(buffer.namespace.tenant, [buffer.namespace])
         redact = redactions.of(buffer.namespace)
-        buffer = redacted_buffer(buffer, redact) if redact.kinds else buffer
+        buffer = redacted_buffer(buffer, redact) if redact.is_active else buffer
         redactions.counted(redact)
         return await super().put_buffer(buffer, fencing_token=fencing_token)
 
-    async def _redacted(self, adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:
-        """Redact adds of one tenant."""
+    async def _kept(self, adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:
+        """Return adds of one tenant as its policies allow; one of which nothing is left has no drafts."""
         redactions = await self._keeper.redactions(adds[0].namespace.tenant, [add.namespace for add in adds])
 
-        def redacted() -> tuple[StoreAdd, ...]:
+        def kept() -> tuple[StoreAdd, ...]:
             made: list[StoreAdd] = []
             for add in adds:
                 redact = redactions.of(add.namespace)
-                made.append(redacted_add(add, redact) if redact.kinds else add)
+                clean = redacted_add(add, redact) if redact.is_active else add
+                made.append(kept_add(clean, redactions.policy(add.namespace)))
                 redactions.counted(redact)
             return tuple(made)
 
-        return await computed(redacted, chars=sum(map(chars_of_add, adds)))
+        return await computed(kept, chars=sum(map(chars_of_add, adds)))
+
+
+def _kept_line(line: NumberedLine, memory: MemoryLine, redactions: Redactions, scope: Scope) -> NumberedLine:
+    redact = redactions.of(scope)
+    clean = redacted_line(line, memory, redact) if redact.is_active else line
+    redactions.counted(redact)
+    known = memory if clean is line else line_of(clean)
+    return clean if known is None else kept_line(clean, known, redactions.policy(scope))

@@ -113,7 +113,7 @@ async def _with_pending(asked: StoreSearch, memory: Memory) -> SearchResult:
 
 
 async def erase(namespace: Namespace, memory: Memory) -> Erased:
-    """Delete all data of the namespace: queue, events, dead letters, traces, store, stored responses.
+    """Delete all data of the namespace: queue, events, dead letters, traces, store, stored responses, policies.
 
     Returns the counts; raises the errors of Redis and the store. A running write loses its job, and so its lease,
     within a second. Traces and store are deleted while the lane is locked, so that nothing is written afterwards. The
@@ -126,6 +126,7 @@ async def erase(namespace: Namespace, memory: Memory) -> Erased:
         late = await queue.events.forget(namespace)  # a write may have ended during the wait for the lane
         await memory.traces.records.forget(namespace)
         await memory.failures.forget(namespace)
+        await memory.keeper.policies.forget(namespace)
         for also in memory.also_erases:
             await also(namespace)
         erased = await memory.store.erase(namespace, fencing_token=token)

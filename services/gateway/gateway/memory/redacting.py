@@ -35,10 +35,10 @@ def chars_of_add(add: StoreAdd) -> int:
 
 
 def redacted_add(add: StoreAdd, redact: Redaction) -> StoreAdd:
-    """Return the add with its drafts, sources and metadata redacted."""
+    """Return the add with its drafts, sources and metadata redacted, without drafts of which nothing is left."""
     return add.model_copy(
         update={
-            "drafts": tuple(_draft(draft, redact) for draft in add.drafts),
+            "drafts": tuple(draft for draft in (_draft(one, redact) for one in add.drafts) if draft.value),
             "sources": redacted_turns(add.sources, redact),
             "metadata": redacted_metadata(add.metadata, redact),
         }
@@ -53,7 +53,7 @@ def redacted_patch(patch: ItemPatch, redact: Redaction) -> ItemPatch:
     if patch.metadata is not None:
         changed["metadata"] = redacted_metadata(patch.metadata, redact)
     if patch.tags is not None:
-        changed["tags"] = tuple(map(redact, patch.tags))
+        changed["tags"] = _tags(patch.tags, redact)
     return patch.model_copy(update=changed)
 
 
@@ -73,11 +73,12 @@ def line_of(line: NumberedLine) -> MemoryLine | None:
 def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> NumberedLine:
     """Return the line with its memory redacted; the same line if that changes nothing."""
     before, item = redact.counts.total(), memory.item
+    value = redact(item.memory)[:MAX_TEXT_CHARS]
     changed = item.model_copy(
         update={
-            "memory": redact(item.memory)[:MAX_TEXT_CHARS],
-            "key": redact(item.key),
-            "tags": tuple(map(redact, item.tags)),
+            "memory": value,
+            "key": redact(item.key) or value[:_KEY_CHARS],
+            "tags": _tags(item.tags, redact),
             "metadata": redacted_metadata(item.metadata, redact),
             "sources": redacted_turns(item.sources, redact),
         }
@@ -96,21 +97,27 @@ def _chars_in(value: object) -> int:
 
 
 def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:
-    tags = tuple(map(redact, draft.tags))
     key, value = redact(draft.key)[:_KEY_CHARS], redact(draft.value)[:MAX_TEXT_CHARS]
-    return draft.model_copy(update={"key": key, "value": value, "tags": tags})
+    tags = _tags(draft.tags, redact)
+    return draft.model_copy(update={"key": key or value[:_KEY_CHARS], "value": value, "tags": tags})
+
+
+def _tags(tags: Sequence[str], redact: Redaction) -> tuple[str, ...]:
+    return tuple(filter(None, map(redact, tags)))
 
 
 def _text(text: str, redact: Redaction) -> str:
     clean = redact(text)
+    if not clean:
+        raise Unprocessable("A memory policy never keeps this text.", param="memory", code="not_kept")
     if len(clean) > MAX_TEXT_CHARS:
         raise Unprocessable(f"The text is longer than {MAX_TEXT_CHARS} characters once it is redacted.", param="memory")
     return clean
 
 
 def _parts(turn: Source, clean: str) -> Iterator[Source]:
-    if clean == turn.content:
-        yield turn
+    if clean == turn.content or not clean:
+        yield turn.model_copy(update={"content": clean})
         return
     for start in range(0, len(clean), MAX_TEXT_CHARS):
         yield turn.model_copy(update={"content": clean[start : start + MAX_TEXT_CHARS]})

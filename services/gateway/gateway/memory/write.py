@@ -17,7 +17,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from redis.asyncio import Redis
@@ -28,6 +28,7 @@ from gateway.memory.rounds import Round, Start, Stored, failed_event, round_of
 from gateway.memory.turn_batches import BufferLimits, batches, conversation_room, newest_within
 from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
+from gateway.policy import Keeper, with_rules
 from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Lease
 from gateway.redis import Keys, text
 from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
@@ -43,6 +44,7 @@ from memloop.wire.memory import (
     Buffer,
     MemoryDraft,
     MemoryEvent,
+    Namespace,
     Source,
     StoreAdd,
     Usage,
@@ -68,6 +70,12 @@ class WriterTools:
     limits: BufferLimits
     traces: TraceKeeper
     served: Served
+    keeper: Keeper
+
+    async def under_policy(self, namespace: Namespace) -> "WriterTools":
+        """Return the tools whose profile has the rules of the namespace's policies. Raises Unavailable."""
+        policy = (await self.keeper.redactions(namespace.tenant, [namespace])).policy(namespace)
+        return replace(self, profile=with_rules(self.profile, policy, self.splitter))
 
 
 class MemoryWrite:
@@ -285,7 +293,8 @@ class MemoryHandler:
         """Run the write. Raises the errors that make it fail."""
         job = await self._job(lease.job_id)
         async with self._failures.watching(job, self._tools.metrics):
-            event = await MemoryWrite(job, self._tools, hold, attempt=lease.failures).run()
+            tools = await self._tools.under_policy(job.namespace)
+            event = await MemoryWrite(job, tools, hold, attempt=lease.failures).run()
         return JobResult("completed", event.model_dump_json())
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:

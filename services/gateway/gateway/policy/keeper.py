@@ -8,28 +8,38 @@ from prometheus_client import Counter as Metric
 from redis.asyncio import Redis
 
 from gateway.metrics import Metrics
+from gateway.policy.filed import read_policies
 from gateway.policy.policies import Loaded, Policies
-from gateway.redaction import Detector, Redaction, detector_at
+from gateway.redaction import NEVER, Detector, Redaction, detector_at, refusals_of
 from gateway.settings import GatewaySettings
 from memloop.wire.memory import Scope
+from memloop.wire.policy import EffectivePolicy
+from memloop.wire.redaction import Kind, kinds_of
 
 
 @dataclass(frozen=True, slots=True)
 class Redactions:
-    """The redaction of each scope of one request."""
+    """What may be kept of each scope of one request."""
 
     loaded: Loaded
     detector: Detector
     metric: Metric
+    not_kept: Metric
+
+    def policy(self, scope: Scope) -> EffectivePolicy:
+        """Return the settings in force in the scope."""
+        return self.loaded.of(scope)
 
     def of(self, scope: Scope) -> Redaction:
-        """Return a redaction of the scope's kinds, with counts of its own."""
-        return Redaction(self.loaded.kinds(scope), self.detector, Counter())
+        """Return a redaction of the scope's kinds and phrases, with counts of its own."""
+        policy = self.policy(scope)
+        kinds = kinds_of(policy.redaction.kinds or ()) if policy.redaction.enabled else frozenset[Kind]()
+        return Redaction(kinds, self.detector, Counter(), refusals_of(policy.never))
 
     def counted(self, redaction: Redaction) -> dict[str, int]:
-        """Add the redaction's counts to the metric and return them by kind."""
+        """Add the redaction's counts to the metrics and return them by kind."""
         for kind, number in redaction.counts.items():
-            self.metric.labels(kind).inc(number)
+            (self.not_kept if kind == NEVER else self.metric.labels(kind)).inc(number)
         return dict(redaction.counts)
 
 
@@ -40,13 +50,15 @@ class Keeper:
     policies: Policies
     detector: Detector
     metric: Metric
+    not_kept: Metric
 
     async def redactions(self, tenant: str, scopes: Iterable[Scope]) -> Redactions:
         """Read the policies of the tenant's scopes. Raises Unavailable."""
-        return Redactions(await self.policies.load(tenant, scopes), self.detector, self.metric)
+        return Redactions(await self.policies.load(tenant, scopes), self.detector, self.metric, self.not_kept)
 
 
 def keeper_of(settings: GatewaySettings, redis: Redis, metrics: Metrics) -> Keeper:
     """Build the slice from the settings."""
-    policies = Policies(redis, default_kinds=settings.redacted_kinds)
-    return Keeper(policies, detector_at(settings.memory_detector), metrics.memory_redacted)
+    filed = read_policies(settings.memory_policy_file)
+    policies = Policies(redis, default_kinds=settings.redacted_kinds, filed=filed)
+    return Keeper(policies, detector_at(settings.memory_detector), metrics.memory_redacted, metrics.memory_not_kept)

@@ -1,4 +1,4 @@
-"""Stores memory policies in Redis, one hash per tenant, and resolves them: user over agent over tenant over settings.
+"""Stores memory policies in Redis, one hash per tenant, and resolves them together with those of the file.
 
 A policy is read for every write, never cached: from the answer to a change on, no write misses it.
 """
@@ -9,14 +9,17 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
+from gateway.policy.filed import FiledPolicies
+from gateway.policy.merging import merged
 from gateway.redis import Script, policies_of, text
-from memloop.wire.errors import Conflict
-from memloop.wire.memory import Scope
-from memloop.wire.policy import MemoryPolicy, RedactionPolicy
-from memloop.wire.redaction import Kind, KindNames, kinds_of
+from memloop.wire.errors import Conflict, TooLarge
+from memloop.wire.memory import Namespace, Scope
+from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
+from memloop.wire.redaction import Kind
 from memloop_service.redis_link import acknowledged, redis_errors
 
 MOST_OF_A_TENANT: Final = 10_000
+MOST_BYTES: Final = 8192
 
 _PUT: Final = """
 -- KEYS: the tenant's policies; ARGV: level, policy, most. Returns 'full' or 'kept'
@@ -30,64 +33,88 @@ return 'kept'
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The policies of some of a tenant's namespaces, by level; ``default_kinds`` are redacted without any policy."""
+    """The policies of some of a tenant's namespaces, by level; ``default_kinds`` are redacted without any policy.
+
+    ``filed`` are those of the operator's file: at each level the one that was set over the API comes after it.
+    """
 
     default_kinds: frozenset[Kind]
-    levels: Mapping[str, MemoryPolicy]
+    levels: Mapping[str, str]
+    filed: FiledPolicies
 
-    def of(self, scope: Scope) -> MemoryPolicy:
+    def of(self, scope: Scope) -> EffectivePolicy:
         """Return the settings in force for the scope, with every field of the redaction set."""
-        enabled, kinds = True, cast("KindNames | None", None)
+        stack = [self.filed.all]
         for level in levels_of(scope):
-            redaction = self.levels.get(level, MemoryPolicy()).redaction
-            enabled = enabled if redaction.enabled is None else redaction.enabled
-            kinds = kinds if redaction.kinds is None else redaction.kinds
-        return MemoryPolicy(redaction=RedactionPolicy(enabled=enabled, kinds=self._named(kinds)))
+            stack += filter(None, (self.filed.at(scope.tenant, level), self._stored(level)))
+        return merged(stack, self.of_app(scope), default_kinds=self.default_kinds)
 
     def own(self, scope: Scope) -> MemoryPolicy | None:
-        """Return the policy of the scope's own level."""
-        return self.levels.get(levels_of(scope)[-1])
+        """Return the policy of the scope's own level, as it was set over the API."""
+        return self._stored(levels_of(scope)[-1])
 
-    def kinds(self, scope: Scope) -> frozenset[Kind]:
-        """Return the kinds that are redacted in the scope."""
-        redaction = self.of(scope).redaction
-        return kinds_of(redaction.kinds or ()) if redaction.enabled else frozenset()
+    def of_app(self, scope: Scope) -> KeepPolicy | None:
+        """Return what the application has set for the scope's user."""
+        raw = None if scope.user_id is None else self.levels.get(_of_app(scope.user_id))
+        return None if raw is None else KeepPolicy.model_validate_json(raw)
 
-    def _named(self, kinds: KindNames | None) -> KindNames:
-        return tuple(sorted(self.default_kinds if kinds is None else kinds_of(kinds)))
+    def _stored(self, level: str) -> MemoryPolicy | None:
+        raw = self.levels.get(level)
+        return None if raw is None else MemoryPolicy.model_validate_json(raw)
 
 
 class Policies:
     """The policies in one Redis. Methods raise Unavailable when it is unreachable: nothing is kept unredacted then."""
 
-    def __init__(self, redis: Redis, *, default_kinds: frozenset[Kind]) -> None:
+    def __init__(self, redis: Redis, *, default_kinds: frozenset[Kind], filed: FiledPolicies) -> None:
         self._redis = redis
         self._default_kinds = default_kinds
+        self._filed = filed
         self._put = Script(redis, _PUT, acknowledged=True)
 
     async def load(self, tenant: str, scopes: Iterable[Scope]) -> Loaded:
         """Read the policies of the tenant's scopes in one round trip."""
-        levels = list(dict.fromkeys(level for scope in scopes for level in levels_of(scope)))
+        levels = list(dict.fromkeys(level for scope in scopes for level in (*levels_of(scope), *_app_levels(scope))))
         found: Any = []
         if levels:
             with redis_errors():
                 found = await self._redis.hmget(policies_of(tenant), levels)
         pairs = zip(levels, cast(list[object], found), strict=True)
-        return Loaded(
-            self._default_kinds,
-            {level: MemoryPolicy.model_validate_json(text(raw)) for level, raw in pairs if raw is not None},
-        )
+        known = {level: text(raw) for level, raw in pairs if raw is not None}
+        return Loaded(self._default_kinds, known, self._filed)
 
     async def put(self, scope: Scope, policy: MemoryPolicy) -> None:
-        """Replace the policy of the scope's own level. Raises Conflict when the tenant has too many."""
-        args = [levels_of(scope)[-1], policy.model_dump_json(exclude_none=True), MOST_OF_A_TENANT]
-        if await self._put([policies_of(scope.tenant)], args) == "full":
-            raise Conflict(f"A tenant may have {MOST_OF_A_TENANT} memory policies.", code="too_many_policies")
+        """Replace the policy of the scope's own level. Raises Conflict when the tenant has too many, and TooLarge."""
+        await self._keep(scope.tenant, levels_of(scope)[-1], policy)
+
+    async def put_of_app(self, tenant: str, user_id: str, policy: KeepPolicy) -> None:
+        """Replace what the application has set for a user. Raises as ``put`` does."""
+        await self._keep(tenant, _of_app(user_id), policy)
 
     async def delete(self, scope: Scope) -> None:
         """Delete the policy of the scope's own level, if it has one."""
+        await self._drop(scope.tenant, levels_of(scope)[-1])
+
+    async def delete_of_app(self, tenant: str, user_id: str) -> None:
+        """Delete what the application has set for a user."""
+        await self._drop(tenant, _of_app(user_id))
+
+    async def forget(self, namespace: Namespace) -> None:
+        """Delete a user's policies, when all of the user is erased and not an agent's or a run's part."""
+        if namespace.agent_id is None and namespace.run_id is None:
+            await self._drop(namespace.tenant, f"user:{namespace.user_id}", _of_app(namespace.user_id))
+
+    async def _keep(self, tenant: str, level: str, policy: KeepPolicy) -> None:
+        raw = policy.model_dump_json(exclude_none=True, exclude_defaults=True)
+        if len(raw.encode()) > MOST_BYTES:
+            raise TooLarge(f"A memory policy has at most {MOST_BYTES} bytes.", code="policy_too_large")
+        args = [level, raw, MOST_OF_A_TENANT]
+        if await self._put([policies_of(tenant)], args) == "full":
+            raise Conflict(f"A tenant may have {MOST_OF_A_TENANT} memory policies.", code="too_many_policies")
+
+    async def _drop(self, tenant: str, *levels: str) -> None:
         with redis_errors():
-            await acknowledged(self._redis, "HDEL", policies_of(scope.tenant), levels_of(scope)[-1])
+            await acknowledged(self._redis, "HDEL", policies_of(tenant), *levels)
 
 
 def levels_of(scope: Scope) -> tuple[str, ...]:
@@ -95,3 +122,12 @@ def levels_of(scope: Scope) -> tuple[str, ...]:
     agent = (f"agent:{scope.agent_id}",) if scope.agent_id is not None else ()
     user = (f"user:{scope.user_id}",) if scope.user_id is not None else ()
     return ("tenant", *agent, *user)
+
+
+def _of_app(user_id: str) -> str:
+    """Name the level of what an application sets for its user."""
+    return f"app:{user_id}"
+
+
+def _app_levels(scope: Scope) -> tuple[str, ...]:
+    return () if scope.user_id is None else (_of_app(scope.user_id),)

@@ -1,7 +1,5 @@
-"""``/v1/admin/memory-policy`` sets what may be kept; ``/v1/memory/redaction/check`` shows what would be redacted."""
+"""``/v1/admin/memory-policy`` sets what may be kept, ``/v1/memory/policy`` what an application adds for a user."""
 
-import asyncio
-from collections import Counter
 from typing import Annotated, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -9,21 +7,13 @@ from fastapi import APIRouter, Depends, Query, Request
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, Tenant, audit_action, managed, needs
 from gateway.http import body_of, read_ours
 from gateway.policy.keeper import Keeper
-from gateway.redaction import Redaction
 from memloop.wire.audit import AuditAction
-from memloop.wire.errors import TooLarge, Unprocessable
+from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Scope
-from memloop.wire.policy import MemoryPolicy, PolicyState
-from memloop.wire.redaction import (
-    MAX_CHECKED_CHARS,
-    FoundValue,
-    RedactedText,
-    RedactionCheck,
-    RedactionChecked,
-    kinds_of,
-)
+from memloop.wire.policy import KeepPolicy, MemoryPolicy, PolicyState, UserPolicyState
 from memloop_service import ERRORS
 
+UserId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
 _Id: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
 
 router = APIRouter(responses=ERRORS)
@@ -70,33 +60,39 @@ async def delete_policy(request: Request, keeper: KeeperDep, principal: Principa
     return await _state(keeper, level)
 
 
-@router.post(
-    "/v1/memory/redaction/check",
+@router.get("/v1/memory/policy", tags=["memory"], dependencies=[needs("memory:read")])
+async def read_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: UserId) -> UserPolicyState:
+    """Return what was set for a user over this route, and the settings in force for the user."""
+    return await _user_state(keeper, principal, user_id)
+
+
+@router.put(
+    "/v1/memory/policy",
     tags=["memory"],
     dependencies=[needs("memory:write"), Room],
-    openapi_extra=body_of(RedactionCheck),
+    openapi_extra=body_of(KeepPolicy),
 )
-async def check_redaction(
-    request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> RedactionChecked:
-    """Return texts as a write of this user would store them, and what they would lose. Nothing is stored."""
-    asked = await read_ours(request, RedactionCheck)
-    if sum(map(len, asked.texts)) > MAX_CHECKED_CHARS:
-        raise TooLarge(f"The texts of one check have at most {MAX_CHECKED_CHARS} characters.", param="texts")
+async def put_user_policy(
+    request: Request, keeper: KeeperDep, principal: PrincipalDep, allowance: AllowanceDep, user_id: UserId
+) -> UserPolicyState:
+    """Replace what the application asks for a user; it adds to the operator's policies and takes nothing away."""
+    policy = await read_ours(request, KeepPolicy)
     await allowance.admit()
-    namespace = asked.namespace(principal.tenant)
-    redaction = (await keeper.redactions(principal.tenant, [namespace])).of(namespace)
-    if asked.kinds is not None:
-        redaction.kinds = kinds_of(asked.kinds)
-    texts = await asyncio.to_thread(lambda: tuple(_checked(text, redaction) for text in asked.texts))
-    counts = Counter(found.kind for text in texts for found in text.found)
-    return RedactionChecked(texts=texts, counts=dict(counts), kinds=tuple(sorted(redaction.kinds)))
+    await keeper.policies.put_of_app(principal.tenant, user_id, policy)
+    return await _user_state(keeper, principal, user_id)
 
 
-def _checked(text: str, redaction: Redaction) -> RedactedText:
-    found = redaction.detector(text, redaction.kinds)
-    places = tuple(FoundValue(kind=each.kind, start=each.start, end=each.end) for each in found)
-    return RedactedText(text=redaction(text), found=places)
+@router.delete("/v1/memory/policy", tags=["memory"], dependencies=[needs("memory:write"), Room])
+async def delete_user_policy(keeper: KeeperDep, principal: PrincipalDep, user_id: UserId) -> UserPolicyState:
+    """Delete what the application asks for a user; the operator's policies stay."""
+    await keeper.policies.delete_of_app(principal.tenant, user_id)
+    return await _user_state(keeper, principal, user_id)
+
+
+async def _user_state(keeper: Keeper, principal: Principal, user_id: str) -> UserPolicyState:
+    scope = Scope(tenant=principal.tenant, user_id=user_id)
+    loaded = await keeper.policies.load(principal.tenant, [scope])
+    return UserPolicyState(user_id=user_id, policy=loaded.of_app(scope), effective=loaded.of(scope))
 
 
 async def _state(keeper: Keeper, level: Scope) -> PolicyState:

@@ -1,6 +1,19 @@
 """Finds secrets and personal data in texts by rules, without a model."""
 
-from gateway.redaction.finding import Detector, Found, Redaction, find_by_rules, mark_of, redacted_json, replaced
+from gateway.redaction.finding import NEVER, Detector, Found, Redaction, find_by_rules, mark_of, redacted_json, replaced
 from gateway.redaction.loading import detector_at
+from gateway.redaction.phrases import Refusals, refusals_of
 
-__all__ = ["Detector", "Found", "Redaction", "detector_at", "find_by_rules", "mark_of", "redacted_json", "replaced"]
+__all__ = [
+    "NEVER",
+    "Detector",
+    "Found",
+    "Redaction",
+    "Refusals",
+    "detector_at",
+    "find_by_rules",
+    "mark_of",
+    "redacted_json",
+    "refusals_of",
+    "replaced",
+]

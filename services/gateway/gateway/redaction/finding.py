@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
+from gateway.redaction.phrases import Refusals
 from gateway.redaction.rules import RULES
 from memloop.wire.redaction import Kind
 
+NEVER: Final = "never"
+"""Under which sentences that are never kept are counted, beside the kinds of values."""
 _DIGITS: Final = re.compile(r"\d\D{0,3}\d\D{0,3}\d")
 
 
@@ -69,9 +72,18 @@ class Redaction:
     kinds: Set[Kind]
     detector: Detector
     counts: Counter[str]
+    refusals: Refusals | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether any text can come out changed."""
+        return bool(self.kinds) or self.refusals is not None
 
     def __call__(self, text: str) -> str:
-        """Return the text with marks in place of its sensitive values."""
+        """Return the text without sentences that are never kept, with marks in place of its sensitive values."""
+        if self.refusals is not None:
+            text, refused = self.refusals.without(text)
+            self.counts.update({NEVER: refused} if refused else {})
         found = self.detector(text, self.kinds) if self.kinds else []
         if not found:
             return text

@@ -21,7 +21,7 @@ async def redacted(objects: Sequence[Json], keeper: Keeper, scope: Scope) -> lis
     """Return items, or responses, redacted as the user's policies ask. Raises Unavailable without them."""
     redactions = await keeper.redactions(scope.tenant, [scope])
     redact = redactions.of(scope)
-    if not redact.kinds:
+    if not redact.is_active:
         return [*objects]
     clean = await asyncio.to_thread(redacted_json, [*objects], redact, skip=_NO_TEXT)
     redactions.counted(redact)

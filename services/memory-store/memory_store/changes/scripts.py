@@ -40,9 +40,12 @@ redis.call('HSET', KEYS[1], ARGV[1], now_ms() .. ' ' .. ARGV[2])
 PUBLISH: Final = (
     _TRIM
     + """
--- KEYS: stream, state, unsure; ARGV: the note's name or '', most entries, ms to keep them, then the changes
+-- KEYS: stream, state, unsure; ARGV: the note's name or '', most entries, ms to keep them, then the changes. Cursors
+-- before the first entry are of a feed that was lost
 for i = 4, #ARGV do
-  redis.call('HSET', KEYS[2], 'last', redis.call('XADD', KEYS[1], '*', 'change', ARGV[i]))
+  local id = redis.call('XADD', KEYS[1], '*', 'change', ARGV[i])
+  redis.call('HSETNX', KEYS[2], 'floor', id)
+  redis.call('HSET', KEYS[2], 'last', id)
 end
 if ARGV[1] ~= '' then redis.call('HDEL', KEYS[3], ARGV[1]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import zip_longest
 
 from pydantic import JsonValue
 
@@ -64,9 +65,10 @@ def statements_of(
     Each is written some microseconds after ``written_at``, its number in ``arrivals``, so that their order is kept.
     """
     writes = _write_names(add.event_id, add.drafts)
+    ends = [_end(add, draft, end, written_at, policy) for draft, end in zip_longest(add.drafts, add.ends) if draft]
     return [
-        _statement(draft, _context(add, draft, written_at, arrival, policy), write)
-        for draft, write, arrival in zip(add.drafts, writes, arrivals, strict=False)
+        _statement(draft, _context(add, end, written_at, arrival), write)
+        for draft, end, write, arrival in zip(add.drafts, ends, writes, arrivals, strict=False)
     ]
 
 
@@ -79,11 +81,18 @@ def _statement(draft: MemoryDraft, context: Context, write: str | None) -> State
     return Statement(draft, context, content_hash(draft.value), chain, write)
 
 
-def _context(add: StoreAdd, draft: MemoryDraft, written_at: datetime, arrival: int, policy: WritePolicy) -> Context:
+def _end(
+    add: StoreAdd, draft: MemoryDraft, own: datetime | None, written_at: datetime, policy: WritePolicy
+) -> datetime | None:
+    """Return the earlier of the draft's own end and the add's, which for a raw turn is that of its life."""
+    common = add.expires_at
+    if common is None and draft.memory_type == "RawTurn":
+        common = written_at + policy.raw_turn_life
+    return min((utc(end) for end in (own, common) if end is not None), default=None)
+
+
+def _context(add: StoreAdd, expires_at: datetime | None, written_at: datetime, arrival: int) -> Context:
     said_at = utc(add.timestamp) if add.timestamp else None
-    expires_at = utc(add.expires_at) if add.expires_at else None
-    if expires_at is None and draft.memory_type == "RawTurn":
-        expires_at = written_at + policy.raw_turn_life
     return Context(
         namespace=add.namespace,
         stated_at=said_at or written_at,

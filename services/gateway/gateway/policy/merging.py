@@ -1,0 +1,65 @@
+"""Merges the policies of all levels that apply: the service's, the tenant's, the agent's, the user's, the app's."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import cast
+
+from memloop.wire.memory import MemoryType
+from memloop.wire.policy import Category, EffectivePolicy, KeepPolicy, MemoryPolicy, RedactionPolicy, Retention
+from memloop.wire.redaction import Kind, KindNames, kinds_of
+
+
+def merged(
+    policies: Sequence[MemoryPolicy], own: KeepPolicy | None, *, default_kinds: frozenset[Kind]
+) -> EffectivePolicy:
+    """Return the settings in force. ``policies`` are the operator's, the general one first.
+
+    ``own`` is the application's for its user: it adds words, phrases and categories, and shortens retention.
+    """
+    everything: list[KeepPolicy] = [*policies, *([own] if own is not None else [])]
+    return EffectivePolicy(
+        redaction=_redaction(policies, default_kinds),
+        instructions="\n".join(one.instructions.strip() for one in everything if one.instructions.strip()),
+        categories=_categories(everything),
+        never=tuple(dict.fromkeys(phrase for one in everything for phrase in one.never)),
+        retention=_retention(policies, own),
+    )
+
+
+def end_of(policy: EffectivePolicy, *, kind: MemoryType, tags: Sequence[str], made_at: datetime) -> datetime | None:
+    """Return when a memory made then ends: the earliest end of all rules that apply to it; None without one."""
+    category = category_of(policy, tags)
+    days = [
+        rule.days
+        for rule in policy.retention
+        if rule.memory_type in (None, kind) and (rule.category is None or rule.category == category)
+    ]
+    return made_at + timedelta(days=min(days)) if days else None
+
+
+def category_of(policy: EffectivePolicy, tags: Sequence[str]) -> str | None:
+    """Return the policy's name of the first tag that names one of its categories; case does not matter."""
+    names = {category.name.casefold(): category.name for category in policy.categories}
+    return next((names[tag.casefold()] for tag in tags if tag.casefold() in names), None)
+
+
+def _redaction(policies: Sequence[MemoryPolicy], default_kinds: frozenset[Kind]) -> RedactionPolicy:
+    enabled, kinds = True, cast("KindNames | None", None)
+    for redaction in (policy.redaction for policy in policies):
+        enabled = enabled if redaction.enabled is None else redaction.enabled
+        kinds = kinds if redaction.kinds is None else redaction.kinds
+    named = default_kinds if kinds is None else kinds_of(kinds)
+    return RedactionPolicy.model_construct(enabled=enabled, kinds=tuple(sorted(named)))
+
+
+def _categories(policies: Sequence[KeepPolicy]) -> tuple[Category, ...]:
+    named = {category.name.casefold(): category for policy in policies for category in policy.categories}
+    return tuple(named.values())
+
+
+def _retention(policies: Sequence[MemoryPolicy], own: KeepPolicy | None) -> tuple[Retention, ...]:
+    rules = {(rule.memory_type, rule.category): rule for policy in policies for rule in policy.retention}
+    for rule in own.retention if own is not None else ():
+        known = rules.get((rule.memory_type, rule.category))
+        rules[rule.memory_type, rule.category] = rule if known is None or rule.days < known.days else known
+    return tuple(rules.values())
