@@ -139,17 +139,15 @@ def test_evidence_is_printed_with_file_and_page(memloop: Memloop, gateway: FakeG
             Evidence.model_validate(
                 {"statement": "It is 482.", "supported": True, "filename": "a.pdf", "page": 7, **said}
             ),
-            Evidence.model_validate(
-                {"statement": "It opens.", "supported": False, "similar": True, "similarity": 0.9, **said}
-            ),
+            Evidence.model_validate({"statement": "It opens.", "supported": True, **said}),
             Evidence(statement="It is blue.", source="memory", supported=False),
         ),
     )
     shown = lines(memloop("read", str(folder), "What?", "--evidence"))
     assert "supported   It is 482." in shown
     assert "a.pdf, page 7: “The code is 482.”" in shown
-    assert "similar     It opens." in shown
-    assert "characters 5 to 20, similarity 0.90: “The code is 482.”" in shown
+    assert "supported   It opens." in shown
+    assert "characters 5 to 20: “The code is 482.”" in shown
     assert "unsupported It is blue." in shown
 
 

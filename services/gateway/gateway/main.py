@@ -23,6 +23,8 @@ from gateway.console.files import open_console
 from gateway.document import describe
 from gateway.engine import Backend, ModelsConfig, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
+from gateway.fetching import routes as fetching
+from gateway.fetching.fetching import open_fetching
 from gateway.files import routes as uploads
 from gateway.files.files import open_files
 from gateway.http import ClientGone, FairStart
@@ -77,6 +79,7 @@ ROUTERS = (
     models.router,
     long_read.router,
     uploads.router,
+    fetching.router,
     policies.router,
     policy_checks.router,
     changes.router,
@@ -178,7 +181,7 @@ async def opened(
         bell = Bell(memory.store)
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host, aclosing(bell):
             app.state.access, app.state.backend, app.state.traces = access, backend, memory.traces
-            app.state.files, app.state.webhooks = files, webhooks
+            app.state.files, app.state.webhooks, app.state.fetching = files, webhooks, open_fetching(settings)
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
             app.state.background = background = open_background(settings, redis, rules, metrics)

@@ -110,6 +110,12 @@ class GatewaySettings(ServiceSettings):
     tenant_files: int = Field(default=10_000, gt=0)
     file_wait_s: float = Field(default=60.0, ge=0)
     """How long a read waits for the text of a newly uploaded file."""
+    fetch_urls: bool = False
+    """Whether clients may have documents downloaded from URLs, whose addresses must be public."""
+    fetch_allow_networks: str = ""
+    """Non-public networks from which documents may be downloaded, comma-separated."""
+    fetch_timeout_s: float = Field(default=60.0, gt=0)
+    """How long a whole download may take."""
     long_read_keep_s: float = Field(default=7 * DAY_S, ge=60)
     """How long a finished read, its memory, answer and events remain available."""
     memory_event_keep_s: float = Field(default=7 * DAY_S, ge=60)
@@ -205,6 +211,7 @@ class GatewaySettings(ServiceSettings):
     @model_validator(mode="after")
     def _webhooks(self) -> Self:
         networks_of(self.webhook_allow_networks)
+        networks_of(self.fetch_allow_networks)
         webhook_keys_of(secret_of(self.webhook_secret) or "")
         return self
 

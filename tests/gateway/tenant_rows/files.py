@@ -6,6 +6,7 @@ _NO_FILES = Attempt("/v1/files", None, 200, lambda body: body["data"] == [] and 
 
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/files": [Attempt("/v1/files", {"file": "{file}", "purpose": "user_data"}, 400)],
+    "POST /v1/files/from-url": [Attempt("/v1/files/from-url", {"url": "https://example.org/{file}"}, 501)],
     "GET /v1/files": [_NO_FILES, Attempt("/v1/files?after={file}")],
     "GET /v1/files/{file_id}": [Attempt("/v1/files/{file}"), Attempt("/v1/files/{read}")],
     "GET /v1/files/{file_id}/content": [

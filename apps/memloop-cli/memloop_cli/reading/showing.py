@@ -139,12 +139,11 @@ def _show_output(output: ReadOutput, console: Console, *, named: bool) -> None:
 
 
 def _evidence(entry: Evidence) -> Text:
-    kind = "supported" if entry.supported else "similar" if entry.similar else "unsupported"
-    colour = {"supported": "green", "similar": "yellow", "unsupported": "red"}[kind]
+    kind = "supported" if entry.supported else "unsupported"
+    colour = "green" if entry.supported else "red"
     line = Text.assemble((f"{kind:<12}", colour), entry.statement)
     if entry.text is not None:
-        near = "" if entry.similarity is None else f", similarity {entry.similarity:.2f}"
-        line.append(f"\n            {_where(entry)}{near}: “{' '.join(entry.text.split())}”", "dim")
+        line.append(f"\n            {_where(entry)}: “{' '.join(entry.text.split())}”", "dim")
     return line
 
 

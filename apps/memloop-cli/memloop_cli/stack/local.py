@@ -112,6 +112,7 @@ class _LocalStack:
         more = {
             "MEMLOOP_REDIS_URL": self._redis_url,
             "MEMLOOP_STORE_URL": f"http://{_HOST}:{self.ports['store']}",
+            "MEMLOOP_FETCH_URLS": self.environment.get("MEMLOOP_FETCH_URLS") or "true",
             "MEMLOOP_STORAGE_URL": self.environment.get("MEMLOOP_STORAGE_URL") or (self.home / "documents").as_uri(),
             **self._engines(),
         }

@@ -1,8 +1,10 @@
 """Bodies of ``/v1/files``. Source: OpenAI API reference, "Files"."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from memloop.wire.base import Wire
+from pydantic import Field
+
+from memloop.wire.base import Integral, Wire
 
 
 class FileObject(Wire):
@@ -17,6 +19,13 @@ class FileObject(Wire):
     purpose: Literal["user_data"] = "user_data"
     status: Literal["uploaded", "processed", "error"]
     status_details: str | None = None
+
+
+class FileFromUrl(Wire):
+    """``POST /v1/files/from-url``: a document that the gateway downloads; it expires after 1 hour to 30 days."""
+
+    url: str = Field(max_length=2048, pattern=r"^https?://[^\s]+$")
+    expires_after_s: Annotated[int, Field(ge=3600, le=30 * 24 * 3600), Integral] | None = None
 
 
 class FilePage(Wire):

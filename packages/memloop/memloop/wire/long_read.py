@@ -163,16 +163,11 @@ class Evidence(Wire):
     A statement with several spans has an entry for each; one with none has ``supported: false`` and no span. ``start``
     and ``end`` count characters of the document, or of the text of the file ``file_id``; ``chunk`` is the chunk of the
     read in which the span begins. ``page`` counts from 1, in documents with pages.
-
-    ``similar`` marks a sentence that is close to an unsupported statement in meaning, by the embeddings' cosine
-    ``similarity``. Such a statement is not supported: the sentence may say something else.
     """
 
     statement: str
     source: EvidenceSource
     supported: bool
-    similar: bool = False
-    similarity: float | None = None
     chunk: int | None = None
     start: int | None = None
     end: int | None = None

@@ -42,7 +42,8 @@ _FORM: Final[dict[str, Any]] = {
 router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long-read")], responses=ERRORS)
 
 
-async def _upload_room(request: Request) -> AsyncIterator[None]:
+async def upload_room(request: Request) -> AsyncIterator[None]:
+    """Hold the room of an upload in the process."""
     principal = await principal_of(request)  # only authenticated callers take a slot
     admission = access_of(request).admission
     with admission.room("batch", tenant=principal.tenant, body_bytes=_UPLOAD_HOLDS_BYTES):
@@ -51,7 +52,7 @@ async def _upload_room(request: Request) -> AsyncIterator[None]:
 
 @router.post(
     "",
-    dependencies=[Depends(_upload_room)],
+    dependencies=[Depends(upload_room)],
     openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}},
 )
 async def upload_file(
@@ -69,7 +70,7 @@ async def upload_file(
         blobs=records.blobs,
         max_bytes=files.max_bytes,
     )
-    return await _entered(upload, records, principal.tenant)
+    return await entered(upload, records, principal.tenant)
 
 
 @router.get("", dependencies=[Room])
@@ -115,7 +116,7 @@ async def delete_file(file_id: str, files: FilesDep, principal: PrincipalDep) ->
     return await files.stored().delete(principal.tenant, file_id)
 
 
-async def _entered(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
+async def entered(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
     """Store the file's record if the form's fields are valid; otherwise delete the upload."""
     file_id = keys.file_id(tenant, secrets.token_hex(16))
     try:

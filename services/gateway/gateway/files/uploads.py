@@ -122,7 +122,7 @@ class _Parts:
         self._name = options.get(b"name", b"").decode("utf-8", "replace")
         if self._name == "file":
             self._files += 1
-            self.filename = _safe_name(options.get(b"filename", b""))
+            self.filename = safe_name(options.get(b"filename", b""))
             self.media_type = self._headers.get("content-type", b"").decode("latin-1")[:_NAME_CHARS]
         elif len(self.fields) >= 16:
             raise Unprocessable("The form has too many fields.")
@@ -141,7 +141,7 @@ class _Parts:
         self._ended = True
 
 
-def _safe_name(raw: bytes) -> str:
+def safe_name(raw: bytes) -> str:
     """Return the file's base name without unprintable characters."""
     name = raw.decode("utf-8", "replace").replace("\\", "/").rpartition("/")[2]
     return "".join(letter for letter in name if letter.isprintable())[:_NAME_CHARS] or "file"

@@ -1,0 +1,122 @@
+"""Downloads a document into the storage. Every connection, of redirects too, goes to checked addresses only."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import unquote
+
+import aiohttp
+from yarl import URL
+
+from gateway.fetching.fetching import Fetching
+from gateway.files.blobs import Blob, Blobs
+from gateway.files.uploads import Upload, safe_name
+from gateway.webhooks.addresses import AddressRefused
+from gateway.webhooks.resolving import CheckedResolver
+from memloop.wire.errors import TooLarge, Unprocessable
+
+_REDIRECTS: Final = 5
+_MOVED: Final = frozenset((301, 302, 303, 307, 308))
+_BLOCK_BYTES: Final = 1 << 18
+_MEDIA_TYPE_CHARS: Final = 255
+_HEADERS: Final = {"User-Agent": "memloop", "Accept-Encoding": "identity"}
+
+
+async def downloaded(url: str, fetching: Fetching, *, blobs: Blobs, tenant: str, max_bytes: int) -> Upload:
+    """Return the unclaimed content; it is deleted again on any error.
+
+    Raises Unprocessable when the address is refused or does not answer with a document, TooLarge, Unavailable.
+    """
+    try:
+        async with (
+            asyncio.timeout(fetching.timeout_s),
+            _session(fetching) as session,
+            _answered(session, _checked(url, fetching)) as response,
+        ):
+            return await _stored(response, blobs=blobs, tenant=tenant, max_bytes=max_bytes)
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        if isinstance(getattr(error, "os_error", error), AddressRefused):
+            raise _refused("The URL's address is not public.") from error
+        raise _refused(f"The URL cannot be downloaded: {type(error).__name__}.") from error
+
+
+def _session(fetching: Fetching) -> aiohttp.ClientSession:
+    """Create a client for one download; it keeps no connections, names or cookies."""
+    connector = aiohttp.TCPConnector(
+        resolver=CheckedResolver(fetching.addresses, fetching.lookup),
+        socket_factory=fetching.addresses.open_socket,
+        use_dns_cache=False,
+        force_close=True,
+    )
+    return aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, headers=_HEADERS
+    )
+
+
+def _checked(text: str, fetching: Fetching) -> URL:
+    """Return the URL. Raises Unprocessable for one that is never downloaded; names are resolved on connection."""
+    url = URL(text)
+    if url.scheme not in {"http", "https"} or not url.raw_host:
+        raise _refused("The URL must begin with https:// or http:// and contain a host.")
+    if url.raw_user is not None or url.raw_password is not None:
+        raise _refused("The URL must contain no user name.")
+    try:
+        fetching.addresses.check(url.raw_host)
+    except AddressRefused:
+        raise
+    except ValueError:
+        pass  # a name
+    return url
+
+
+@asynccontextmanager
+async def _answered(session: aiohttp.ClientSession, url: URL) -> AsyncGenerator[aiohttp.ClientResponse]:
+    """Follow a few redirects. Raises Unprocessable for any answer but 200."""
+    for _ in range(_REDIRECTS + 1):
+        async with session.get(url, allow_redirects=False) as response:
+            if response.status == 200:
+                yield response
+                return
+            if response.status not in _MOVED or "location" not in response.headers:
+                raise _refused(f"The URL answered {response.status}.")
+            url = _plain(url.join(URL(response.headers["location"])))
+    raise _refused("The URL redirects too often.")
+
+
+def _plain(url: URL) -> URL:
+    if url.scheme not in {"http", "https"} or not url.raw_host or url.raw_user is not None:
+        raise _refused("The URL redirects to an address that is not downloaded.")
+    return url
+
+
+async def _stored(response: aiohttp.ClientResponse, *, blobs: Blobs, tenant: str, max_bytes: int) -> Upload:
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise _refused("The URL answered with compressed content.")
+    place = await blobs.new_place(tenant)
+    digest, size = hashlib.sha256(), 0
+    async with blobs.storage.writing(place) as writer:
+        async for block in response.content.iter_chunked(_BLOCK_BYTES):
+            size += len(block)
+            if size > max_bytes:
+                raise TooLarge(f"A file may have at most {max_bytes} bytes.", param="url", code="file_too_large")
+            digest.update(block)
+            await writer.write(block)
+        if size == 0:
+            raise _refused("The URL answered with an empty document.")
+    return Upload(
+        content=Blob(tenant=tenant, sha256=digest.hexdigest(), size_bytes=size, place=place),
+        filename=_name_of(response.url),
+        media_type=response.headers.get("content-type", "")[:_MEDIA_TYPE_CHARS],
+        fields={},
+    )
+
+
+def _name_of(url: URL) -> str:
+    last = unquote(url.raw_path.rstrip("/").rpartition("/")[2])
+    return safe_name((last or url.host or "").encode("utf-8", "replace"))
+
+
+def _refused(message: str) -> Unprocessable:
+    return Unprocessable(message, param="url", code="url_not_downloaded")
