@@ -131,6 +131,7 @@ class FakeGateway:
             web.post("/v1/memory/search", self._search),
             web.get("/v1/memory/events", self._events),
             web.get("/v1/memory/events/evt_1", self._event),
+            web.post("/v1/memory/events/evt_1/retry", self._retry),
             web.get("/v1/memory", self._list),
             web.get("/v1/memory/m1", self._item),
         ]
@@ -262,6 +263,10 @@ class FakeGateway:
 
     async def _event(self, request: web.Request) -> web.Response:
         return await self._answer(request, self.event.model_dump(mode="json"))
+
+    async def _retry(self, request: web.Request) -> web.Response:
+        self.event = EVENT
+        return await self._answer(request, {"event_id": "evt_1", "status": "queued"}, status=202)
 
     async def _list(self, request: web.Request) -> web.Response:
         return await self._answer(request, ItemPage(items=self.items).model_dump(mode="json"))

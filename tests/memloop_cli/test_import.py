@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tracemalloc
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -214,10 +214,21 @@ def test_what_the_writer_ignores_or_fails_is_counted(memloop: Memloop, gateway: 
     file = written(tmp_path / "c.json", [CLAUDE])
     gateway.event = EVENT.model_copy(update={"memories": ()})
     assert lines(memloop("import", "claude", file, "--infer"))[-1] == "4 in, 0 kept, 4 ignored, 0 failed"
-    gateway.event = EVENT.model_copy(update={"status": "failed", "error": "no valid decision", "memories": ()})
+    later = datetime.now(UTC) + timedelta(days=1)
+    failed = {"status": "failed", "error": "no valid decision", "memories": (), "created_at": later}
+    gateway.event = EVENT.model_copy(update=failed)
     result = memloop("import", "claude", file, "--infer", "--again")
     assert "record 1: no valid decision" in lines(result)
     assert "4 in, 0 kept, 1 ignored, 3 failed" in lines(result)
+
+
+def test_a_write_that_failed_in_an_earlier_import_is_queued_again(
+    memloop: Memloop, gateway: FakeGateway, tmp_path: Path
+) -> None:
+    gateway.event = EVENT.model_copy(update={"status": "failed", "error": "no valid decision", "memories": ()})
+    result = memloop("import", "claude", written(tmp_path / "c.json", [CLAUDE]), "--infer")
+    assert lines(result)[-1] == "4 in, 3 kept, 1 ignored, 0 failed"
+    assert [path for path, _ in gateway.asked].count("/v1/memory/events/evt_1/retry") == 1
 
 
 def test_a_killed_import_goes_on_and_stores_nothing_twice(gateway: FakeGateway, tmp_path: Path) -> None:

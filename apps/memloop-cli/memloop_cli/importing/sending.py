@@ -23,7 +23,7 @@ from memloop.wire.errors import (
     TooLarge,
     Unprocessable,
 )
-from memloop.wire.memory import MAX_TEXT_CHARS, MemoryItem, Source
+from memloop.wire.memory import MAX_TEXT_CHARS, MemoryEvent, MemoryItem, Source
 from memloop.wire.memory_requests import MemoryAdd
 from memloop.wire.transfer import MAX_LINES, MemoryLine
 from memloop_cli.importing.counts import Counts
@@ -94,6 +94,8 @@ class Sender:
         self._bytes = 0
         self._writes: deque[_Write] = deque()
         self._failed_keys: set[str] = set()
+        self._retried: set[str] = set()
+        self._began = datetime.now(UTC)
 
     async def send(self, number: int, entry: Entry) -> None:
         """Send an entry; its outcome may be counted later."""
@@ -150,7 +152,7 @@ class Sender:
                 await self._settle(self._writes.popleft())
 
     async def _settle(self, write: _Write) -> None:
-        event = await _patiently(lambda: self._client.event_ended(write.event_id, wait_s=_WRITE_WAIT_S))
+        event = await _patiently(lambda: self._ended(write.event_id))
         if event.status == "failed":
             self._counts.fail(write.number, event.error or "the write failed", count=write.turns)
         elif event.memories:
@@ -159,6 +161,15 @@ class Sender:
             self._counts.ignored += write.turns
         if write.ends is not None and event.status != "failed" and write.ends not in self._failed_keys:
             self._done.note([write.ends])
+
+    async def _ended(self, event_id: str) -> MemoryEvent:
+        """Return the write's outcome. A write that failed in an earlier import is queued once more."""
+        event = await self._client.event_ended(event_id, wait_s=_WRITE_WAIT_S)
+        if event.status != "failed" or event.created_at >= self._began or event_id in self._retried:
+            return event
+        self._retried.add(event_id)
+        await self._client.retry_event(event_id)
+        return await self._client.event_ended(event_id, wait_s=_WRITE_WAIT_S)
 
 
 async def _patiently(call: Callable[[], Awaitable[_Result]]) -> _Result:

@@ -72,6 +72,10 @@ class MemoryCalls(GatewayCalls):
         """Return the present state of a write."""
         return parsed(MemoryEvent, await self._call("GET", f"memory/events/{segment(event_id)}"))
 
+    async def retry_event(self, event_id: str) -> None:
+        """Queue a failed write again. Raises Conflict for any other."""
+        await self._call("POST", f"memory/events/{segment(event_id)}/retry")
+
     async def event_ended(self, event_id: str, *, wait_s: float) -> MemoryEvent:
         """Wait for the end of a write and return its event. Raises Timeout after ``wait_s`` seconds."""
         return await ended(lambda: self.event(event_id), what=f"the write {event_id}", wait_s=wait_s)
