@@ -97,6 +97,15 @@ def test_a_pdf_on_standard_input_is_uploaded(memloop: Memloop, gateway: FakeGate
     assert gateway.uploads["file-1"] == ("standard-input.pdf", b"%PDF-1.7 piped")
 
 
+def test_a_long_text_is_uploaded_and_not_sent_with_the_request(
+    memloop: Memloop, gateway: FakeGateway, tmp_path: Path
+) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("Call me Ishmael. " * 250_000)
+    assert memloop("read", str(book), "Who?").exit_code == 0
+    assert document(gateway) == {"file_id": "file-1"}
+
+
 def test_a_background_read_prints_its_id_alone(memloop: Memloop, gateway: FakeGateway, folder: Path) -> None:
     result = memloop("read", str(folder / "notes.md"), "What?", "--background")
     assert lines(result)[-1] == "lr_1"

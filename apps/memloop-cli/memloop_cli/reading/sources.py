@@ -18,6 +18,8 @@ _SUFFIXES: Final = frozenset(
 )
 """What a folder's files are read by; a file that is named itself may have any."""
 _BINARY: Final = {b"%PDF-": ".pdf", b"PK\x03\x04": ".docx"}
+_INLINE_CHARS: Final = 4_000_000
+"""Longer texts are uploaded, also alone."""
 _MARKUP: Final = frozenset((".html", ".htm", ".xhtml"))
 
 
@@ -74,7 +76,7 @@ def found(names: Sequence[str]) -> Found:
 
 
 def inline_text(source: Source) -> str | None:
-    """Return the text of a plain text, to be sent in the request; None for a document that must be extracted.
+    """Return the text of a plain text, to be sent in the request; None for what must be extracted or is long.
 
     Raises BadInput for a file that is empty or neither text nor document.
     """
@@ -84,7 +86,8 @@ def inline_text(source: Source) -> str | None:
     raw = source.content if isinstance(source, PipedSource) else source.path.read_bytes()
     if raw.startswith(tuple(_BINARY)) or Path(name).suffix.lower() in _MARKUP:
         return None
-    return _text(raw, name)
+    text = _text(raw, name)
+    return text if len(text) <= _INLINE_CHARS else None
 
 
 def document_text(path: Path) -> str:
