@@ -27,8 +27,10 @@ from tests.gateway.test_worker_kill import worker_process
 
 LINE = "The tide tables of the year list nothing of note for this day. "
 PLANTED = re.compile(r"The keeper of station \d+ is named [A-Z][a-z]+ [A-Z][a-z]+\.")
-NAMES = ("Ada Marsh", "Ben Holt", "Cora Finch", "Dan Reed", "Eva Stone", "Finn Wood", "Gail Frost", "Hal Moor")
-NAMES += ("Ina Brook", "Jon Vale")
+NAMES = (
+    *("Ada Marsh", "Ben Holt", "Cora Finch", "Dan Reed", "Eva Stone"),
+    *("Finn Wood", "Gail Frost", "Hal Moor", "Ina Brook", "Jon Vale"),
+)
 
 
 def fact(number: int) -> str:
@@ -51,6 +53,16 @@ def word_with(pages: list[str]) -> bytes:
     return raw.getvalue()
 
 
+def _file(suffix: str, pages: list[str]) -> bytes:
+    match suffix:
+        case ".pdf":
+            return pdf(*pages)
+        case ".docx":
+            return word_with(pages)
+        case _:
+            return "\f".join(pages).encode()
+
+
 def make_folder(folder: Path) -> dict[str, tuple[str, int | None]]:
     """Write 20 files: 8 PDFs of 40 pages, 4 DOCX of 30, 4 texts of 15 with form feeds, 2 Markdown, 2 HTML.
 
@@ -66,8 +78,7 @@ def make_folder(folder: Path) -> dict[str, tuple[str, int | None]]:
     folder.mkdir()
     for name, pages in kinds:
         texts = page_texts(pages, planted_in.get(name, {}))
-        written = {".pdf": lambda t: pdf(*t), ".docx": word_with, ".txt": lambda t: "\f".join(t).encode()}
-        (folder / name).write_bytes(written[Path(name).suffix](texts))
+        (folder / name).write_bytes(_file(Path(name).suffix, texts))
         places |= {fact(number): (name, page) for page, number in planted_in.get(name, {}).items()}
     for name, number in (("a.md", 7), ("b.md", None), ("c.html", 8), ("d.htm", 9)):
         told = LINE * 40 + (fact(number) if number is not None else "") + " " + LINE * 40
