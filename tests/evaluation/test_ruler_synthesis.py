@@ -82,6 +82,18 @@ def test_the_command_writes_what_the_evaluation_reads(tmp_path: Path, capsys: py
     assert [(item.task, item.size) for item in read] == [("hqa", 4)] * 3 + [("hqa", 9)] * 3
 
 
+def test_items_of_the_tiny_models_world_hold_their_answer_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["tiny", "--tokens", "240", "--tokens", "960", "--items", "3", "--out", str(tmp_path)])
+    made = cast(dict[str, int], orjson.loads(capsys.readouterr().out)["items"])
+    read = list(items([source_of(path) for path in made]))
+    assert [(item.task, item.size) for item in read] == [("niah_single_1", 240)] * 3 + [("niah_single_1", 960)] * 3
+    for item in read:
+        asked_for = item.question.removeprefix("What is ").removesuffix("?")
+        assert item.context.lower().count(f"{asked_for} is {item.golds[0]}".lower()) == 1
+
+
 @pytest.mark.parametrize(
     ("documents", "message"),
     [("1000", "1000 documents are asked for, and the file has"), ("1", "evidence in more than 1 documents")],

@@ -1,7 +1,7 @@
 """``memloop-evaluate ruler run --data … --engine-url … --model …``: the last line is one JSON object.
 
 An interrupted run resumes when the same command is run again. ``memloop-evaluate ruler synthesise --hotpot FILE`` makes
-RULER-HQA items of any size.
+RULER-HQA items of any size, and ``memloop-evaluate ruler tiny`` items that the shipped tiny model can read.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from evaluation.ruler.items import source_of
 from evaluation.ruler.readers import ReaderKind, Setup
 from evaluation.ruler.run import Evaluation, evaluate, to_stderr
 from evaluation.ruler.synthesis import synthesise
+from evaluation.ruler.tiny_items import TASK, tiny_items
 from memloop.clients.dialects import DIALECT_NAMES
 from memloop.profiles import profile_files
 from memloop.profiles.profile import ProfileError
@@ -85,6 +86,16 @@ def _synthesise(options: argparse.Namespace) -> None:
     print(json.dumps({"benchmark": "ruler synthesise", "items": made}))
 
 
+def _tiny(options: argparse.Namespace) -> None:
+    options.out.mkdir(parents=True, exist_ok=True)
+    made: dict[str, int] = {}
+    for tokens in options.tokens:
+        path = options.out / f"{TASK}_{tokens}.jsonl"
+        made[str(path)] = _write(tiny_items(tokens=tokens, seed=options.seed, count=options.items), path)
+        to_stderr(f"{path}: {made[str(path)]} items")
+    print(json.dumps({"benchmark": "ruler tiny", "items": made}))
+
+
 def _write(items: Iterable[Json], path: Path) -> int:
     """Write the items and return their number."""
     with path.open("w", encoding="ascii") as file:
@@ -96,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     _add_run(commands.add_parser("run", help="read a user's items and score the answers"))
     _add_synthesise(commands.add_parser("synthesise", help="make RULER-HQA items from a HotpotQA file"))
+    _add_tiny(commands.add_parser("tiny", help="make items of the shipped tiny model's world"))
     return parser
 
 
@@ -144,6 +156,15 @@ def _add_synthesise(synthesise_: argparse.ArgumentParser) -> None:
     add("--items", type=_positive, default=128, help="of each size")
     add("--seed", type=int, default=0)
     add("--out", type=Path, required=True, help="folder for eval_hqa_N.jsonl")
+
+
+def _add_tiny(tiny: argparse.ArgumentParser) -> None:
+    tiny.set_defaults(act=_tiny)
+    add = tiny.add_argument
+    add("--tokens", type=_positive, action="append", required=True, help="of a document; repeatable, one per size")
+    add("--items", type=_positive, default=32, help="of each size")
+    add("--seed", type=int, default=0)
+    add("--out", type=Path, required=True, help=f"folder for {TASK}_N.jsonl")
 
 
 def _positive(text: str) -> int:
