@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from aiohttp import web
 
 from memloop.wire.chat import Json
+from memloop.wire.feedback import Feedback, FeedbackRequest
 from memloop.wire.history import History, ItemVersion
 from memloop.wire.long_read import Estimate, LongRead, Progress, ReadEvent, ReadUsage, SubQuestion
 from memloop.wire.memory import (
@@ -21,6 +22,7 @@ from memloop.wire.memory import (
     SearchResult,
     Written,
 )
+from memloop.wire.quality import AuditedMemory, AuditExample, AuditFinding, QualityAudit
 from memloop.wire.transfer import Imported, LineError, MemoryLine
 
 NOW = datetime(2026, 3, 14, 9, 26, tzinfo=UTC)
@@ -86,6 +88,35 @@ def ended(status: str, **more: object) -> LongRead:
     )
 
 
+AUDIT = QualityAudit(
+    user_id="u1",
+    at=ITEM.updated_at,
+    memories=4,
+    raw_turns=9,
+    complete=True,
+    feedback={"helpful": 1},
+    findings=(
+        AuditFinding(
+            suspicion="duplicate",
+            memories=1,
+            share=0.25,
+            by_rule={"same text": 1},
+            examples=(
+                AuditExample(
+                    rule="same text",
+                    because="they say the same",
+                    count=2,
+                    memories=tuple(
+                        AuditedMemory(id=name, key="locker", excerpt="The locker code is 482.") for name in ("m1", "m2")
+                    ),
+                ),
+            ),
+        ),
+        AuditFinding(suspicion="junk", memories=0, share=0.0, by_rule={}),
+    ),
+)
+
+
 class FakeGateway:
     """``refusal`` answers everything with an error; ``read`` is how a read ends, None breaks its stream off.
 
@@ -134,6 +165,8 @@ class FakeGateway:
             web.post("/v1/memory/events/evt_1/retry", self._retry),
             web.get("/v1/memory", self._list),
             web.get("/v1/memory/m1", self._item),
+            web.post("/v1/memory/m1/feedback", self._feedback),
+            web.get("/v1/memory/audit", self._audit),
         ]
 
     def bodies(self, path: str) -> list[Json]:
@@ -149,6 +182,17 @@ class FakeGateway:
 
     async def _models(self, request: web.Request) -> web.Response:
         return await self._answer(request, {"object": "list", "data": [{"id": "tiny"}]})
+
+    async def _feedback(self, request: web.Request) -> web.Response:
+        await self._note(request)
+        given = FeedbackRequest.model_validate(await request.json())
+        at = ITEM.updated_at
+        feedback = Feedback(verdict=given.feedback, reason=given.reason, at=at) if given.feedback else None
+        judged = ITEM.model_copy(update={"feedback": feedback})
+        return web.json_response(judged.model_dump(mode="json"))
+
+    async def _audit(self, request: web.Request) -> web.Response:
+        return await self._answer(request, AUDIT.model_dump(mode="json"))
 
     async def _long_read(self, request: web.Request) -> web.StreamResponse:
         await self._note(request)

@@ -34,7 +34,7 @@ def secret(name: str) -> str:
 
 WAYS = (
     "chat", "stream", "reply", "add", "direct", "metadata", "batch", "patch", "buffer", "memzero", "memzeroput",
-    "mcpadd", "mcpedit", "imported", "message", "response", "dead",
+    "mcpadd", "mcpedit", "imported", "message", "response", "dead", "verdict",
 )  # fmt: skip
 ALL = tuple(map(secret, WAYS))
 
@@ -77,6 +77,9 @@ async def every_way_in(gateway: Gateway) -> None:
     assert event["memories"][0]["item"]["memory"] == "It is [key redacted]."
     await ok(gateway, "POST", "/v1/memory/batch", {"adds": [said(f"Also {secret('batch')}")]})
     await ok(gateway, "PATCH", f"/v1/memory/{item}", {"memory": f"Now {secret('patch')}", "tags": [secret("patch")]})
+    await ok(
+        gateway, "POST", f"/v1/memory/{item}/feedback", {"feedback": "helpful", "reason": f"Says {secret('verdict')}"}
+    )
     await ok(gateway, "POST", "/v1/memory/add", said(f"half a thought {secret('buffer')}", user_id="dora", sync=True))
     await ok(gateway, "POST", "/v3/memories/add/", said(f"mem0 {secret('memzero')}", infer=False))
     await ok(gateway, "PUT", f"/v1/memories/{item}/", {"text": f"mem0 {secret('memzeroput')}"})

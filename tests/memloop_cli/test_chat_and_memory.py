@@ -3,7 +3,8 @@
 import pytest
 
 from memloop.wire.memory import DecisionRecord
-from tests.fakes.gateway_server import EVENT, FakeGateway
+from memloop.wire.quality import QualityAudit
+from tests.fakes.gateway_server import AUDIT, EVENT, FakeGateway
 from tests.memloop_cli.conftest import Memloop, lines
 
 
@@ -116,3 +117,37 @@ def test_events_show_when_and_why(memloop: Memloop) -> None:
     shown = lines(memloop("memory", "events", "--user", "u1"))
     assert shown[0] == "2026-03-14 09:26:00  completed  evt_1"
     assert "because: It is new." in shown
+
+
+@pytest.mark.parametrize(("word", "sent"), [("wrong", "wrong"), ("helpful", "helpful"), ("withdraw", None)])
+def test_feedback_sends_the_verdict_and_its_reason(
+    memloop: Memloop, gateway: FakeGateway, word: str, sent: str | None
+) -> None:
+    result = memloop("memory", "feedback", "m1", word, "--reason", "moved")
+    assert lines(result) == [f"{sent or 'no verdict'}  The locker code of the user is 482."]
+    assert gateway.bodies("/v1/memory/m1/feedback") == [{"feedback": sent, "reason": "moved"}]
+
+
+def test_another_word_is_no_verdict(memloop: Memloop, gateway: FakeGateway) -> None:
+    result = memloop("memory", "feedback", "m1", "bad")
+    assert (result.exit_code, gateway.asked) == (2, [])
+    assert "helpful, wrong, outdated, withdraw" in result.output
+
+
+def test_an_audit_shows_each_suspicion_with_its_memories(memloop: Memloop, gateway: FakeGateway) -> None:
+    result = memloop("memory", "audit", "--user", "u1", "--stale-after-days", "90")
+    assert lines(result) == [
+        "4 memories of u1; 9 raw turns",
+        "feedback: 1 helpful",
+        "duplicate           1   25.0%",
+        "same text: they say the same",
+        "m1  The locker code is 482.",
+        "m2  The locker code is 482.",
+        "junk                0    0.0%",
+    ]
+    assert gateway.bodies("/v1/memory/audit") == [{"user_id": "u1", "stale_after_days": "90"}]
+
+
+def test_an_audit_as_json_is_the_whole_report(memloop: Memloop) -> None:
+    result = memloop("memory", "audit", "--user", "u1", "--json")
+    assert QualityAudit.model_validate_json(result.output) == AUDIT

@@ -89,6 +89,13 @@ class StoreApi:
         assert response.status_code == 200, response.text
         return MemoryItem.model_validate_json(response.content)
 
+    async def judge(self, item_id: str, verdict: str | None, *, reason: str | None = None) -> MemoryItem:
+        """Give feedback on an item; None takes it back."""
+        body = {"feedback": verdict, "reason": reason}
+        response = await self.http.post(f"/v1/items/{item_id}/feedback", json=body, headers=self.tenant)
+        assert response.status_code == 200, response.text
+        return MemoryItem.model_validate_json(response.content)
+
     async def page(self, **params: str | int) -> ItemPage:
         """A page of the namespace's items."""
         response = await self.http.get("/v1/items", params={**self.owner, **params})

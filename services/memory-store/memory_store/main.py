@@ -32,6 +32,7 @@ from memory_store.embedding.embedder import EmbeddingModel
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
 from memory_store.items.documents import Clock, now
+from memory_store.items.feedback import Feedbacks
 from memory_store.items.guarded import GuardedStore
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
@@ -45,6 +46,8 @@ from memory_store.items.transfer import Transfer
 from memory_store.items.writing import Writer
 from memory_store.metrics import Metrics
 from memory_store.models.chosen import embedder_of, reranker_of, secret_of
+from memory_store.quality.auditing import Audits
+from memory_store.quality.routes import audit_routes
 from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import RedisLink, connect
 from memory_store.redis.service import ServiceRecord
@@ -88,6 +91,7 @@ class _Parts:
     items: ItemServices
     settler: Settler
     retrieval: Retrieval
+    audits: Audits
     upkeep: Upkeep
     feed: ChangeFeed
 
@@ -96,6 +100,7 @@ class _Parts:
         return (
             *item_routes(self.items),
             search_routes(self.retrieval, self.gate, self.buffers),
+            audit_routes(self.audits, self.gate),
             buffer_routes(self.buffers),
             change_routes(self.feed),
             admin_routes(self.upkeep),
@@ -182,6 +187,7 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
         feed=feed,
         settler=guarded.settler,
         retrieval=Retrieval(vectors, encoding, metrics=metrics, clock=clock, reranker=adapters.reranker),
+        audits=Audits(vectors, encoding, metrics=metrics, clock=clock),
         upkeep=upkeep,
     )
 
@@ -223,6 +229,7 @@ def _item_services(
         neighbourhoods=Neighbourhoods(vectors, encoding, clock=clock),
         listings=Listings(vectors, clock=clock),
         transfer=Transfer(vectors, encoding, locks=locks, guarded=guarded, clock=clock),
+        feedbacks=Feedbacks(vectors, locks=locks, guarded=guarded, metrics=metrics, clock=clock),
     )
 
 

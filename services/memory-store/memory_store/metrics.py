@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from memloop.wire.feedback import Verdict
+from memloop.wire.quality import Suspicion
 from memloop_service.tracing import span
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -53,6 +56,15 @@ class Metrics:
             registry=registry,
         )
         self.erased = Counter("memory_store_erased_total", "What erasures removed", ["place"], registry=registry)
+        self.feedback = Counter(
+            "memory_store_feedback_total", "Verdicts of clients on memories", ["verdict"], registry=registry
+        )
+        self.audited = Counter(
+            "memory_store_audited_memories_total",
+            "Memories that audits examined, and those under each suspicion",
+            ["found"],
+            registry=registry,
+        )
         self.copies = Counter(
             "memory_store_copies_total", "Copies of the whole collection", ["kind", "status"], registry=registry
         )
@@ -73,6 +85,10 @@ class Metrics:
             self.embed_cache.labels(found)
         for model in ("embedding", "reranking"):
             self.searches_degraded.labels(model)
+        for verdict in (*get_args(Verdict), "withdrawn"):
+            self.feedback.labels(verdict)
+        for found in ("memories", *get_args(Suspicion)):
+            self.audited.labels(found)
         for place in ("vectors", "buffers"):
             self.erased.labels(place)
         for kind in ("reembed", "flush"):

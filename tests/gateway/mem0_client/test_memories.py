@@ -239,3 +239,15 @@ async def test_what_cannot_be_done_is_refused_with_its_reason(client: Client) ->
 async def test_a_wrong_key_fails_when_the_client_is_created(it: DropIn) -> None:
     with pytest.raises(ValueError, match="Invalid API key"):
         await it.client("sync", "wrong")
+
+
+async def test_a_very_negative_memory_is_found_no_more_until_its_feedback_is_withdrawn(client: Client) -> None:
+    answer = await client.call("add", "Ann drinks tea.", user_id="ann", infer=False)
+    memory_id = answer["results"][0]["id"]
+
+    given = await client.call("feedback", memory_id, feedback="very_negative", feedback_reason="never did")
+
+    assert given == {"id": memory_id, "feedback": "VERY_NEGATIVE", "feedback_reason": "never did"}
+    assert (await client.call("search", "tea", filters={"user_id": "ann"}))["results"] == []
+    await client.call("feedback", memory_id)
+    assert len((await client.call("search", "tea", filters={"user_id": "ann"}))["results"]) == 1

@@ -70,7 +70,7 @@ SURFACE: dict[str, Works | NotServed] = {
     "create_webhook": not_served("https://example.org", "w", "p", ["memory_add"]),
     "update_webhook": not_served(1, "w"),
     "delete_webhook": not_served(1),
-    "feedback": not_served("{id}", "POSITIVE"),
+    "feedback": works("{id}", "POSITIVE", "yes", shows=lambda got: got["feedback"] == "POSITIVE"),
     "chat": NotServed(raises=NotImplementedError),
     "project.get": not_served(),
     "project.create": not_served("p"),

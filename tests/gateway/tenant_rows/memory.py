@@ -114,5 +114,10 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     "PATCH /v1/memory/{item_id}": [Attempt("/v1/memory/{item}", {"memory": "B was here"})],
     "DELETE /v1/memory/{item_id}": [Attempt("/v1/memory/{item}")],
     "POST /v1/memory/{item_id}/recover": [Attempt("/v1/memory/{item}/recover")],
+    "POST /v1/memory/{item_id}/feedback": [Attempt("/v1/memory/{item}/feedback", {"feedback": "wrong"})],
+    "GET /v1/memory/audit": [
+        Attempt("/v1/memory/audit?user_id=alice", None, 200, lambda b: (b["memories"], b["raw_turns"]) == (0, 0)),
+        Attempt("/v1/memory/audit?user_id=a:alice", None, 200, lambda b: b["memories"] == 0),
+    ],
     "GET /v1/memory/{item_id}/history": [Attempt("/v1/memory/{item}/history")],
 }

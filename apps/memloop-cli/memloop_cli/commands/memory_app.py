@@ -7,7 +7,7 @@ import typer
 
 from memloop.clients import GatewayClient
 from memloop.wire.memory import Namespace
-from memloop_cli.commands import memory
+from memloop_cli.commands import memory, quality
 from memloop_cli.options import HOME, Agent, AsJson, HomeFolder, Key, Run, Url, User, Yes, console, with_gateway
 
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, as list and search print it.")]
@@ -148,5 +148,39 @@ def memory_erase(
     async def work(client: GatewayClient) -> None:
         namespace = Namespace(tenant="-", user_id=user, agent_id=agent, run_id=run)
         await memory.erase(client, console, namespace, asked=not yes)
+
+    with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@app.command("feedback")
+def memory_feedback(
+    memory_id: MemoryId,
+    verdict: Annotated[str, typer.Argument(help="helpful, wrong or outdated; withdraw takes it back.")],
+    reason: Annotated[str | None, typer.Option(help="Why.")] = None,
+    home: HomeFolder = HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """Give a verdict on a memory, which searches and audits use."""
+
+    async def work(client: GatewayClient) -> None:
+        await quality.feedback(client, console, memory_id=memory_id, verdict=verdict, reason=reason)
+
+    with_gateway(work, home=home, url=url, api_key=api_key)
+
+
+@app.command("audit")
+def memory_audit(
+    user: User = "me",
+    stale_after_days: Annotated[int | None, typer.Option(min=1, help="Also list facts not stated again since.")] = None,
+    as_json: AsJson = False,
+    home: HomeFolder = HOME,
+    url: Url = None,
+    api_key: Key = None,
+) -> None:
+    """List a user's duplicate, contradictory, stale and junk memories."""
+
+    async def work(client: GatewayClient) -> None:
+        await quality.audit(client, console, user_id=user, stale_after_days=stale_after_days, as_json=as_json)
 
     with_gateway(work, home=home, url=url, api_key=api_key)

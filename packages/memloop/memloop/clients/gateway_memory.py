@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import orjson
 
 from memloop.clients.gateway_calls import GatewayCalls, body_of, parsed, segment
 from memloop.wire.base import OpenWire
+from memloop.wire.chat import Json
 from memloop.wire.errors import Timeout
+from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.history import History
 from memloop.wire.long_read import LongRead
 from memloop.wire.memory import (
@@ -22,6 +24,7 @@ from memloop.wire.memory import (
     SearchResult,
 )
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
+from memloop.wire.quality import QualityAudit
 from memloop.wire.transfer import Imported, MemoryLine
 
 _ENDED: Final = frozenset({"completed", "failed", "cancelled", "incomplete"})
@@ -57,6 +60,16 @@ class MemoryCalls(GatewayCalls):
     async def memory(self, item_id: str) -> MemoryItem:
         """Return one memory."""
         return parsed(MemoryItem, await self._call("GET", f"memory/{segment(item_id)}"))
+
+    async def feedback(self, item_id: str, request: FeedbackRequest) -> MemoryItem:
+        """Give a verdict on a memory."""
+        body = cast(Json, request.model_dump(mode="json"))
+        return parsed(MemoryItem, await self._call("POST", f"memory/{segment(item_id)}/feedback", body=body))
+
+    async def audit(self, user_id: str, **asked: str | int | None) -> QualityAudit:
+        """Return what in a user's memories is suspect; ``asked`` are further fields of the query."""
+        params = {"user_id": user_id} | {name: str(value) for name, value in asked.items() if value is not None}
+        return parsed(QualityAudit, await self._call("GET", "memory/audit", params=params))
 
     async def erase(self, user_id: str) -> None:
         """Erase all data of a user."""

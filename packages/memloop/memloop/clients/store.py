@@ -28,6 +28,7 @@ from memloop.wire.errors import (
     Unavailable,
     Unprocessable,
 )
+from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.history import History
 from memloop.wire.listing import Entities, Listing, StoreList
 from memloop.wire.memory import (
@@ -48,6 +49,7 @@ from memloop.wire.memory import (
     StoreSearch,
 )
 from memloop.wire.neighbours import Neighbours, StoreNeighbours
+from memloop.wire.quality import QualityAudit, StoreAudit
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 
 _TENANT_HEADER = "x-memloop-tenant"
@@ -147,6 +149,15 @@ class StoreClient(HttpClient):
         """Undo a soft deletion. Raises NotFound."""
         raw = await self._http.json("POST", f"{_item_path(item_id)}/recover", headers={_TENANT_HEADER: tenant})
         return _read(MemoryItem, raw)
+
+    async def feedback(self, item_id: str, request: FeedbackRequest, *, tenant: str) -> MemoryItem:
+        """Keep a client's verdict on an item. Raises NotFound."""
+        path, headers = f"{_item_path(item_id)}/feedback", {_TENANT_HEADER: tenant}
+        return _read(MemoryItem, await self._http.json("POST", path, body=_body(request), headers=headers))
+
+    async def audit(self, request: StoreAudit) -> QualityAudit:
+        """Return what in a namespace is suspect."""
+        return _read(QualityAudit, await self._http.json("POST", "v1/items/audit", body=_body(request)))
 
     async def history(self, item_id: str, *, tenant: str) -> History:
         """Return all versions of an item, oldest first."""

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from memloop.wire.base import Integral, Wire
 from memloop.wire.errors import ErrorBody
+from memloop.wire.feedback import Feedback
 from memloop.wire.limits import Metadata, Moment
 
 MemoryType: TypeAlias = Literal["LongTermMemory", "UserMemory", "RawTurn"]
@@ -88,6 +89,10 @@ class MemoryDraft(Wire):
     tags: tuple[str, ...] = Field(default=(), max_length=64)
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class MemoryItem(Wire):
     """A stored memory.
 
@@ -113,6 +118,8 @@ class MemoryItem(Wire):
     expires_at: datetime | None = None
     sources: tuple[Source, ...] = ()
     hash: str
+    feedback: Feedback | None = Field(default=None, exclude_if=_is_none)
+    """Left out of the JSON where no verdict was given."""
 
     def scope(self, tenant: str) -> Scope:
         """Return the scope in which the memory lies."""

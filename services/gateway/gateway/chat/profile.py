@@ -37,7 +37,12 @@ async def facts_of(store: StoreClient, namespace: Namespace, *, category: str | 
         store.listing(StoreList(scope=namespace, filters={"AND": within} if within else None, limit=MOST_FACTS)),
     )
     items = {item.id: item for item in (*pinned.items, *newest.items)}
-    return Facts(tuple(items.values())[:MOST_FACTS], newest.total)
+    return Facts(tuple(item for item in items.values() if _stands(item))[:MOST_FACTS], newest.total)
+
+
+def _stands(item: MemoryItem) -> bool:
+    """Whether no client called the fact wrong or outdated."""
+    return item.feedback is None or item.feedback.verdict == "helpful"
 
 
 def profile_of(facts: Facts, namespace: Namespace, splitter: Splitter, *, max_tokens: int) -> UserProfile:

@@ -13,7 +13,7 @@ from gateway.http import Attempt, read_ours, subject_of_user
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route
-from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, GetAll, Search, Update
+from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, FeedbackOnMemory, GetAll, Search, Update
 from gateway.memory import Memory, MemoryDep, check_has_text, search, write_memory
 from memloop.wire.memory import Namespace
 
@@ -121,6 +121,15 @@ async def delete_batch(request: Request, memory: MemoryDep, principal: Principal
     await _check_all(memory, principal.tenant, ids)
     await _each(ids, lambda memory_id: memory.store.delete(memory_id, tenant=principal.tenant))
     return {"message": f"Successfully deleted {len(ids)} memories"}
+
+
+@router.post("/v1/feedback", dependencies=[_WRITE, Room])
+async def give_feedback(request: Request, memory: MemoryDep, principal: PrincipalDep) -> Answer:
+    """Give a verdict on a memory."""
+    given = await read_ours(request, FeedbackOnMemory)
+    judged = await memory.store.feedback(given.memory_id, given.native(), tenant=principal.tenant)
+    reason = judged.feedback.reason if judged.feedback else None
+    return {"id": judged.id, "feedback": given.feedback, "feedback_reason": reason}
 
 
 @router.get("/v1/event/{event_id}", dependencies=[_READ])

@@ -1,7 +1,8 @@
 """The mem0 client's request bodies. Unsupported options that would change the result are rejected, not ignored."""
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -9,12 +10,14 @@ from gateway.mem0.filters import ENTITIES, Filter, all_of, check_names_entity, m
 from memloop.profiles import well_formed
 from memloop.wire.base import Wire
 from memloop.wire.errors import NotSupported, Unprocessable
+from memloop.wire.feedback import MAX_REASON_CHARS, FeedbackRequest, Verdict
 from memloop.wire.limits import Metadata, check_moment
 from memloop.wire.listing import MAX_DEPTH, StoreList
 from memloop.wire.memory import MAX_ROLE_CHARS, MAX_TEXT_CHARS, ItemPatch, Scope, Source, StoreSearch
 from memloop.wire.memory_requests import MemoryAdd
 
 _EntityId: TypeAlias = str | None
+_VERDICTS: Final[Mapping[str, Verdict]] = {"POSITIVE": "helpful", "NEGATIVE": "outdated", "VERY_NEGATIVE": "wrong"}
 _NO_USER = "Every memory belongs to a user. Give a user_id, and optionally agent_id or run_id."
 
 
@@ -198,6 +201,19 @@ class Update(Options):
         if not edit:
             raise Unprocessable("Nothing to update. Give text, metadata or expiration_date.")
         return ItemPatch.model_validate(edit)
+
+
+class FeedbackOnMemory(Wire):
+    """``POST /v1/feedback/``. A null verdict withdraws the one that was given."""
+
+    memory_id: str
+    feedback: Literal["POSITIVE", "NEGATIVE", "VERY_NEGATIVE"] | None = None
+    feedback_reason: str | None = Field(default=None, max_length=MAX_REASON_CHARS)
+
+    def native(self) -> FeedbackRequest:
+        """Convert to a native verdict: a negative memory falls in searches, a very negative one is left out."""
+        verdict = _VERDICTS[self.feedback] if self.feedback else None
+        return FeedbackRequest(feedback=verdict, reason=self.feedback_reason)
 
 
 class BatchUpdate(Wire):

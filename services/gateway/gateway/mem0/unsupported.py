@@ -13,7 +13,6 @@ _ROUTES: Final = (
     ("/v1/exports", ("POST",), "Exports in a schema: get_all gives the memories page by page"),
     ("/v1/exports/get", ("POST",), "Exports in a schema: get_all gives the memories page by page"),
     ("/v1/summary", ("POST",), "Summaries of exports"),
-    ("/v1/feedback", ("POST",), "Feedback"),
     ("/v2/entities/{kind}/{name}/profile", ("GET",), "Profiles"),
     ("/v2/profiles/{path:path}", ("GET", "POST"), "Profiles"),
     ("/api/v1/orgs/{path:path}", ("GET", "POST", "PUT", "PATCH", "DELETE"), "Projects: a key's tenant is its project"),

@@ -3,9 +3,18 @@
 import asyncio
 
 from gateway.memory.keeping import kept_add, kept_line, kept_patch
-from gateway.memory.redacting import chars_of_add, line_of, redacted_add, redacted_buffer, redacted_line, redacted_patch
+from gateway.memory.redacting import (
+    chars_of_add,
+    line_of,
+    redacted_add,
+    redacted_buffer,
+    redacted_feedback,
+    redacted_line,
+    redacted_patch,
+)
 from gateway.policy import Keeper, Redactions
 from memloop.clients import Balancing, StoreClient
+from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.memory import (
     BatchOutcome,
     BatchResult,
@@ -54,6 +63,16 @@ class KeptStore(StoreClient):
             redactions.counted(redact)
         patch = kept_patch(patch, item, redactions.policy(scope))
         return await super().patch(item_id, patch, tenant=tenant, if_version=if_version)
+
+    async def feedback(self, item_id: str, request: FeedbackRequest, *, tenant: str) -> MemoryItem:
+        """See ``StoreClient``. A reason is redacted by the policy of the memory's user, so the memory is read first."""
+        if request.reason is not None:
+            scope = (await self.item(item_id, tenant=tenant)).scope(tenant)
+            redactions = await self._keeper.redactions(tenant, [scope])
+            redact = redactions.of(scope)
+            request = redacted_feedback(request, redact) if redact.is_active else request
+            redactions.counted(redact)
+        return await super().feedback(item_id, request, tenant=tenant)
 
     async def take(self, request: StoreImport) -> Imported:
         """See ``StoreClient``. A line that is no memory is sent as it is, because the store refuses it."""

@@ -7,6 +7,7 @@ from pydantic import JsonValue, ValidationError
 
 from gateway.policy import Redaction, redacted_json
 from memloop.wire.errors import Unprocessable
+from memloop.wire.feedback import MAX_REASON_CHARS, Feedback, FeedbackRequest
 from memloop.wire.memory import MAX_TEXT_CHARS, Buffer, ItemPatch, MemoryDraft, Source, StoreAdd
 from memloop.wire.transfer import MemoryLine, NumberedLine
 
@@ -57,6 +58,12 @@ def redacted_patch(patch: ItemPatch, redact: Redaction) -> ItemPatch:
     return patch.model_copy(update=changed)
 
 
+def redacted_feedback(request: FeedbackRequest, redact: Redaction) -> FeedbackRequest:
+    """Return the verdict with its reason redacted, cut where marks make it too long."""
+    reason = redact(request.reason)[:MAX_REASON_CHARS] if request.reason is not None else None
+    return request.model_copy(update={"reason": reason})
+
+
 def redacted_buffer(buffer: Buffer, redact: Redaction) -> Buffer:
     """Return the buffer with its turns redacted."""
     return buffer.model_copy(update={"turns": redacted_turns(buffer.turns, redact), "reason": redact(buffer.reason)})
@@ -81,6 +88,7 @@ def redacted_line(line: NumberedLine, memory: MemoryLine, redact: Redaction) -> 
             "tags": _tags(item.tags, redact),
             "metadata": redacted_metadata(item.metadata, redact),
             "sources": redacted_turns(item.sources, redact),
+            "feedback": _verdict(item.feedback, redact),
         }
     )
     if redact.counts.total() == before:
@@ -94,6 +102,12 @@ def _chars_in(value: object) -> int:
     if isinstance(value, dict):
         return sum(map(_chars_in, cast("dict[str, object]", value).values()))
     return sum(map(_chars_in, cast("list[object]", value))) if isinstance(value, list) else 0
+
+
+def _verdict(feedback: Feedback | None, redact: Redaction) -> Feedback | None:
+    if feedback is None or feedback.reason is None:
+        return feedback
+    return feedback.model_copy(update={"reason": redact(feedback.reason)[:MAX_REASON_CHARS]})
 
 
 def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:

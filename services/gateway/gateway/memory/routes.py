@@ -7,6 +7,7 @@ from fastapi.responses import StreamingResponse
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.http import Attempt, body_of, read_ours, refuse_key_of_batch, subject_of_user
+from gateway.memory import quality
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, write, write_batch
 from gateway.memory.schemas import Accepted, Flushing, FlushRequest, MemoryDeleted, MemoryExport
@@ -109,6 +110,7 @@ async def search_memory(
 
 
 router.include_router(hot)
+router.include_router(quality.router)
 
 
 @router.get("/events", dependencies=[_READ])

@@ -64,6 +64,10 @@ class TextEncoding:
         self._fails = False
         return vector
 
+    def terms(self, text: str) -> list[str]:
+        """Returns a text's stemmed words in order, without function words."""
+        return list(self._bm25.terms(text))
+
     def marked_words(self, text: str) -> frozenset[str]:
         """Returns a text's numbers and negations: where they differ, similar sentences say different things."""
         terms = self._bm25.terms(text)

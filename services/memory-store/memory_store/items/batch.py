@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from memloop.wire.feedback import Feedback
 from memloop.wire.memory import MemoryItem, Namespace, Outcome, Written
 from memory_store.items.conflicts import Change, Placement, Resolution, mend
 from memory_store.items.documents import ItemChanges, Record
@@ -168,7 +169,16 @@ def _new(statement: Statement, placement: Placement, item_id: str, number: int) 
 def _touched(statement: Statement, record: Record) -> Record:
     tags = tuple(dict.fromkeys((*record.item.tags, *statement.draft.tags)))[:_MAX_TAGS]
     expires_at = _later(record.item.expires_at, statement.context.expires_at)
-    return record.with_item(tags=tags, expires_at=expires_at, updated_at=statement.context.written_at)
+    feedback = _standing(record.item.feedback, statement)
+    return record.with_item(
+        tags=tags, expires_at=expires_at, updated_at=statement.context.written_at, feedback=feedback
+    )
+
+
+def _standing(feedback: Feedback | None, statement: Statement) -> Feedback | None:
+    """Return the verdict unless it was against a fact that is stated again later."""
+    against = feedback is not None and feedback.verdict != "helpful"
+    return None if against and feedback and statement.context.stated_at > feedback.at else feedback
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -7,6 +7,7 @@ from typing import TypeAlias, TypedDict, Unpack
 
 from pydantic import JsonValue
 
+from memloop.wire.feedback import Feedback
 from memloop.wire.history import ItemVersion
 from memloop.wire.memory import (
     MemoryItem,
@@ -43,6 +44,7 @@ class ItemChanges(TypedDict, total=False):
     updated_at: datetime
     expires_at: datetime | None
     hash: str
+    feedback: Feedback | None
 
 
 @dataclass(frozen=True, slots=True)

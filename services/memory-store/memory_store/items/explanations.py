@@ -7,10 +7,13 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue, TypeAdapter
 
+from memloop.wire.feedback import Verdict
 from memloop.wire.history import VersionChange
 from memory_store.items.conflicts import Rule
 
-Cause: TypeAlias = Rule | Literal["overtaken", "edited", "deleted", "recovered", "imported"]
+Cause: TypeAlias = (
+    Rule | Verdict | Literal["overtaken", "edited", "deleted", "recovered", "imported", "feedback withdrawn"]
+)
 
 
 _BECAUSE: Mapping[str, str] = {
@@ -27,6 +30,10 @@ _BECAUSE: Mapping[str, str] = {
     "deleted": "a client deleted it",
     "imported": "it came from a file",
     "recovered": "a client took its deletion back",
+    "helpful": "a client called it helpful: searches raise it a little",
+    "wrong": "a client called it wrong: searches leave it out",
+    "outdated": "a client called it outdated: searches lower it",
+    "feedback withdrawn": "a client took its feedback back",
 }
 
 

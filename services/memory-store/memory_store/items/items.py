@@ -16,19 +16,19 @@ from memory_store.buffers.buffers import Buffers
 from memory_store.changes.feed import ChangeFeed, by_tenant
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items import changes
-from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, to_payload, within
+from memory_store.items.documents import Clock, ItemChanges, Record, from_payload, now, within
 from memory_store.items.guarded import GuardedStore, repeated_when_moved
 from memory_store.items.identity import content_hash, snapshot_id
 from memory_store.items.lookup import Owned, fact_of, is_uuid, stored
 from memory_store.items.namespace_locks import NamespaceLocks
-from memory_store.items.points import points_of
+from memory_store.items.points import points_of, restated
 from memory_store.items.view import View
 from memory_store.metrics import Metrics
 from memory_store.redis.erasures import Erasures
 from memory_store.vectors.filters import Condition, Equals, TimeRange, all_of, utc
 from memory_store.vectors.metadata import check_metadata
 from memory_store.vectors.paging import pages
-from memory_store.vectors.port import Point, VectorStore
+from memory_store.vectors.port import VectorStore
 
 
 class Items:
@@ -106,7 +106,7 @@ class Items:
                 expires_at=moment + self._deleted_life,
             )
             deleted = replace(deleted, ended_before=record.item.expires_at).decided("deleted", moment)
-            await self._guarded.store(begun, await self._rewritten(deleted))
+            await self._guarded.store(begun, await restated(deleted, self._vectors))
 
     async def history(self, owned: Owned) -> History:
         """All versions of the item's fact in event time, oldest first; deleted ones until they are removed."""
@@ -164,11 +164,6 @@ class Items:
             raise NotFound("there is no such memory", param="id")
         return record
 
-    async def _rewritten(self, record: Record) -> list[Point]:
-        """The record's point with other fields under the vectors that it has; empty if the item is gone."""
-        found = await self._vectors.get([record.item.id], where=within(record.namespace))
-        return [Point(old.id, old.dense, old.sparse, to_payload(record)) for old in found]
-
 
 def _check_version(record: Record, if_version: int | None) -> None:
     if if_version is not None and if_version != record.item.version:
@@ -181,6 +176,7 @@ def _patched_fields(patch: ItemPatch) -> ItemChanges:
     if patch.memory is not None:
         fields["memory"] = patch.memory
         fields["hash"] = content_hash(patch.memory)
+        fields["feedback"] = None
     if patch.metadata is not None:
         fields["metadata"] = patch.metadata
     if patch.tags is not None:

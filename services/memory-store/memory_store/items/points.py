@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.items.batch import Batch
-from memory_store.items.documents import Record, exactly_in, to_payload
+from memory_store.items.documents import Record, exactly_in, to_payload, within
 from memory_store.vectors.port import Point, VectorStore
 
 
@@ -15,6 +15,12 @@ async def points_of(records: Sequence[Record], encoding: TextEncoding) -> list[P
         Point(record.item.id, dense, sparse, to_payload(record))
         for record, (dense, sparse) in zip(records, vectors, strict=True)
     ]
+
+
+async def restated(record: Record, vectors: VectorStore) -> list[Point]:
+    """Returns the record's point with other fields under its stored vectors; empty if the item is gone."""
+    found = await vectors.get([record.item.id], where=within(record.namespace))
+    return [Point(old.id, old.dense, old.sparse, to_payload(record)) for old in found]
 
 
 async def embedded(batches: Iterable[Batch], vectors: VectorStore, encoding: TextEncoding) -> list[Point]:

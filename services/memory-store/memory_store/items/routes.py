@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import Field
 
+from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.history import History
 from memloop.wire.limits import Moment
 from memloop.wire.listing import Entities, Listing, StoreList
@@ -26,6 +27,7 @@ from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 from memloop_service.direct_route import DirectRoute
 from memloop_service.if_match import version_in
 from memory_store.buffers.routes import FencingToken
+from memory_store.items.feedback import Feedbacks
 from memory_store.items.items import Items
 from memory_store.items.listing import Listings
 from memory_store.items.lookup import Owned
@@ -46,6 +48,7 @@ class ItemServices:
     neighbourhoods: Neighbourhoods
     listings: Listings
     transfer: Transfer
+    feedbacks: Feedbacks
 
 
 class ItemsQuery(Namespace):
@@ -64,6 +67,7 @@ def item_routes(services: ItemServices) -> tuple[APIRouter, ...]:
         _write_routes(services.writer),
         _page_routes(services),
         _owned_routes(services.items, services.recovery),
+        _feedback_routes(services.feedbacks),
         _transfer_routes(services.transfer),
     )
 
@@ -141,6 +145,17 @@ def _owned_routes(items: Items, recovery: Recovery) -> APIRouter:
         return await recovery.recover(owned)
 
     _ = read, edit, delete, history, recover
+    return router
+
+
+def _feedback_routes(feedbacks: Feedbacks) -> APIRouter:
+    router = APIRouter(tags=["items"])
+
+    @router.post("/items/{item_id}/feedback")
+    async def give(owned: Annotated[Owned, Depends(_owned)], request: FeedbackRequest) -> MemoryItem:
+        return await feedbacks.give(owned, request)
+
+    _ = give
     return router
 
 

@@ -13,10 +13,11 @@ _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 def boost(
     candidates: Sequence[Candidate], question: str, tuning: Tuning, *, named: Collection[str], asked_at: datetime
 ) -> None:
-    """Adds the shares of speaker, date and question mark. ``named``: the words of names in the question."""
+    """Adds the shares of speaker, date, question mark and feedback. ``named``: the words of names in the question."""
     boost_speakers(candidates, named, tuning.speaker)
     boost_dates(candidates, question, tuning.date, asked_at=asked_at)
     lower_questions(candidates, tuning.asking)
+    weigh_feedback(candidates, tuning, asked_at=asked_at)
 
 
 def boost_speakers(candidates: Sequence[Candidate], named: Collection[str], weight: float) -> None:
@@ -40,3 +41,14 @@ def lower_questions(candidates: Sequence[Candidate], weight: float) -> None:
     for one in candidates if weight else ():
         if one.text.rstrip().endswith(_QUESTION_MARKS):
             one.shares["asking"] = -weight
+
+
+def weigh_feedback(candidates: Sequence[Candidate], tuning: Tuning, *, asked_at: datetime) -> None:
+    """Raises helpful memories and lowers outdated ones; a question about a time before the verdict lowers none."""
+    for one in candidates:
+        if (feedback := one.feedback) is None:
+            continue
+        if feedback.verdict == "helpful" and tuning.helpful:
+            one.shares["helpful"] = tuning.helpful
+        if feedback.verdict == "outdated" and tuning.outdated and feedback.at <= asked_at:
+            one.shares["outdated"] = -tuning.outdated

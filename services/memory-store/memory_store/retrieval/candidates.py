@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from memloop.wire.feedback import Feedback
 from memory_store.vectors.port import Payload
 
 DECIMALS = 6
@@ -42,10 +43,27 @@ class Candidate:
         return frozenset(str(word) for word in words) if isinstance(words, list) else frozenset()
 
     @property
+    def feedback(self) -> Feedback | None:
+        """The verdict of a client, if there is one."""
+        return feedback_in(self.payload)
+
+    @property
     def said_at(self) -> datetime:
         """Event time."""
         moment = datetime.fromisoformat(str(self.payload["valid_from"]))
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def feedback_in(payload: Payload) -> Feedback | None:
+    """Returns the verdict that a stored memory carries."""
+    stored = payload.get("feedback")
+    return Feedback.model_validate(stored) if stored is not None else None
+
+
+def is_wrong(payload: Payload) -> bool:
+    """Returns whether a client called the memory wrong."""
+    feedback = feedback_in(payload)
+    return feedback is not None and feedback.verdict == "wrong"
 
 
 def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -13,7 +13,7 @@ from memory_store.items.documents import Clock, from_payload, now, within
 from memory_store.items.view import View
 from memory_store.metrics import Metrics
 from memory_store.retrieval.boosts import boost
-from memory_store.retrieval.candidates import Candidate, ordered
+from memory_store.retrieval.candidates import Candidate, is_wrong, ordered
 from memory_store.retrieval.conversation import Context, around, contexts
 from memory_store.retrieval.names import possible_names, without_names
 from memory_store.retrieval.relevance import Relevance
@@ -30,6 +30,8 @@ _PROMPTERS = 20
 """The number of best items around which turns are looked up."""
 _MOST_PLACED = 1000
 _MOST_NAMES = 16
+_MOST_WRONG = 100
+"""Memories that clients called wrong, in whose places a search reads further ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,17 @@ class Retrieval:
         relevance = await self._relevance(query)
         payloads = await self._read(relevance.best(_PROMPTERS, raised={}), query)
         context = await self._context(payloads, relevance, query)
-        best = relevance.best(query.depth, raised={one: its.total for one, its in context.items()}, known=context)
+        everything = relevance.best(
+            query.depth + _MOST_WRONG, raised={one: its.total for one, its in context.items()}, known=context
+        )
+        best, spare = everything[: query.depth], everything[query.depth :]
         payloads |= await self._read([one for one in best if one not in payloads], query)
-        return [_candidate(one, payloads[one], relevance, context.get(one)) for one in best if one in payloads]
+        if spare and (wrong := sum(map(is_wrong, payloads.values()))):
+            more = spare[:wrong]
+            payloads |= await self._read([one for one in more if one not in payloads], query)
+            best += more
+        shown = [one for one in best if one in payloads and not is_wrong(payloads[one])]
+        return [_candidate(one, payloads[one], relevance, context.get(one)) for one in shown]
 
     async def _relevance(self, query: _Asked) -> Relevance:
         by_meaning: list[Query] = [query.dense] if query.dense is not None else []
@@ -155,7 +165,7 @@ class Retrieval:
     ) -> dict[str, Context]:
         """Returns what the turns around them add to the best items and to the turns of the same sessions."""
         tuning = self._tuning
-        prompters = [Candidate(one, payload) for one, payload in payloads.items()]
+        prompters = [Candidate(one, payload) for one, payload in payloads.items() if not is_wrong(payload)]
         sessions = around(prompters) if tuning.beside or tuning.near or tuning.session else None
         if sessions is None:
             return {}

@@ -1,0 +1,86 @@
+"""Audits the live memories of a namespace, page by page, in a thread."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from memloop.wire.memory import Namespace
+from memloop.wire.quality import QualityAudit, StoreAudit
+from memory_store.embedding.encoding import TextEncoding
+from memory_store.items.documents import Clock, from_payload, now, within
+from memory_store.items.view import View
+from memory_store.metrics import Metrics
+from memory_store.quality.suspects import Suspects, Words
+from memory_store.vectors.filters import Equals, all_of
+from memory_store.vectors.port import Found, VectorStore
+
+MOST_MEMORIES: Final = 10_000
+_PAGE = 500
+_AT_ONCE = 2
+
+
+class Audits:
+    """``POST /v1/items/audit``. Two run at once; others wait. ``most`` bounds the memories of one audit."""
+
+    def __init__(
+        self,
+        vectors: VectorStore,
+        encoding: TextEncoding,
+        *,
+        metrics: Metrics,
+        clock: Clock = now,
+        most: int = MOST_MEMORIES,
+    ) -> None:
+        self._vectors = vectors
+        self._words = Words(encoding.terms, encoding.marked_words)
+        self._audited = metrics.audited
+        self._clock = clock
+        self._most = most
+        self._running = asyncio.Semaphore(_AT_ONCE)
+
+    async def audit(self, request: StoreAudit) -> QualityAudit:
+        """Examine the namespace's live memories, in the order of ids, up to the bound."""
+        async with self._running:
+            at, days = self._clock(), request.stale_after_days
+            suspects = Suspects(self._words, at, timedelta(days=days) if days else None)
+            complete = await self._examine(request.namespace, suspects)
+            audit = await self._report(request, suspects, complete=complete)
+        self._audited.labels("memories").inc(audit.memories)
+        for finding in audit.findings:
+            self._audited.labels(finding.suspicion).inc(finding.memories)
+        return audit
+
+    async def _examine(self, namespace: Namespace, suspects: Suspects) -> bool:
+        """Returns whether all memories were examined."""
+        where = all_of([within(namespace), View().condition(suspects.at)])
+        start_id: str | None = None
+        while (room := self._most - suspects.memories) > 0:
+            page = await self._vectors.scroll(where=where, limit=min(_PAGE, room), start_id=start_id)
+            await asyncio.to_thread(_take, suspects, page.found)
+            if page.next_id is None:
+                return True
+            start_id = page.next_id
+        return False
+
+    async def _report(self, request: StoreAudit, suspects: Suspects, *, complete: bool) -> QualityAudit:
+        namespace = request.namespace
+        raw = all_of(
+            [within(namespace), View(include_raw=True).condition(suspects.at), Equals("memory_type", "RawTurn")]
+        )
+        findings = await asyncio.to_thread(suspects.findings, examples=request.examples)
+        return QualityAudit(
+            user_id=namespace.user_id,
+            agent_id=namespace.agent_id,
+            run_id=namespace.run_id,
+            at=suspects.at,
+            memories=suspects.memories,
+            raw_turns=await self._vectors.count(where=raw),
+            complete=complete,
+            feedback=dict(suspects.feedback),
+            findings=findings,
+        )
+
+
+def _take(suspects: Suspects, found: Sequence[Found]) -> None:
+    suspects.take(from_payload(one.id, one.payload) for one in found)

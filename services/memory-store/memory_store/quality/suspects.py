@@ -1,0 +1,164 @@
+"""Gathers the suspects of an audit, memory by memory: one pass, a few small entries for each."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from memloop.wire.feedback import Verdict
+from memloop.wire.quality import AuditedMemory, AuditExample, AuditFinding, Suspicion
+from memory_store.items.documents import Record
+from memory_store.items.identity import normalised_key
+from memory_store.quality.rules import BECAUSE, MOST_CHARS, junk_rule, stale_rule
+
+_EXCERPT_CHARS = 160
+_SHOWN = 5
+_MOST_VARIANTS = 3
+"""More values of one sentence are a list of events, such as visits on many days, and contradict nothing."""
+_LEAST_WORDS = 3
+_NUMBER = "#"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What later memories are compared with."""
+
+    id: str
+    key: str
+    excerpt: str
+    text: str
+    """The value's hash."""
+    words: tuple[str, ...]
+    marked: frozenset[str]
+
+
+@dataclass(slots=True)
+class Words:
+    """How texts are compared: their terms in order, and the numbers and negations among them."""
+
+    terms: Callable[[str], Sequence[str]]
+    marked: Callable[[str], frozenset[str]]
+
+
+@dataclass(slots=True)
+class Suspects:
+    """The suspects so far. ``at`` is the time of the audit."""
+
+    words: Words
+    at: datetime
+    stale_after: timedelta | None = None
+    memories: int = 0
+    feedback: Counter[Verdict] = field(default_factory=Counter[Verdict])
+    _alone: dict[Suspicion, dict[str, list[_Seen]]] = field(
+        default_factory=lambda: {"stale": defaultdict(list), "junk": defaultdict(list)}
+    )
+    _compared: list[_Seen] = field(default_factory=list[_Seen])
+    _keys: dict[str, list[_Seen]] = field(default_factory=lambda: defaultdict(list))
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Examine live memories."""
+        for record in records:
+            self.memories += 1
+            self._take(record)
+
+    def _take(self, record: Record) -> None:
+        text = record.item.memory[:MOST_CHARS]
+        seen = self._seen(record, text)
+        if record.item.feedback is not None:
+            self.feedback[record.item.feedback.verdict] += 1
+        if junk := junk_rule(record, text):
+            self._alone["junk"][junk].append(seen)
+            return
+        if stale := stale_rule(record, text, at=self.at, stale_after=self.stale_after):
+            self._alone["stale"][stale].append(seen)
+        if stale != "called outdated":
+            self._compared.append(seen)
+            self._keys[normalised_key(record.item.key)].append(seen)
+
+    def _seen(self, record: Record, text: str) -> _Seen:
+        item, whole = record.item, len(record.item.memory) <= MOST_CHARS
+        words = tuple(self.words.terms(text)) if whole else ()
+        marked = self.words.marked(text) if whole else frozenset[str]()
+        excerpt = item.memory[:_EXCERPT_CHARS]
+        return _Seen(item.id, item.key[:_EXCERPT_CHARS], excerpt, item.hash, words, marked)
+
+    def findings(self, *, examples: int) -> tuple[AuditFinding, ...]:
+        """Return all suspicions; each shows so many examples, the largest groups first."""
+        groups: dict[Suspicion, list[tuple[str, list[_Seen]]]] = {
+            "duplicate": list(self._duplicates()),
+            "contradiction": list(self._contradictions()),
+            "stale": [(rule, [one]) for rule, found in self._alone["stale"].items() for one in found],
+            "junk": [(rule, [one]) for rule, found in self._alone["junk"].items() for one in found],
+        }
+        return tuple(self._finding(name, found, examples) for name, found in groups.items())
+
+    def _finding(self, name: Suspicion, groups: list[tuple[str, list[_Seen]]], examples: int) -> AuditFinding:
+        spared = 1 if name == "duplicate" else 0
+        by_rule: Counter[str] = Counter()
+        for rule, group in groups:
+            by_rule[rule] += len(group) - spared
+        count = len({one.id for _, group in groups for one in group[spared:]})
+        largest = sorted(groups, key=lambda group: -len(group[1]))[:examples]
+        return AuditFinding(
+            suspicion=name,
+            memories=count,
+            share=round(count / self.memories, 4) if self.memories else 0.0,
+            by_rule=dict(by_rule),
+            examples=tuple(_example(rule, group) for rule, group in largest),
+        )
+
+    def _duplicates(self) -> Iterator[tuple[str, list[_Seen]]]:
+        by_text = _grouped(self._compared, lambda one: one.text)
+        firsts = [group[0] for group in by_text]
+        yield from (("same text", group) for group in by_text if len(group) > 1)
+        by_words = _grouped((one for one in firsts if one.words), lambda one: one.words)
+        yield from (("same words", group) for group in by_words if len(group) > 1)
+
+    def _contradictions(self) -> Iterator[tuple[str, list[_Seen]]]:
+        for same_key in self._keys.values():
+            values = [group[0] for group in _grouped(same_key, lambda one: one.text)]
+            if len(values) > 1:
+                yield "one key, two values", values
+        for alike in _grouped((one for one in self._compared if one.marked), _frame):
+            yield from _differing("other number", alike, lambda one: tuple(filter(_has_digit, one.words)))
+        negated = {_stem(one) for one in self._compared if _negations(one)}
+        bare = (one for one in self._compared if one.words and _stem(one) in negated)
+        for alike in _grouped(bare, _stem):
+            yield from _differing("other negation", alike, lambda one: bool(_negations(one)))
+
+
+def _grouped(seen: Iterable[_Seen], key: Callable[[_Seen], object]) -> list[list[_Seen]]:
+    groups: dict[object, list[_Seen]] = defaultdict(list)
+    for one in seen:
+        groups[key(one)].append(one)
+    return list(groups.values())
+
+
+def _differing(rule: str, alike: Sequence[_Seen], what: Callable[[_Seen], object]) -> Iterator[tuple[str, list[_Seen]]]:
+    """Yield one memory of each value of a sentence that has two or three."""
+    variants = [group[0] for group in _grouped(alike, what)]
+    if 1 < len(variants) <= _MOST_VARIANTS and len(alike[0].words) >= _LEAST_WORDS:
+        yield rule, variants
+
+
+def _frame(one: _Seen) -> tuple[str, ...]:
+    return tuple(_NUMBER if _has_digit(word) else word for word in one.words)
+
+
+def _negations(one: _Seen) -> frozenset[str]:
+    return frozenset(word for word in one.marked if not _has_digit(word))
+
+
+def _stem(one: _Seen) -> tuple[str, ...]:
+    """Return the words without negations."""
+    negations = _negations(one)
+    return tuple(word for word in one.words if word not in negations)
+
+
+def _has_digit(word: str) -> bool:
+    return any(char.isdigit() for char in word)
+
+
+def _example(rule: str, group: Sequence[_Seen]) -> AuditExample:
+    shown = tuple(AuditedMemory(id=one.id, key=one.key, excerpt=one.excerpt) for one in group[:_SHOWN])
+    return AuditExample(rule=rule, because=BECAUSE[rule], count=len(group), memories=shown)
