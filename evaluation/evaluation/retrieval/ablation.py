@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evaluation.retrieval.conversations import ASKED_AT, Conversation, Kind, conversation
 from evaluation.retrieval.embedding_cache import CachedEmbedder
+from memloop.wire.feedback import Feedback
 from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
 from memloop_service import new_registry
 from memory_store.embedding.encoding import TextEncoding
@@ -29,6 +30,8 @@ REPORTED_ON = tuple(range(200, 210))
 K = 10
 _TENANT = "recall"
 _DIMENSION = 384
+_ALL, _PRAISED, _OTHERS = slice(None), slice(0, None, 2), slice(1, None, 2)
+_HELPFUL = Feedback(verdict="helpful", at=ASKED_AT)
 
 FULL = Tuning()
 _PARTS: Mapping[str, Sequence[str]] = {
@@ -88,8 +91,16 @@ class Haystack:
             records = [raw_turn(talk.name, turn, number) for number, turn in enumerate(talk.turns)]
             await self._vectors.upsert(await points_of(records, self._encoding))
 
-    async def row(self, name: str, tuning: Tuning) -> Row:
-        """Measure one variant over all questions."""
+    async def praise(self) -> None:
+        """Call the answers to every other question helpful."""
+        for talk in self._talks:
+            helpful = {key for question in talk.questions[_PRAISED] for key in question.evidence}
+            records = [raw_turn(talk.name, turn, number) for number, turn in enumerate(talk.turns)]
+            praised = [one.with_item(feedback=_HELPFUL) for one in records if one.item.key in helpful]
+            await self._vectors.upsert(await points_of(praised, self._encoding))
+
+    async def row(self, name: str, tuning: Tuning, asked: slice = _ALL) -> Row:
+        """Measure one variant over these questions of each conversation."""
         retrieval = Retrieval(
             self._vectors, self._encoding, metrics=self._metrics, clock=lambda: ASKED_AT, tuning=tuning
         )
@@ -97,7 +108,7 @@ class Haystack:
         by_kind: dict[Kind, list[float]] = {}
         for talk in self._talks:
             recalls: list[float] = []
-            for question in talk.questions:
+            for question in talk.questions[asked]:
                 recall = await _recall(retrieval, talk, question.text, question.evidence)
                 recalls.append(recall)
                 by_kind.setdefault(question.kind, []).append(recall)
@@ -114,9 +125,19 @@ async def run(rows: Mapping[str, Tuning], *, seeds: Sequence[int], cache: Path) 
         haystack = Haystack(vectors, TextEncoding(embedder, Bm25()), [conversation(seed) for seed in seeds])
         await haystack.fill()
         found = [await haystack.row(name, tuning) for name, tuning in rows.items()]
+        found += await _with_feedback(haystack)
         await vectors.close()
     embedder.save()
     return found
+
+
+async def _with_feedback(haystack: Haystack) -> list[Row]:
+    """Measure what praise of half of the answers does to their questions, and to all others."""
+    halves = (("praised", _PRAISED), ("others", _OTHERS))
+    before = [await haystack.row(f"full, {name}: no feedback", FULL, asked) for name, asked in halves]
+    await haystack.praise()
+    after = [await haystack.row(f"full, {name}: half helpful", FULL, asked) for name, asked in halves]
+    return [row for pair in zip(before, after, strict=True) for row in pair]
 
 
 async def _recall(retrieval: Retrieval, talk: Conversation, question: str, evidence: Sequence[str]) -> float:

@@ -52,5 +52,9 @@ def show(rows: Sequence[ablation.Row], console: Console) -> None:
         gains = [mine - base for mine, base in zip(row.by_seed, plain.by_seed, strict=True)]
         gain = f"{row.mean - plain.mean:+.1f} ± {ablation.interval(gains):.1f}"
         own = f"{row.mean:.1f} ± {ablation.interval(row.by_seed):.1f}"
-        table.add_row(row.name, own, gain, *(f"{row.by_kind[kind]:.0f}" for kind in kinds))
+        table.add_row(row.name, own, gain, *(_percent(row.by_kind.get(kind)) for kind in kinds))
     console.print(table)
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
