@@ -10,6 +10,7 @@ from typing import Final, cast
 
 EVALUATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "compare": ("evaluation.compare.command", "compare two runs of memory or ruler, with intervals by category"),
+    "fetch": ("evaluation.fetch.command", "download a public file of a published benchmark, with its licence"),
     "memory": ("evaluation.memory.command", "judge the memory on a LoCoMo, LongMemEval or HaluMem file"),
     "languages": ("evaluation.languages.command", "measure recall on the same facts in eight languages"),
     "retrieval": ("evaluation.retrieval.command", "measure recall with and without each trick of retrieval"),
