@@ -44,8 +44,9 @@ class Searches:
     mem0: Sequence[float] | None
 
     def figures(self) -> dict[str, float | None]:
-        """Return the ratios of medians."""
+        """Return the ratios of medians, and our median in milliseconds."""
         return {
+            f"search_p50_ms_{self.size}": round(percentile(self.ours, 50), 2),
             f"search_floor_ratio_{self.size}": self._over(self.floor),
             f"search_library_floor_ratio_{self.size}": self._over(self.library_floor),
             f"search_vs_mem0_{self.size}": None if self.mem0 is None else self._over(self.mem0),
@@ -66,8 +67,10 @@ class Adds:
     mem0_batch: float
 
     def figures(self) -> dict[str, float | None]:
-        """Return our rates over mem0's."""
+        """Return our rates over mem0's and over the encoder's."""
         return {
+            "add_vs_encoder": round(self.single / self.encoder, 3),
+            "add_batch_vs_encoder": round(self.batch / self.encoder, 3),
             "add_vs_mem0": round(self.single / self.mem0_single, 2),
             "add_batch_vs_mem0": round(self.batch / self.mem0_batch, 2),
         }
