@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 from uuid import uuid4
 
 import httpx
@@ -16,6 +17,7 @@ from memloop.wire.transfer import NumberedLine, StoreImport
 from memory_store.changes.feed import ChangeFeed, by_tenant
 from memory_store.items import changes
 from memory_store.items.documents import now
+from memory_store.items.explanations import Cause
 from memory_store.redis.link import RedisLink, connect
 from memory_store.settings import Settings
 from memory_store.vectors.qdrant_edge import QdrantEdge
@@ -75,6 +77,23 @@ async def test_an_edit_a_deletion_and_its_recovery_are_told(store: StoreApi) -> 
         ("added", "new fact"), ("updated", "edited"), ("deleted", "deleted"), ("added", "recovered"),
     ]  # fmt: skip
     assert {one.memory_id for one in (await page(store)).changes} == {item.id}
+
+
+async def test_feedback_and_its_withdrawal_are_told(store: StoreApi) -> None:
+    item = (await store.add("City", "Alice lives in Bern.")).item
+    await store.judge(item.id, "outdated")
+    await store.judge(item.id, None)
+    assert await told(store) == [("added", "new fact"), ("updated", "outdated"), ("updated", "feedback withdrawn")]
+
+
+def test_every_cause_of_a_change_is_told_but_raw_turns_and_what_another_version_overtook() -> None:
+    assert set(causes_in(Cause)) - set(changes.TYPES) == {"overtaken", "raw turn"}
+
+
+def causes_in(alias: object) -> list[object]:
+    """The words of nested literals."""
+    inner = get_args(alias)
+    return [word for one in inner for word in causes_in(one)] if inner else [alias]
 
 
 async def test_an_edit_that_changes_nothing_is_not_told(store: StoreApi) -> None:

@@ -1,15 +1,16 @@
 """The changes that a store of points, a removal or an erasure means for readers of the feed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.memory import Namespace
 from memory_store.items.documents import Record, from_payload
+from memory_store.items.explanations import Cause
 from memory_store.vectors.port import Found, Point
 
-_TYPES: Final[dict[str, ChangeType]] = {
+TYPES: Final[Mapping[Cause, ChangeType]] = {
     "new fact": "memory.added",
     "imported": "memory.added",
     "recovered": "memory.added",
@@ -21,8 +22,14 @@ _TYPES: Final[dict[str, ChangeType]] = {
     "known later": "memory.updated",
     "near duplicate": "memory.updated",
     "edited": "memory.updated",
+    "helpful": "memory.updated",
+    "wrong": "memory.updated",
+    "outdated": "memory.updated",
+    "feedback withdrawn": "memory.updated",
 }
-"""By the cause of a version's newest decision. A version that was overtaken is named by the one that did."""
+"""By the cause of a version's newest decision. A version that was overtaken is named by the one that did; raw turns
+are not in the feed.
+"""
 _RAW: Final = "RawTurn"
 
 
@@ -57,7 +64,7 @@ def _change(record: Record) -> Change | None:
     if not record.decisions:
         return None
     newest = record.decisions[-1]
-    kind = _TYPES.get(newest.cause)
+    kind = TYPES.get(cast(Cause, newest.cause))
     if kind is None or (newest.cause != "imported" and newest.at != record.item.updated_at):
         return None
     return _of(record, kind, newest.cause, newest.at)
