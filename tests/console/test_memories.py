@@ -49,6 +49,22 @@ async def test_a_memory_is_edited_deleted_and_recovered(redis_url: str, tmp_path
             await expect(detail.get_by_role("button", name="Delete")).to_be_visible()
 
 
+async def test_a_memory_called_wrong_leaves_searches_until_that_is_taken_back(redis_url: str, tmp_path: Path) -> None:
+    async with console_stack(redis_url, tmp_path) as stack:
+        await stack.tell("I live in Leeds.")
+        async with browsing(stack.gateway.url) as page:
+            await page.goto(stack.gateway.url + "/console/memories?user=ann")
+            await page.get_by_role("listitem").filter(has_text="Ann lives in Leeds.").get_by_role("button").click()
+            wrong = page.get_by_role("group", name="Feedback").get_by_role("button", name="Wrong")
+            await wrong.click()
+            await expect(wrong).to_have_attribute("aria-pressed", "true")
+            asked = {"user_id": "ann", "query": "Where does Ann live?"}
+            assert (await stack.gateway.post("/v1/memory/search", asked)).json["results"] == []
+            await wrong.click()
+            await expect(wrong).to_have_attribute("aria-pressed", "false")
+            assert len((await stack.gateway.post("/v1/memory/search", asked)).json["results"]) == 1
+
+
 async def test_erasing_a_user_leaves_a_receipt_and_nothing_else(redis_url: str, tmp_path: Path) -> None:
     async with console_stack(redis_url, tmp_path) as stack:
         await stack.tell("I live in Leeds.")

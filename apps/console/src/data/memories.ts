@@ -5,6 +5,7 @@ export type Item = Schema["MemoryItem"];
 export type Hit = Schema["SearchHit"];
 export type MemoryEvent = Schema["MemoryEvent"];
 export type Version = Schema["ItemVersion"];
+export type Verdict = Schema["Feedback"]["verdict"];
 export interface Space {
   user: string;
   agent?: string | undefined;
@@ -88,6 +89,7 @@ export const edited = ({ item, memory }: { item: Item; memory: string }) =>
   api.patch("/v1/memory/{item_id}", { path: { item_id: item.id }, body: { memory }, headers: { "If-Match": String(item.version ?? 1) } });
 export const deleted = (id: string) => api.delete("/v1/memory/{item_id}", { path: { item_id: id } });
 export const recovered = (id: string) => api.post("/v1/memory/{item_id}/recover", { path: { item_id: id } });
+export const judged = ({ id, feedback }: { id: string; feedback: Verdict | null }) => api.post("/v1/memory/{item_id}/feedback", { path: { item_id: id }, body: { feedback } });
 export const erased = (space: Space) => api.delete("/v1/memory", { query: named(space) });
 export const settled = (space: Space) => api.post("/v1/memory/buffers/flush", { body: inBody(space) });
 export const retried = (id: string) => api.post("/v1/memory/events/{event_id}/retry", { path: { event_id: id } });

@@ -2,6 +2,7 @@ import { useState, type FormEvent } from "react";
 import { deleted, edited, recovered, useChange, useHistory, type MemoryEvent, type Version } from "../../data/memories";
 import { Icon } from "../../layout/Icon";
 import { Failure, Moment, Quantity, Rows, useKeys } from "../../shared";
+import { Feedback } from "./Feedback";
 import { TYPE_NAMES } from "./rows";
 import { Timeline } from "./Timeline";
 
@@ -74,6 +75,7 @@ function Shown({ item, versions, events, onClose, onOpen }: Omit<Props, "id"> & 
         </div>
       )}
       {(remove.isError || recover.isError) && <Failure small error={remove.error ?? recover.error} />}
+      {!isDeleted && <Feedback item={item} />}
       <Facts item={item} />
       <Timeline versions={versions} shown={item.id} events={events} onOpen={onOpen} />
     </div>

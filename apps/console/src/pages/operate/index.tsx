@@ -3,6 +3,7 @@ import { Audit } from "./Audit";
 import { Health } from "./Health";
 import { Jobs } from "./Jobs";
 import { Keys } from "./Keys";
+import { Policy } from "./Policy";
 import { Usage } from "./Usage";
 import "./operate.css";
 
@@ -11,6 +12,7 @@ const TABS = {
   usage: { label: "Usage", page: Usage },
   jobs: { label: "Jobs", page: Jobs },
   keys: { label: "Keys", page: Keys },
+  policy: { label: "Policy", page: Policy },
   audit: { label: "Audit", page: Audit },
 } as const;
 type Tab = keyof typeof TABS;
