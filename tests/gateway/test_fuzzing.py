@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ async def _whole_stack(redis_url: str, folder: Path) -> AsyncGenerator[Gateway]:
             storage_url=(folder / "objects").as_uri(),
         )
         gateway = await stack.enter_async_context(running_gateway(settings))
+        gateway.app.state.changes = replace(gateway.app.state.changes, longest_s=0.5)
         await stack.enter_async_context(working(gateway.work, settings))
         yield gateway
 

@@ -78,8 +78,8 @@ ROUTERS = (
     messages.router,
     models.router,
     long_read.router,
+    fetching.router,  # before /v1/files/{file_id}, which matches its path
     uploads.router,
-    fetching.router,
     policies.router,
     policy_checks.router,
     changes.router,

@@ -24,7 +24,7 @@ class FileObject(Wire):
 class FileFromUrl(Wire):
     """``POST /v1/files/from-url``: a document that the gateway downloads; it expires after 1 hour to 30 days."""
 
-    url: str = Field(max_length=2048, pattern=r"^https?://[^\s]+$")
+    url: str = Field(max_length=2048, pattern=r"^https?://[^\s\x00-\x20\x7f-\xa0]+$")
     expires_after_s: Annotated[int, Field(ge=3600, le=30 * 24 * 3600), Integral] | None = None
 
 

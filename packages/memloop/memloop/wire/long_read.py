@@ -67,7 +67,7 @@ class SaveTo(UserFields):
 class Webhook(Wire):
     """The address that is called when a background read ends."""
 
-    url: str = Field(max_length=2048, pattern=r"^https?://[^\s]+$")
+    url: str = Field(max_length=2048, pattern=r"^https?://[^\s\x00-\x20\x7f-\xa0]+$")
 
 
 _CALLED_IN_BACKGROUND: JsonDict = {

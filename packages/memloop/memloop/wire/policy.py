@@ -4,8 +4,10 @@ from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from memloop.wire.base import Wire
+from memloop.wire.limits import UNPRINTABLE
 from memloop.wire.memory import MemoryType, UserFields
 from memloop.wire.redaction import FoundValue, KindNames
 
@@ -16,7 +18,7 @@ MAX_INSTRUCTIONS_CHARS: Final = 2000
 
 def _line(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("it must be one line of printable characters")
+        raise PydanticCustomError(UNPRINTABLE, "It must be one line of printable characters.")
     return text
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 
 from gateway.changes.bell import Bell
+from gateway.changes.following import LONGEST_S
 from gateway.changes.hooks import MemoryHooks
 from gateway.long_read.following import Followers
 from gateway.webhooks.webhooks import Webhooks
@@ -14,7 +15,7 @@ from memloop.clients import StoreClient
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The feeds of all tenants. ``followers`` bounds the streams, together with those of reads."""
+    """The feeds of all tenants. ``followers`` bounds the streams, together with those of reads, ``longest_s`` each."""
 
     store: StoreClient
     bell: Bell
@@ -22,6 +23,7 @@ class Changes:
     hooks: MemoryHooks
     webhooks: Webhooks
     heartbeat_s: float
+    longest_s: float = LONGEST_S
 
 
 async def changes_of(request: Request) -> Changes:

@@ -17,7 +17,7 @@ LONGEST_S: Final = 3600.0
 
 
 async def followed(
-    store: StoreClient, bell: Bell, scope: Scope, first: ChangePage, *, longest_s: float = LONGEST_S
+    store: StoreClient, bell: Bell, scope: Scope, first: ChangePage, *, longest_s: float
 ) -> AsyncGenerator[MemoryChange]:
     """Yield the first page's changes, then each later one of the scope. Raises Gone behind a gap."""
     page = first

@@ -41,7 +41,7 @@ async def list_changes(
     agent_id: _Id = None,
     run_id: _Id = None,
     stream: bool = False,
-    last_event_id: Annotated[Cursor | None, Header()] = None,
+    last_event_id: Annotated[Cursor | None, Header(include_in_schema=False)] = None,
 ) -> Response:
     """List what became of memories, oldest first, without their texts; with ``stream`` as events, without an end.
 
@@ -56,7 +56,7 @@ async def list_changes(
     with ExitStack() as seat:
         seat.enter_context(changes.followers.seat(principal.tenant))
         first = await changes.store.changes(asked)
-        events = followed(changes.store, changes.bell, scope, first)
+        events = followed(changes.store, changes.bell, scope, first, longest_s=changes.longest_s)
         return EventStream(partial(send, events), heartbeat_s=changes.heartbeat_s, owns=seat.pop_all())
 
 
