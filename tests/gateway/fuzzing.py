@@ -15,6 +15,7 @@ from tests.gateway.running import error_in
 
 REFUSALS: Final[Mapping[str, str]] = {
     "context_length_exceeded": "a chat is counted in the served model's tokens",
+    "cursor_too_old": "which changes are still kept only the feed knows",
     "empty_document": "whether a text is blank is Unicode's to say, not a pattern's",
     "empty_messages": "so is whether a message is",
     "invalid_cursor": "a cursor is opaque: only a page can give one",
@@ -36,7 +37,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "question_too_long": "a question is counted in the served model's tokens",
     "window_exceeded": "a chunk beside memory and question must fit the served model's window",
 }
-"""What a request that fits the schema may be refused for (400, 422), by its code, and why no schema can say so."""
+"""What a request that fits the schema may be refused for (400, 410, 422), by its code, and why no schema can say so."""
 
 UNSENT: Final = "/v1/memory/import"
 """A body of JSON lines, which schemathesis cannot write; it has tests of its own."""
@@ -150,7 +151,7 @@ def _excused(check: CheckNode, answer: _Answer) -> bool:
         case "not_a_server_error":
             return answer.status == 501 and answer.code == "not_implemented"
         case "positive_data_acceptance":
-            return answer.status == _OTHER_VERSION or (answer.status in {400, 422} and answer.code in REFUSALS)
+            return answer.status == _OTHER_VERSION or (answer.status in {400, 410, 422} and answer.code in REFUSALS)
         case "use_after_free":
             return answer.path.endswith(KEPT)
         case _:
