@@ -3,8 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle, islice
@@ -16,16 +15,15 @@ import orjson
 import pytest
 from yarl import URL
 
-from gateway.worker import working
-from tests.fakes.real_store import real_store
-from tests.fakes.streaming_engine import MODEL, fake_engine
+from tests.fakes.streaming_engine import MODEL
 from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY
 from tests.gateway.edge_requests import EdgeRequest, operations, requests, tool_calls
 from tests.gateway.edge_values import Edges
 from tests.gateway.file_uploads import upload
 from tests.gateway.long_reads import asked
-from tests.gateway.rig import eventually, settings_for
-from tests.gateway.running import Gateway, running_gateway
+from tests.gateway.rig import eventually
+from tests.gateway.running import Gateway
+from tests.gateway.whole_stack import whole_stack
 
 AT_ONCE = 8
 ANSWERED_WITHIN_S = 120.0
@@ -40,25 +38,6 @@ class Report:
     sent: Counter[str] = field(default_factory=Counter[str])
     statuses: Counter[int] = field(default_factory=Counter[int])
     failures: list[str] = field(default_factory=list[str])
-
-
-@asynccontextmanager
-async def whole_stack(redis_url: str, folder: Path) -> AsyncGenerator[Gateway]:
-    """API and worker over the real store, and an engine that always answers."""
-    async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(fake_engine())
-        settings = settings_for(
-            redis_url,
-            engine_url=engine.url,
-            store_url=await stack.enter_async_context(real_store(redis_url, folder)),
-            api_keys=OPERATED,
-            model=MODEL,
-            sync_wait_s=0.2,
-            storage_url=(folder / "objects").as_uri(),
-        )
-        gateway = await stack.enter_async_context(running_gateway(settings))
-        await stack.enter_async_context(working(gateway.work, settings))
-        yield gateway
 
 
 async def known(gateway: Gateway) -> dict[str, list[str]]:
@@ -161,7 +140,7 @@ async def _is_ready(gateway: Gateway) -> bool:
     ],
 )
 async def test_no_route_fails_on_values_at_the_edges(redis_url: str, tmp_path: Path, number: int) -> None:
-    async with whole_stack(redis_url, tmp_path) as gateway:
+    async with whole_stack(redis_url, tmp_path, api_keys=OPERATED) as gateway:
         began = time.monotonic()
         report = await sent(gateway, number, seed=number)
         expected = {operation.name for operation in operations(gateway.app)}

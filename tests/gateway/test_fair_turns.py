@@ -279,7 +279,8 @@ async def test_while_one_tenant_has_all_slots_another_one_gets_the_spare_one(red
 
 async def test_the_operators_weights_hold_in_every_queue(redis_url: str) -> None:
     async with rig(redis_url, script("x"), tenant_weights="acme=4, beta=2") as it:
-        assert [queue.rules.weights for queue in it.work.queues] == [{"acme": 4, "beta": 2}] * 4
+        assert it.work.queues
+        assert all(queue.rules.weights == {"acme": 4, "beta": 2} for queue in it.work.queues)
 
 
 @pytest.mark.parametrize("weights", ["acme", "acme=0", "acme=-1", "acme=x", "=2", "acme=2;beta=1"])
