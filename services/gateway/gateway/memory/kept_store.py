@@ -1,6 +1,7 @@
 """The memory store behind the policies: every write is redacted before it leaves the process."""
 
 import asyncio
+from functools import partial
 
 from gateway.memory.keeping import kept_add, kept_line, kept_patch
 from gateway.memory.redacting import (
@@ -56,11 +57,7 @@ class KeptStore(StoreClient):
         item = await self.item(item_id, tenant=tenant)
         scope = item.scope(tenant)
         redactions = await self._keeper.redactions(tenant, [scope])
-        redact = redactions.of(scope)
-        try:
-            patch = redacted_patch(patch, redact) if redact.is_active else patch
-        finally:
-            redactions.counted(redact)
+        patch = redactions.applied(scope, partial(redacted_patch, patch), patch)
         patch = kept_patch(patch, item, redactions.policy(scope))
         return await super().patch(item_id, patch, tenant=tenant, if_version=if_version)
 
@@ -69,9 +66,7 @@ class KeptStore(StoreClient):
         if request.reason is not None:
             scope = (await self.item(item_id, tenant=tenant)).scope(tenant)
             redactions = await self._keeper.redactions(tenant, [scope])
-            redact = redactions.of(scope)
-            request = redacted_feedback(request, redact) if redact.is_active else request
-            redactions.counted(redact)
+            request = redactions.applied(scope, partial(redacted_feedback, request), request)
         return await super().feedback(item_id, request, tenant=tenant)
 
     async def take(self, request: StoreImport) -> Imported:
@@ -81,21 +76,17 @@ class KeptStore(StoreClient):
         redactions = await self._keeper.redactions(request.tenant, scopes)
 
         def redacted() -> tuple[NumberedLine, ...]:
-            lines: list[NumberedLine] = []
-            for line, memory in known:
-                if memory is not None:
-                    line = _kept_line(line, memory, redactions, memory.item.scope(request.tenant))
-                lines.append(line)
-            return tuple(lines)
+            return tuple(
+                line if memory is None else _kept_line(line, memory, redactions, memory.item.scope(request.tenant))
+                for line, memory in known
+            )
 
         return await super().take(request.model_copy(update={"lines": await asyncio.to_thread(redacted)}))
 
     async def put_buffer(self, buffer: Buffer, *, fencing_token: int | None = None) -> Buffer:
         """See ``StoreClient``."""
         redactions = await self._keeper.redactions(buffer.namespace.tenant, [buffer.namespace])
-        redact = redactions.of(buffer.namespace)
-        buffer = redacted_buffer(buffer, redact) if redact.is_active else buffer
-        redactions.counted(redact)
+        buffer = redactions.applied(buffer.namespace, partial(redacted_buffer, buffer), buffer)
         return await super().put_buffer(buffer, fencing_token=fencing_token)
 
     async def _kept(self, adds: tuple[StoreAdd, ...]) -> tuple[StoreAdd, ...]:
@@ -103,20 +94,17 @@ class KeptStore(StoreClient):
         redactions = await self._keeper.redactions(adds[0].namespace.tenant, [add.namespace for add in adds])
 
         def kept() -> tuple[StoreAdd, ...]:
-            made: list[StoreAdd] = []
-            for add in adds:
-                redact = redactions.of(add.namespace)
-                clean = redacted_add(add, redact) if redact.is_active else add
-                made.append(kept_add(clean, redactions.policy(add.namespace)))
-                redactions.counted(redact)
-            return tuple(made)
+            return tuple(_kept_add(add, redactions) for add in adds)
 
         return await computed(kept, chars=sum(map(chars_of_add, adds)))
 
 
+def _kept_add(add: StoreAdd, redactions: Redactions) -> StoreAdd:
+    clean = redactions.applied(add.namespace, partial(redacted_add, add), add)
+    return kept_add(clean, redactions.policy(add.namespace))
+
+
 def _kept_line(line: NumberedLine, memory: MemoryLine, redactions: Redactions, scope: Scope) -> NumberedLine:
-    redact = redactions.of(scope)
-    clean = redacted_line(line, memory, redact) if redact.is_active else line
-    redactions.counted(redact)
+    clean = redactions.applied(scope, partial(redacted_line, line, memory), line)
     known = memory if clean is line else line_of(clean)
     return clean if known is None else kept_line(clean, known, redactions.policy(scope))

@@ -60,8 +60,7 @@ def redacted_patch(patch: ItemPatch, redact: Redaction) -> ItemPatch:
 
 def redacted_feedback(request: FeedbackRequest, redact: Redaction) -> FeedbackRequest:
     """Return the verdict with its reason redacted, cut where marks make it too long."""
-    reason = redact(request.reason)[:MAX_REASON_CHARS] if request.reason is not None else None
-    return request.model_copy(update={"reason": reason})
+    return request.model_copy(update={"reason": _reason(request.reason, redact)})
 
 
 def redacted_buffer(buffer: Buffer, redact: Redaction) -> Buffer:
@@ -105,9 +104,11 @@ def _chars_in(value: object) -> int:
 
 
 def _verdict(feedback: Feedback | None, redact: Redaction) -> Feedback | None:
-    if feedback is None or feedback.reason is None:
-        return feedback
-    return feedback.model_copy(update={"reason": redact(feedback.reason)[:MAX_REASON_CHARS]})
+    return feedback and feedback.model_copy(update={"reason": _reason(feedback.reason, redact)})
+
+
+def _reason(reason: str | None, redact: Redaction) -> str | None:
+    return None if reason is None else redact(reason)[:MAX_REASON_CHARS]
 
 
 def _draft(draft: MemoryDraft, redact: Redaction) -> MemoryDraft:

@@ -1,8 +1,9 @@
 """Redacts what is about to be kept, as the policies of its tenant, agent and user ask."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from prometheus_client import Counter as Metric
 from redis.asyncio import Redis
@@ -15,6 +16,8 @@ from gateway.settings import GatewaySettings
 from memloop.wire.memory import Scope
 from memloop.wire.policy import EffectivePolicy
 from memloop.wire.redaction import Kind, kinds_of
+
+_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,16 @@ class Redactions:
         policy = self.policy(scope)
         kinds = kinds_of(policy.redaction.kinds or ()) if policy.redaction.enabled else frozenset[Kind]()
         return Redaction(kinds, self.detector, Counter(), refusals_of(policy.never))
+
+    def applied(self, scope: Scope, redacted: Callable[[Redaction], _Kept], unchanged: _Kept) -> _Kept:
+        """Return what ``redacted`` makes by the scope's redaction, counted; ``unchanged`` where there is none."""
+        redaction = self.of(scope)
+        if not redaction.is_active:
+            return unchanged
+        try:
+            return redacted(redaction)
+        finally:
+            self.counted(redaction)
 
     def counted(self, redaction: Redaction) -> dict[str, int]:
         """Add the redaction's counts to the metrics and return them by kind."""
