@@ -1,9 +1,11 @@
 """The options that commands share, and the client that they make."""
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Concatenate, Final, ParamSpec
 
 import typer
 from rich.console import Console
@@ -23,6 +25,8 @@ Agent = Annotated[str | None, typer.Option("--agent", help="Only this agent's me
 Run = Annotated[str | None, typer.Option("--run", help="Only this run's memory.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, for programs.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+_Options = ParamSpec("_Options")
 
 console = Console(highlight=False, soft_wrap=True)
 """Colours are off where the output is no terminal, and with NO_COLOR."""
@@ -45,6 +49,26 @@ def with_gateway(
 
     with errors_printed():
         asyncio.run(run())
+
+
+def through_gateway(command: Callable[Concatenate[GatewayClient, _Options], Awaitable[None]]) -> Callable[..., None]:
+    """Make a command of a function with a client: it gets the options of the gateway and the stack's folder."""
+
+    @wraps(command)
+    def run(*, home: Path, url: str | None, api_key: str | None, **options: object) -> None:
+        with_gateway(partial(command, **options), home=home, url=url, api_key=api_key)
+
+    own = [*inspect.signature(command).parameters.values()][1:]
+    parameters = [*own, *_GATEWAY_OPTIONS]
+    run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _gateway_options(home: HomeFolder = HOME, url: Url = None, api_key: Key = None) -> None: ...
+
+
+_GATEWAY_OPTIONS: Final = [*inspect.signature(_gateway_options).parameters.values()]
 
 
 def client_of(home: Path, url: str | None, api_key: str | None, *, timeouts: Timeouts = TIMEOUTS) -> GatewayClient:
