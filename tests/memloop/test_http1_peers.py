@@ -1,6 +1,7 @@
 """The HTTP client against peers that are slow, silent, gone, or cannot stop. Each test runs on both loops."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -32,6 +33,18 @@ def test_a_slow_peer_that_goes_on_is_no_silent_one(run: Run) -> None:
         limits = Timeouts(read_s=4.0)
         async with peer_and_client(answering(*pieces, pause_s=0.75), timeouts=limits) as (_, http):
             assert await http.json("GET", "x") == b"xxxxx"
+
+    run(scenario)
+
+
+def test_a_connection_that_was_made_while_the_loop_was_held_up_is_used(run: Run) -> None:
+    async def scenario() -> None:
+        limits = Timeouts(connect_s=0.05)
+        async with peer_and_client(answering(OK), timeouts=limits) as (_, http):
+            asking = asyncio.create_task(http.json("GET", "x"))
+            await asyncio.sleep(0)
+            time.sleep(0.3)  # noqa: ASYNC251 - holds up the loop
+            assert await asking == b"ok"
 
     run(scenario)
 

@@ -89,9 +89,16 @@ async def reembedded(store: StoreApi, model: str = "wide") -> dict[str, JsonValu
     began = await store.http.post("/v1/admin/reembed", json={"model": model})
     assert began.status_code == 202, began.text
     async with asyncio.timeout(PATIENCE_S):
-        while (job := (await store.http.get("/v1/admin/collections")).json()["job"])["status"] == "running":  # noqa: ASYNC110
+        while (job := await newest_job(store))["status"] == "running":  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return job
+
+
+async def newest_job(store: StoreApi) -> dict[str, JsonValue]:
+    """The copy that began last."""
+    answer = await store.http.get("/v1/admin/collections")
+    assert answer.status_code == 200, answer.text
+    return answer.json()["job"]
 
 
 @pytest.fixture(params=["edge", "local"])

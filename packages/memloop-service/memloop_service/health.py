@@ -11,11 +11,11 @@ from typing import TypeAlias
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
+from memloop.patience import patient
 from memloop.wire.base import Wire
 from memloop.wire.errors import ErrorEnvelope, MemloopError, Unavailable
 from memloop_service.drain import Drain
 from memloop_service.errors import ERRORS
-from memloop_service.patience import patient
 
 Check: TypeAlias = Callable[[], Awaitable[object]]
 """Raises when the dependency is unavailable."""

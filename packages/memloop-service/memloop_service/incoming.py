@@ -7,6 +7,7 @@ from typing import Final
 
 from starlette.types import Message, Receive
 
+from memloop.patience import patient_until
 from memloop.wire.errors import SlowBody, TooLarge
 
 INCOMING: Final = "memloop.incoming"
@@ -55,7 +56,7 @@ class IncomingBody:
         began = loop.time()
         left_s = limits.timeout_s + self._received / limits.bytes_per_s - self._waited_s
         try:
-            async with asyncio.timeout_at(began + left_s):
+            async with patient_until(began + left_s):
                 return await self._receive()
         except TimeoutError:
             message = f"{self._received} bytes of the body came in {limits.timeout_s + self._waited_s:.0f} s."

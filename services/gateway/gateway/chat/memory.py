@@ -22,10 +22,10 @@ from gateway.chat.recall import Recall, recall
 from gateway.chat.turns import last_user_index, newest_turn
 from gateway.engine import LoopModel
 from gateway.memory import Standing
+from memloop.patience import patient
 from memloop.wire.chat import NO_OPTIONS, ChatMemory, ChatRequest, LongContext, MemoryOptions, MemoryUsage, SentMessage
 from memloop.wire.errors import Conflict, DependencyError, NotFound, RateLimited, TooLarge
 from memloop.wire.memory import MemoryEvent, Namespace, Usage
-from memloop_service.patience import patient
 
 _NO_USER = "Memory is off: the request has no user_id."
 _ERASED = "The user's memories were erased during this chat; this turn will not be remembered."

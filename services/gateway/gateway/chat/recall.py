@@ -17,13 +17,13 @@ from gateway.chat.profile import Facts, facts_of, fitting
 from gateway.engine import LoopModel
 from gateway.memory import Standing, ranked, read_beside
 from memloop.loops.rendering import memory_lines, pending_line, pending_lines
+from memloop.patience import patient_until
 from memloop.ports import Recalled, Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatMessage, Json, MemoryOptions, SentMessage
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace, PendingTurn, SearchHit, SearchResult, StoreSearch
 from memloop_service.chores import computed
-from memloop_service.patience import patient_until
 from memloop_service.tracing import span
 
 _MOST_PENDING = 20

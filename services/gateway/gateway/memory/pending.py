@@ -13,10 +13,10 @@ from gateway.memory.failures import FailedWrite
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
 from gateway.queue import BEGAN
 from gateway.redis import Keys, Script
+from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
-from memloop_service.patience import patient
 
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144

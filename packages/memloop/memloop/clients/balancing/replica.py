@@ -1,6 +1,5 @@
 """One replica: its connections, its load, its breaker, and whether it takes new requests."""
 
-import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from memloop.clients.balancing.breaker import Breaker
 from memloop.clients.balancing.rules import Balancing
 from memloop.clients.http1 import Answer, Connection, Proxy
 from memloop.clients.origin import Origin, Peer, Request, Timeouts
+from memloop.patience import patient
 from memloop.wire.errors import ConnectRefused, DependencyError, MemloopError
 
 _LOG = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Replica:
     async def _is_ready(self) -> bool | None:
         """Return None when there is no answer."""
         try:
-            async with asyncio.timeout(self._examine_s):
+            async with patient(self._examine_s):
                 connection, answer = await self._readiness.ask(self._look)
                 try:
                     while await connection.some(answer):

@@ -12,6 +12,7 @@ from yarl import URL
 
 from memloop.clients.http1.connection import Connection
 from memloop.clients.http1.proxy import Proxy
+from memloop.patience import patient
 from memloop.wire.errors import ConnectRefused, Timeout, Unavailable, Unreachable
 
 _RETRY_AFTER_S = 1.0
@@ -45,7 +46,7 @@ class Dialer:
     async def open(self) -> Connection:
         """Open a connection. Raises Unreachable, ConnectRefused."""
         try:
-            async with asyncio.timeout(self._connect_s):
+            async with patient(self._connect_s):
                 if self._proxy is None:
                     host = self._address or self._url.raw_host or ""
                     return await self._connected(host, self._url.port or 0, tls=self._context())

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from memloop_service.patience import patient, patient_until
+from memloop.patience import patient, patient_until
 
 
 async def _answer(given: socket.socket) -> bytes:
