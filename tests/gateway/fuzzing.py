@@ -75,9 +75,12 @@ class Report:
         return "\n\n".join("\n".join(astuple(found)) for found in self.findings)
 
 
-def fuzz(url: str, *, key: str, examples: int, seed: int) -> Report:
-    """Every operation of the document with good and bad data. Blocks: run it in a thread."""
-    config = _config(key, examples, seed)
+def fuzz(url: str, *, key: str, examples: int, seed: int, edges: bool) -> Report:
+    """Every operation of the document with good and bad data; ``edges``: each field's limits too, which takes minutes.
+
+    It blocks: run it in a thread.
+    """
+    config = _config(key, examples, seed, edges=edges)
     document = schemathesis.openapi.from_url(f"{url}/openapi.json", config=config, timeout=_LOADED_WITHIN_S)
     schema = document.exclude(path=UNSENT)  # pyright: ignore[reportUnknownMemberType] - a bare pattern
     recorders: list[ScenarioRecorder] = []
@@ -100,12 +103,13 @@ def fuzz(url: str, *, key: str, examples: int, seed: int) -> Report:
     )
 
 
-def _config(key: str, examples: int, seed: int) -> SchemathesisConfig:
+def _config(key: str, examples: int, seed: int, *, edges: bool) -> SchemathesisConfig:
     settings: dict[str, Any] = {
         "seed": seed,
         "headers": {"Authorization": f"Bearer {key}"},
         "continue-on-failure": True,
         "request-timeout": _SLOW_S,
+        "phases": {"coverage": {"enabled": edges}},
         "generation": {"max-examples": examples, "database": "none", "no-shrink": True},
     }
     return SchemathesisConfig.from_dict(settings)  # pyright: ignore[reportUnknownMemberType] - a bare dict
