@@ -7,9 +7,8 @@ import pytest
 from pydantic import ValidationError
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from gateway.http import AddressRefused, AddressRules, CheckedResolver
 from gateway.settings import GatewaySettings, networks_of
-from gateway.webhooks.addresses import AddressRefused, AddressRules
-from gateway.webhooks.resolving import CheckedResolver
 from gateway.webhooks.rules import WebhookRules
 from gateway.webhooks.signing import WebhookSecrets
 from memloop.wire.errors import NotSupported, Unprocessable

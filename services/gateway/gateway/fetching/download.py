@@ -13,8 +13,7 @@ from yarl import URL
 from gateway.fetching.fetching import Fetching
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.uploads import Upload, safe_name
-from gateway.webhooks.addresses import AddressRefused
-from gateway.webhooks.resolving import CheckedResolver
+from gateway.http import AddressRefused, CheckedResolver
 from memloop.wire.errors import TooLarge, Unprocessable
 
 _REDIRECTS: Final = 5

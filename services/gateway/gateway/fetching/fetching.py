@@ -5,9 +5,8 @@ from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
 
+from gateway.http import AddressRules, Lookup, system_lookup
 from gateway.settings import GatewaySettings, networks_of
-from gateway.webhooks.addresses import AddressRules
-from gateway.webhooks.resolving import Lookup, system_lookup
 from memloop.wire.errors import NotSupported
 
 

@@ -1,5 +1,6 @@
-"""Bodies, deadlines, event streams, idempotency and admission: HTTP without any of our resources."""
+"""Bodies, deadlines, streams, idempotency, admission, callable addresses: HTTP without any of our resources."""
 
+from gateway.http.addresses import AddressRefused, AddressRules
 from gateway.http.admission import Admission, Capacity, Lane, Limit
 from gateway.http.bodies import JsonBody, read_as, read_json, read_ours, read_with, strictly, validated
 from gateway.http.deadline import deadline_s, within
@@ -19,14 +20,18 @@ from gateway.http.idempotency import (
 )
 from gateway.http.json_output import json_text
 from gateway.http.lenient_json import object_in, objects_in, parsed_object
+from gateway.http.resolving import CheckedResolver, Lookup, system_lookup
 from gateway.http.sse import DONE, EventCutter, data_event, data_of, error_event
 
 __all__ = [
     "DONE",
     "KEY_HEADER",
+    "AddressRefused",
+    "AddressRules",
     "Admission",
     "Attempt",
     "Capacity",
+    "CheckedResolver",
     "ClientGone",
     "EventCutter",
     "EventStream",
@@ -36,6 +41,7 @@ __all__ = [
     "JsonBody",
     "Lane",
     "Limit",
+    "Lookup",
     "Outlet",
     "Sink",
     "Source",
@@ -61,6 +67,7 @@ __all__ = [
     "subject_of_read",
     "subject_of_response",
     "subject_of_user",
+    "system_lookup",
     "validated",
     "within",
 ]

@@ -1,4 +1,4 @@
-"""Restricts webhooks to public addresses and networks that the operator allows.
+"""Restricts what clients can make the gateway call to public addresses and networks that the operator allows.
 
 The check covers the addresses that the connection uses, not the name, so DNS rebinding gains nothing. Source of the
 non-public ranges: IANA's special-purpose address registries.
@@ -19,11 +19,11 @@ _NEVER = tuple(map(ip_network, ("192.88.99.0/24", "2002::/16", "3fff::/20")))
 
 
 class AddressRefused(OSError):
-    """The name resolves to an address that webhooks must not reach."""
+    """The name resolves to an address that the gateway must not call for a client."""
 
 
 class AddressRules:
-    """Decides which addresses webhooks may connect to. ``allowed`` lists networks that need not be public."""
+    """Decides which addresses may be called for a client. ``allowed`` lists networks that need not be public."""
 
     def __init__(self, allowed: Sequence[Network] = ()) -> None:
         self._allowed = tuple(allowed)

@@ -1,4 +1,4 @@
-"""Resolves a receiver's host name to addresses that webhooks may connect to."""
+"""Resolves a host name to addresses that the gateway may connect to."""
 
 import asyncio
 import socket
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from gateway.webhooks.addresses import AddressRules
+from gateway.http.addresses import AddressRules
 
 Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """Resolves a host name and port to addresses. Raises OSError."""
