@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_store.embedding.embedder import Encoder, Vector
+from memory_store.embedding.embedder import Encoder
+from memory_store.embedding.vector_cache import Vector
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from memloop.wire.errors import DependencyError, Unavailable
 from memloop_service import new_registry
-from memory_store.embedding.embedder import BatchingEmbedder, Encoder, Vector
+from memory_store.embedding.embedder import BatchingEmbedder, Encoder
 from memory_store.embedding.sentence_encoder import DEFAULT_MODEL, SentenceEncoder, usable_threads
+from memory_store.embedding.vector_cache import Vector
 from memory_store.metrics import Metrics
 from tests.fakes.embedder import HashingEncoder
 from tests.fakes.processes import PATIENCE_S
@@ -98,6 +99,59 @@ async def test_a_batch_stops_growing_at_its_limit() -> None:
     await asyncio.gather(*requests)
 
     assert max(len(batch) for batch in gate.batches) == 4
+    await embedder.close()
+
+
+async def test_a_query_waits_for_one_batch_of_a_flood_of_texts_and_not_for_all() -> None:
+    gate = Gate()
+    embedder = batching(gate, max_batch=2)
+    await embedder.start()
+    gate.batches.clear()
+    gate.open.clear()
+    flood = [asyncio.create_task(embedder.embed([f"text {number}"])) for number in range(6)]
+    await all_asked()
+    query = asyncio.create_task(embedder.embed_query("query"))
+    await all_asked()
+    gate.open.set()
+    await asyncio.gather(*flood)
+    await query
+    await embedder.close()
+
+    assert gate.batches.index(["query"]) == 1
+
+
+async def test_a_text_waits_for_one_batch_of_a_flood_of_queries_and_not_for_all() -> None:
+    gate = Gate()
+    embedder = batching(gate, max_batch=2)
+    await embedder.start()
+    gate.batches.clear()
+    gate.open.clear()
+    flood = [asyncio.create_task(embedder.embed_query(f"query {number}")) for number in range(6)]
+    await all_asked()
+    text = asyncio.create_task(embedder.embed(["text"]))
+    await all_asked()
+    gate.open.set()
+    await asyncio.gather(*flood)
+    await text
+    await embedder.close()
+
+    assert gate.batches.index(["text"]) == 1
+
+
+async def test_texts_that_wait_take_no_room_of_queries() -> None:
+    gate = Gate()
+    embedder = batching(gate, max_waiting=2)
+    await embedder.start()
+    gate.open.clear()
+    flood = asyncio.create_task(embedder.embed(["a", "b"]))
+    await all_asked()
+    query = asyncio.create_task(embedder.embed_query("query"))
+    await all_asked()
+    with pytest.raises(Unavailable):
+        await embedder.embed(["c"])
+    gate.open.set()
+    assert await query == (5.0,)
+    await flood
     await embedder.close()
 
 

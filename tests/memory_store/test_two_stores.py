@@ -10,9 +10,10 @@ import pytest
 from memloop.wire.errors import Conflict
 from memloop.wire.memory import MemoryDraft, StoreAdd
 from memloop_service import new_registry
-from memory_store.embedding.embedder import BatchingEmbedder, Encoder, Vector
+from memory_store.embedding.embedder import BatchingEmbedder, Encoder
 from memory_store.embedding.encoding import TextEncoding
 from memory_store.embedding.sparse import Bm25
+from memory_store.embedding.vector_cache import Vector
 from memory_store.items.documents import from_payload
 from memory_store.items.guarded import GuardedStore
 from memory_store.items.namespace_locks import NamespaceLocks

@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from functools import partial
+from typing import Protocol
 
 from memloop.wire.errors import DependencyError, Unavailable
-from memory_store.embedding.vector_cache import KnownVectors, VectorCache
+from memory_store.embedding.vector_cache import KnownVectors, Vector, VectorCache
+from memory_store.embedding.waiting import Lines, Purpose, Wanted
 from memory_store.metrics import Metrics
-
-Vector: TypeAlias = tuple[float, ...]
 
 _PROBE = "How many dimensions?"
 
@@ -47,18 +46,12 @@ class Encoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    texts: Sequence[str]
-    reply: asyncio.Future[Sequence[Vector]]
-
-
 class BatchingEmbedder:
     """``Embedder`` that gathers what arrives while the encoder is busy and encodes it as one batch.
 
     A lone request is encoded at once: there is no waiting for company. The encoder is made by ``load`` on its thread,
-    so that its imports are paid there. ``max_batch``: texts per call of the encoder; ``max_waiting``: texts that may
-    wait before callers are turned away; ``cached``: how many texts' vectors are kept.
+    so that its imports are paid there. ``max_batch``: texts per call of the encoder; ``max_waiting``: how many texts
+    to store, and as many queries, may wait before callers are turned away; ``cached``: how many vectors are kept.
     """
 
     def __init__(
@@ -73,11 +66,9 @@ class BatchingEmbedder:
         self._load = load
         self._metrics = metrics
         self._max_batch = max_batch
-        self._max_waiting = max_waiting
         self._known = KnownVectors(VectorCache(cached), looked_up=metrics.embed_cache)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedder")
-        self._queue: asyncio.Queue[_Wanted] = asyncio.Queue()
-        self._waiting = 0
+        self._lines = Lines(max_batch=max_batch, max_texts=max_waiting)
         self._worker: asyncio.Task[None] | None = None
 
     async def start(self) -> int:
@@ -92,48 +83,40 @@ class BatchingEmbedder:
         if self._worker:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
-        while not self._queue.empty():
-            self._queue.get_nowait().reply.cancel()
+        self._lines.turn_away()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Their vectors: kept ones, and for the rest those that the encoder makes."""
-        return await self._known.of(texts, self._encoded)
+        return await self._known.of(texts, partial(self._encoded, purpose="document"))
 
     async def embed_query(self, text: str) -> Vector:
-        """Embed it as any text."""
-        [vector] = await self.embed([text])
+        """Embed it as any text, but before those that are only stored."""
+        [vector] = await self._known.of([text], partial(self._encoded, purpose="query"))
         return vector
 
-    async def _encoded(self, texts: Sequence[str]) -> Sequence[Vector]:
+    async def _encoded(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Queue the texts for the next batch; many of them batch by batch, so that others come between."""
         vectors: list[Vector] = []
         for start in range(0, len(texts), self._max_batch):
-            vectors += await self._embed(texts[start : start + self._max_batch])
+            vectors += await self._embed(texts[start : start + self._max_batch], purpose)
         return vectors
 
-    async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        if self._waiting + len(texts) > self._max_waiting:
+    async def _embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        if not self._lines.has_room(purpose, len(texts)):
             self._metrics.embed_refused.inc(len(texts))
             raise Unavailable("too many texts wait for their embedding", retry_after_s=1.0)
-        reply: asyncio.Future[Sequence[Vector]] = asyncio.get_running_loop().create_future()
-        self._waiting += len(texts)
         self._metrics.embed_waiting.inc(len(texts))
         try:
-            self._queue.put_nowait(_Wanted(texts, reply))
-            return await reply
+            return await self._lines.vectors(texts, purpose)
         finally:
-            self._waiting -= len(texts)
             self._metrics.embed_waiting.dec(len(texts))
 
     async def _serve(self, encoder: Encoder) -> None:
         while True:
-            batch = [await self._queue.get()]
-            while not self._queue.empty() and sum(len(wanted.texts) for wanted in batch) < self._max_batch:
-                batch.append(self._queue.get_nowait())
-            await self._answer(encoder, [wanted for wanted in batch if not wanted.reply.done()])
+            await self._answer(encoder, await self._lines.batch())
 
-    async def _answer(self, encoder: Encoder, batch: Sequence[_Wanted]) -> None:
+    async def _answer(self, encoder: Encoder, batch: Sequence[Wanted]) -> None:
         loop = asyncio.get_running_loop()
         self._metrics.embed_texts.observe(sum(len(wanted.texts) for wanted in batch))
         texts = [text for wanted in batch for text in wanted.texts]

@@ -11,8 +11,7 @@ from typing import Final, Protocol
 from memloop.clients.balancing import Breaker, CircuitOpen
 from memloop.clients.model_endpoint import InputRefused
 from memloop.wire.errors import DependencyError, Timeout, Unavailable
-from memory_store.embedding.embedder import Vector
-from memory_store.embedding.vector_cache import KnownVectors, VectorCache
+from memory_store.embedding.vector_cache import KnownVectors, Vector, VectorCache
 from memory_store.metrics import Metrics
 from memory_store.vectors.schema import EmbeddingMismatch
 

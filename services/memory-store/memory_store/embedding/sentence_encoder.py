@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from memory_store.embedding.compiled_model import Features, Forward, compiled
-from memory_store.embedding.embedder import Vector
 from memory_store.embedding.graph import PROBES, Precision, by_length, uses_bfloat16
+from memory_store.embedding.vector_cache import Vector
 
 if TYPE_CHECKING:
     import torch

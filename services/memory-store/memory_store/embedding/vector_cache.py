@@ -4,8 +4,11 @@ import hashlib
 from array import array
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 
 from prometheus_client import Counter
+
+Vector: TypeAlias = tuple[float, ...]
 
 
 class VectorCache:
@@ -15,7 +18,7 @@ class VectorCache:
         self._entries = entries
         self._vectors: OrderedDict[bytes, array[float]] = OrderedDict()
 
-    def get(self, text: str) -> tuple[float, ...] | None:
+    def get(self, text: str) -> Vector | None:
         """Return the text's vector, if it is here; it is then the last to go."""
         key = _key(text)
         found = self._vectors.get(key)
@@ -24,7 +27,7 @@ class VectorCache:
         self._vectors.move_to_end(key)
         return tuple(found)
 
-    def put(self, text: str, vector: tuple[float, ...]) -> None:
+    def put(self, text: str, vector: Vector) -> None:
         """Keep it; the one that was asked for longest ago goes when there are too many."""
         self._vectors[_key(text)] = array("f", vector)
         if len(self._vectors) > self._entries:
@@ -41,8 +44,8 @@ class KnownVectors:
     async def of(
         self,
         texts: Sequence[str],
-        make: Callable[[Sequence[str]], Awaitable[Sequence[tuple[float, ...]]]],
-    ) -> list[tuple[float, ...]]:
+        make: Callable[[Sequence[str]], Awaitable[Sequence[Vector]]],
+    ) -> list[Vector]:
         """Return the vectors of the texts; ``make`` makes those that are missing."""
         known = {text: vector for text in texts if (vector := self._cache.get(text)) is not None}
         unknown = [text for text in texts if text not in known]
