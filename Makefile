@@ -165,10 +165,14 @@ AT_ONCE := $(MAKE) --no-print-directory --output-sync=target
 # What watches no clock runs beside each other; the other tests have the machine for themselves.
 CALM := $(addprefix tests/,memloop memloop_service trainer benchmarks evaluation dialogues examples observability docs architecture)
 
-test: ## all checks, and all tests but the slow ones; the real engine and real verl included
+# The console's tests are part of `make test` where a Chromium is on the PATH; .ci/run installs one.
+CHROMIUM := $(or $(MEMLOOP_CHROMIUM),$(shell command -v chromium || command -v google-chrome))
+
+test: ## all checks, and all tests but the slow ones; the real engine, real verl and, if there, a real Chromium included
 	$(AT_ONCE) --jobs=2 setup setup-trainer
 	$(AT_ONCE) --jobs=3 test-trainer lint test-calm
 	$(MAKE) --no-print-directory test-workspace
+	$(if $(CHROMIUM),$(MAKE) --no-print-directory test-console,@echo "No Chromium is on the PATH: the console's tests are left out." >&2)
 
 .PHONY: test-calm test-workspace
 test-calm: $(READY)
@@ -353,6 +357,10 @@ bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
 .PHONY: bench-fairness
 bench-fairness: $(READY) ## a tenant's add and chat, alone and beside another one's 10,000 adds and 200 reads; ARGS="--adds 1500"
 	$(BIN)/python -m benchmarks.fairness $(ARGS)
+
+.PHONY: bench-console
+bench-console: $(CONSOLE) $(BROWSER_VENV)/.ready ## the console in a real Chromium: first paint, first use, late frames in large lists; ARGS="--keep"
+	$(BROWSER_VENV)/bin/python -m benchmarks.console $(ARGS)
 
 .PHONY: bench-pending
 bench-pending: $(READY) ## what listing turns without a decision adds to a search

@@ -36,11 +36,12 @@ SUITES: Final = (
     "test-mutants",
     "test-gate",
     "test-deploy",
-    "test-console",
     "test-docs",
     "test-install",
 )
-INSIDE_TEST: Final = frozenset({"lint", "check", "test-calm", "test-fast", "test-trainer", "test-workspace"})
+INSIDE_TEST: Final = frozenset(
+    {"lint", "check", "test-calm", "test-console", "test-fast", "test-trainer", "test-workspace"}
+)
 """Targets that ``test`` covers."""
 _SUMMARY: Final = re.compile(r"^=* ?\d+ (?:passed|failed|skipped|deselected|error).* in [\d.]+s")
 _COUNT: Final = re.compile(r"(\d+) (passed|failed|skipped|error)")

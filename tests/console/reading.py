@@ -6,6 +6,13 @@ from tests.fakes.job_engine import Body, Reply, last_text
 
 FACT = "The code of the harbour is 482."
 QUESTION = "What is the code of the harbour?"
+DROP = """([name, text]) => {
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([text], name, { type: "text/plain" }));
+  const place = [...document.querySelectorAll("label")].find((label) => label.textContent.includes("Drop a file"));
+  place.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+}"""
+"""Drops a file of that name and text, as a hand would."""
 _FACT = re.compile(r"The code of the harbour is (\d+)\.")
 _MEMORY = re.compile(r"<memory>\n(.*?)\n</memory>", re.DOTALL)
 _SECTION = re.compile(r"<section>\n(.*)\n</section>", re.DOTALL)

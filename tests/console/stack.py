@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.console.files import PACKAGED
+from gateway.settings import WorkerSettings
 from gateway.worker import working
 from tests.console.scripted import answer as scripted
 from tests.fakes.job_engine import Body, EngineServer, Reply, engine_server
@@ -25,6 +26,9 @@ class Stack:
     engine: EngineServer
     store: AsyncExitStack
     """Closing it ends the store."""
+    settings: WorkerSettings
+    worker: AsyncExitStack
+    """Closing it ends the worker."""
 
     async def tell(self, text: str, *, user: str = "ann", **fields: object) -> str:
         """Add a turn of the user and wait until the writer has decided. Returns the event's id."""
@@ -32,6 +36,10 @@ class Stack:
         reply = await self.gateway.post("/v1/memory/add", body)
         assert reply.status == 200, reply.raw
         return reply.json["event_id"]
+
+    async def another_worker(self) -> None:
+        """Start a worker in place of the one that was closed."""
+        await self.worker.enter_async_context(working(self.gateway.work, self.settings))
 
 
 @asynccontextmanager
@@ -46,5 +54,7 @@ async def console_stack(
         given = {"engine_url": engine.url, "store_url": url, "storage_url": (folder / "files").as_uri(), **changes}
         settings = settings_for(redis_url, **given)
         gateway = await stack.enter_async_context(running_gateway(settings))
-        await stack.enter_async_context(working(gateway.work, settings))
-        yield Stack(gateway, engine, store)
+        worker = await stack.enter_async_context(AsyncExitStack())
+        found = Stack(gateway, engine, store, settings, worker)
+        await found.another_worker()
+        yield found

@@ -10,7 +10,8 @@ from tests.console.prefix_proxy import below
 from tests.console.stack import console_stack
 from tests.gateway.api_rig import configured
 
-PAGES = ("memories", "memories?user=ann", "memories?user=ann&q=Leeds", "decisions?user=ann", "chat?user=ann")
+PAGES = ("memories", "memories?user=ann", "memories?user=ann&q=Leeds", "decisions?user=ann", "chat?user=ann", "read")
+OPERATE = tuple(f"operate?tab={tab}" for tab in ("health", "usage", "jobs", "keys", "policy", "audit"))
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -22,7 +23,7 @@ async def test_no_page_has_a_serious_fault_or_overflows(
         await stack.tell("I live in Leeds.")
         item = (await stack.gateway.get("/v1/memory?user_id=ann")).json["items"][0]["id"]
         event = (await stack.gateway.get("/v1/memory/events?user_id=ann")).json["events"][0]["event_id"]
-        paths = (*PAGES, f"memories?user=ann&item={item}", f"decisions?user=ann&event={event}")
+        paths = (*PAGES, *OPERATE, f"memories?user=ann&item={item}", f"decisions?user=ann&event={event}")
         async with browsing(stack.gateway.url, width=width, dark=dark) as page:
             found: dict[str, object] = {}
             for path in paths:

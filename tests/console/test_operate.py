@@ -7,6 +7,7 @@ from playwright.async_api import expect
 from tests.console.browser import browsing
 from tests.console.scripted import HOSTILE
 from tests.console.stack import console_stack
+from tests.gateway.api_rig import configured
 
 
 async def test_a_policy_is_set_kept_and_removed(redis_url: str, tmp_path: Path) -> None:
@@ -30,3 +31,42 @@ async def test_a_policy_is_set_kept_and_removed(redis_url: str, tmp_path: Path) 
             await page.get_by_role("button", name="Remove the policy").click()
             await expect(page.get_by_label("Instructions to the memory writer")).to_have_value("")
         assert (await stack.gateway.get(path)).json["policy"] is None
+
+
+async def test_a_key_is_made_with_markup_in_its_name_rotated_and_revoked(redis_url: str, tmp_path: Path) -> None:
+    keys = configured("ops", "operator-key", "scopes=admin")
+    name = HOSTILE[:60]
+    async with console_stack(redis_url, tmp_path, api_keys=keys) as stack, browsing(stack.gateway.url) as page:
+        await page.goto(stack.gateway.url + "/console/")
+        await page.evaluate("sessionStorage.setItem('memloop.key', 'operator-key')")
+        await page.goto(stack.gateway.url + "/console/operate?tab=keys&tenant=ops")
+        await page.get_by_role("button", name="New key").click()
+        await page.get_by_role("dialog").get_by_label("Name").fill(name)
+        await page.get_by_role("dialog").get_by_role("button", name="Make").click()
+        secret = page.get_by_label("Secret", exact=True)
+        first = await secret.input_value()
+        await page.get_by_role("dialog").get_by_role("button", name="I have it").click()
+        row = page.get_by_role("listitem", name=name)
+        await row.get_by_role("button", name="Rotate").click()
+        await expect(page.get_by_role("dialog")).to_contain_text(name)
+        await page.get_by_role("dialog").get_by_role("button", name="Rotate").click()
+        await expect(secret).not_to_have_value(first)
+        await page.get_by_role("dialog").get_by_role("button", name="I have it").click()
+        await row.get_by_role("button", name="Revoke").click()
+        await expect(page.get_by_role("dialog")).to_contain_text(name)
+        await page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+        await expect(page.get_by_text("No keys yet")).to_be_visible()
+        await page.get_by_role("button", name="Audit", exact=True).click()
+        await expect(page.get_by_role("list", name="Audit entries")).to_contain_text("Key revoked")
+        assert await page.evaluate("window.hacked") is None
+        assert await page.locator("main img, main script").count() == 0
+
+
+async def test_the_health_and_the_queues_are_shown(redis_url: str, tmp_path: Path) -> None:
+    async with console_stack(redis_url, tmp_path) as stack, browsing(stack.gateway.url) as page:
+        await page.goto(stack.gateway.url + "/console/operate")
+        await expect(page.get_by_role("region", name="Dependencies")).to_contain_text("store")
+        await expect(page.get_by_role("region", name="Limits in use")).to_contain_text("Requests of users now")
+        await page.get_by_role("button", name="Jobs").click()
+        await expect(page.get_by_role("region", name="Queues")).to_contain_text("Background reads")
+        await expect(page.get_by_text("No dead letters")).to_be_visible()

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useAddress } from "../../address";
 import { api, type Schema } from "../../api";
 import { Empty, Failure, Moment, Rows, VirtualList } from "../../shared";
-import { TenantField } from "./TenantField";
+import { TenantCard } from "./TenantCard";
 
 type Entry = Schema["AuditRecord"];
 
@@ -34,20 +34,18 @@ export function Audit() {
   });
   const entries = log.data?.pages.flatMap((page) => page.data) ?? [];
   return (
-    <section className="card stack operate-card" aria-labelledby="audit-name">
-      <div className="row between wrap">
-        <h2 id="audit-name">Audit log</h2>
-        <div className="row wrap">
-          <TenantField />
-          <select aria-label="Kind" className="kind" value={shown} onChange={(event) => setAddress({ kind: event.target.value })}>
-            {Object.entries(KINDS).map(([value, name]) => (
-              <option key={value} value={value}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </div>
-      </div>
+    <TenantCard
+      title="Audit log"
+      controls={
+        <select aria-label="Kind" className="kind" value={shown} onChange={(event) => setAddress({ kind: event.target.value })}>
+          {Object.entries(KINDS).map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+      }
+    >
       {log.isPending && <Rows count={5} />}
       {log.isError && <Failure error={log.error} onRetry={() => void log.refetch()} />}
       {log.isSuccess && entries.length === 0 && (
@@ -62,7 +60,7 @@ export function Audit() {
           </VirtualList>
         </div>
       )}
-    </section>
+    </TenantCard>
   );
 }
 

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { useAddress } from "../../address";
 import { api, type Schema } from "../../api";
 import { Empty, Failure, Moment, quantity, Rows } from "../../shared";
-import { TenantField } from "./TenantField";
+import { TenantCard } from "./TenantCard";
 
 type Letter = Schema["DeadLetterEntry"];
 
@@ -60,11 +60,7 @@ function DeadLetters() {
   });
   const all = letters.data?.pages.flatMap((page) => page.data) ?? [];
   return (
-    <section className="card stack operate-card" aria-labelledby="letters-name">
-      <div className="row between wrap">
-        <h2 id="letters-name">Dead letters</h2>
-        <TenantField />
-      </div>
+    <TenantCard title="Dead letters">
       {letters.isPending && <Rows count={2} />}
       {letters.isError && <Failure error={letters.error} onRetry={() => void letters.refetch()} />}
       {letters.isSuccess && all.length === 0 && !letters.hasNextPage && (
@@ -82,7 +78,7 @@ function DeadLetters() {
           More dead letters
         </button>
       )}
-    </section>
+    </TenantCard>
   );
 }
 

@@ -4,7 +4,7 @@ import { useAddress } from "../../address";
 import { api, type Schema } from "../../api";
 import { Dialog, Empty, Failure, Moment, Rows } from "../../shared";
 import { NewKey, RotateKey, SecretDialog } from "./KeyDialogs";
-import { TenantField } from "./TenantField";
+import { TenantCard } from "./TenantCard";
 
 export type ApiKey = Schema["ApiKey"];
 
@@ -29,16 +29,14 @@ export function Keys() {
   };
   const all = keys.data?.pages.flatMap((page) => page.data) ?? [];
   return (
-    <section className="card stack operate-card" aria-labelledby="keys-name">
-      <div className="row between wrap">
-        <h2 id="keys-name">API keys</h2>
-        <div className="row wrap">
-          <TenantField />
-          <button type="button" className="button primary" onClick={() => setIsNew(true)}>
-            New key
-          </button>
-        </div>
-      </div>
+    <TenantCard
+      title="API keys"
+      controls={
+        <button type="button" className="button primary" onClick={() => setIsNew(true)}>
+          New key
+        </button>
+      }
+    >
       {keys.isPending && <Rows count={3} />}
       {keys.isError && <Failure error={keys.error} onRetry={() => void keys.refetch()} />}
       {keys.isSuccess && all.length === 0 && (
@@ -58,7 +56,7 @@ export function Keys() {
       )}
       {isNew && <NewKey tenant={tenant} onMade={made} onClose={() => setIsNew(false)} />}
       {secret && <SecretDialog secret={secret} onClose={() => setSecret(null)} />}
-    </section>
+    </TenantCard>
   );
 }
 

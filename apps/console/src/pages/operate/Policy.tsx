@@ -3,7 +3,7 @@ import { useState, type FormEvent } from "react";
 import { useAddress } from "../../address";
 import { api, type Schema } from "../../api";
 import { Failure, Field, Rows } from "../../shared";
-import { TenantField } from "./TenantField";
+import { TenantCard } from "./TenantCard";
 
 type Own = Schema["MemoryPolicy"];
 
@@ -17,15 +17,11 @@ export function Policy() {
     queryFn: ({ signal }) => api.get("/v1/admin/memory-policy", { query: { tenant }, signal }),
   });
   return (
-    <section className="card stack operate-card" aria-labelledby="policy-name">
-      <div className="row between wrap">
-        <h2 id="policy-name">Memory policy</h2>
-        <TenantField />
-      </div>
+    <TenantCard title="Memory policy">
       {policy.isPending && <Rows count={5} />}
       {policy.isError && <Failure error={policy.error} onRetry={() => void policy.refetch()} />}
       {policy.data && <Editor key={policy.dataUpdatedAt} tenant={tenant} own={policy.data.policy ?? NONE} isSet={Boolean(policy.data.policy)} effective={policy.data.effective} />}
-    </section>
+    </TenantCard>
   );
 }
 

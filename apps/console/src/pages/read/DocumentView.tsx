@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { useAddress } from "../../address";
 import { Empty, Failure, Loading, quantity, useKeys, VirtualList } from "../../shared";
 import { textOf } from "./document";
@@ -73,12 +73,27 @@ function BlockText({ text, block, marks, chosen, evidence }: { text: string; blo
         run.evidence.length === 0 ? (
           <span key={index}>{run.text}</span>
         ) : (
-          <mark key={index} className={run.evidence.includes(chosen) ? "is-chosen" : undefined} title={run.evidence.map((number) => evidence[number]?.statement).join("\n")}>
+          <Mark key={index} isChosen={run.evidence.includes(chosen)} title={[...new Set(run.evidence.map((number) => evidence[number]?.statement))].join("\n")}>
             {run.text}
-          </mark>
+          </Mark>
         ),
       )}
     </p>
+  );
+}
+
+/** A marked place. The chosen one comes into view: its block alone may be taller than the window. */
+function Mark({ isChosen, title, children }: { isChosen: boolean; title: string; children: string }) {
+  const place = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (!isChosen) return;
+    const drawn = requestAnimationFrame(() => place.current?.scrollIntoView({ block: "center" }));
+    return () => cancelAnimationFrame(drawn);
+  }, [isChosen]);
+  return (
+    <mark ref={place} className={isChosen ? "is-chosen" : undefined} title={title}>
+      {children}
+    </mark>
   );
 }
 

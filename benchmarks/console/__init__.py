@@ -1,0 +1,1 @@
+"""How quick and how smooth the console is in a real Chromium."""
