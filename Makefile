@@ -98,6 +98,10 @@ test-console: $(CONSOLE) $(BROWSER_VENV)/.ready ## the console: types, eslint, u
 	$(NPM) run --silent test
 	OMP_NUM_THREADS=1 $(BROWSER_VENV)/bin/python -m pytest -o addopts=--import-mode=importlib -o timeout=900 tests/console $(ARGS)
 
+.PHONY: screenshots
+screenshots: $(CONSOLE) $(BROWSER_VENV)/.ready ## a picture of every page of the console, light and dark, in docs/assets/console
+	$(BROWSER_VENV)/bin/python -m tests.console.screenshots $(ARGS)
+
 # The reference of the HTTP API comes from the gateway's OpenAPI document; the rest from docs/ (mkdocs.yml, apps/docs).
 DOCS_VENV := .venv-docs
 $(DOCS_VENV)/.ready: requirements/docs.lock | $(UV_READY)

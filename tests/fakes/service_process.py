@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,13 +34,23 @@ class ServiceProcess:
 
     @classmethod
     async def start(
-        cls, module: str, folder: Path, environment: Mapping[str, str], *, port: int | None = None
+        cls,
+        module: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        port: int | None = None,
+        within: Sequence[str] = (),
     ) -> "ServiceProcess":
-        """A process once it is ready. Raises AssertionError with its last words when it is not in time."""
+        """A process once it is ready. Raises AssertionError with its last words when it is not in time.
+
+        ``within`` is a command that ends by executing its arguments.
+        """
         port = port or free_port()
         log = folder / f"{module}.{port}.log"
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
+                *within,
                 sys.executable,
                 "-m",
                 module,
@@ -74,9 +84,11 @@ class ServiceProcess:
 
 
 @asynccontextmanager
-async def started(module: str, folder: Path, environment: Mapping[str, str]) -> AsyncGenerator[ServiceProcess]:
+async def started(
+    module: str, folder: Path, environment: Mapping[str, str], *, within: Sequence[str] = ()
+) -> AsyncGenerator[ServiceProcess]:
     """A process once it is ready; a SIGTERM ends it."""
-    process = await ServiceProcess.start(module, folder, environment)
+    process = await ServiceProcess.start(module, folder, environment, within=within)
     try:
         yield process
     finally:

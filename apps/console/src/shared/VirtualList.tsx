@@ -1,8 +1,9 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, type ReactNode } from "react";
+import { useCallback, useEffect, useRef, type ReactNode } from "react";
 
 interface Props<T> {
   items: readonly T[];
+  /** In a long list the same function at every drawing: another one has all rows placed again. */
   idOf: (item: T) => string;
   children: (item: T, index: number) => ReactNode;
   label: string;
@@ -22,7 +23,7 @@ export function VirtualList<T>({ items, idOf, children, label, rowPx = 72, onEnd
     getScrollElement: () => scroller.current,
     estimateSize: () => rowPx,
     overscan: 8,
-    getItemKey: (index) => idOf(items[index] as T),
+    getItemKey: useCallback((index: number) => idOf(items[index] as T), [items, idOf]),
   });
   const shown = rows.getVirtualItems();
   const last = shown.at(-1)?.index ?? -1;

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useAddress } from "../../address";
 import { useEvents, useItems, useSearch, type Hit, type Item, type Space } from "../../data/memories";
 import { Icon } from "../../layout/Icon";
@@ -24,13 +24,15 @@ export function Explorer({ user }: { user: string }) {
   const hits: readonly Hit[] | undefined = query ? found.data?.results : undefined;
   const pages = query ? undefined : listed.data?.pages;
   const items: readonly Item[] = useMemo(() => hits?.map(({ item }) => item) ?? pages?.flatMap((page) => page.items) ?? [], [hits, pages]);
-  const at = items.findIndex(({ id }) => id === address.item);
+  const hasItem = Boolean(address.item);
+  const at = useMemo(() => (address.item ? items.findIndex(({ id }) => id === address.item) : -1), [items, address.item]);
   const field = useRef<HTMLInputElement>(null);
   const go = (step: number) => {
     const next = items[Math.min(items.length - 1, Math.max(0, at + step))];
     if (next) change({ item: next.id }, { replace: Boolean(address.item) });
   };
   useKeys({ "/": () => field.current?.select(), j: () => go(1), ArrowDown: () => go(1), k: () => go(at < 0 ? 1 : -1), ArrowUp: () => go(at < 0 ? 1 : -1), Escape: address.item ? () => change({ item: undefined }) : undefined });
+  const open = useCallback((item: string) => change({ item }, { replace: hasItem }), [change, hasItem]);
   const state = query ? found : listed;
   return (
     <div className={`page full explorer ${address.item ? "has-item" : ""}`}>
@@ -76,8 +78,8 @@ export function Explorer({ user }: { user: string }) {
             ) : items.length === 0 ? (
               <Nothing query={query} />
             ) : (
-              <VirtualList items={items} idOf={(item) => item.id} label={query ? "Search results" : "Memories"} rowPx={query ? 112 : 84} current={at} onEnd={!query && listed.hasNextPage && !listed.isFetching ? () => void listed.fetchNextPage() : undefined}>
-                {(item, index) => <ItemRow item={item} hit={hits?.[index]} isOpen={item.id === address.item} onOpen={() => change({ item: item.id }, { replace: Boolean(address.item) })} />}
+              <VirtualList items={items} idOf={idOf} label={query ? "Search results" : "Memories"} rowPx={query ? 112 : 84} current={at} onEnd={!query && listed.hasNextPage && !listed.isFetching ? () => void listed.fetchNextPage() : undefined}>
+                {(item, index) => <ItemRow item={item} hit={hits?.[index]} isOpen={item.id === address.item} onOpen={open} />}
               </VirtualList>
             )}
           </div>
@@ -97,6 +99,10 @@ export function Explorer({ user }: { user: string }) {
       </div>
     </div>
   );
+}
+
+function idOf({ id }: Item): string {
+  return id;
 }
 
 function SearchField({ field, query, onQuery }: { field: React.RefObject<HTMLInputElement | null>; query: string; onQuery: (query: string) => void }) {

@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { useMemo, useRef } from "react";
 import type { Item, Space } from "../../data/memories";
 
 interface Place {
@@ -11,9 +11,10 @@ interface Place {
 export function placesOf(items: readonly Item[]): Place[] {
   const places = new Map<string, Place>();
   for (const { agent_id, run_id } of items) {
-    const name = JSON.stringify([agent_id, run_id]);
-    const place = places.get(name) ?? { agent: agent_id ?? undefined, run: run_id ?? undefined, count: 0 };
-    places.set(name, { ...place, count: place.count + 1 });
+    const name = `${agent_id ?? ""}\n${run_id ?? ""}`;
+    const place = places.get(name);
+    if (place) place.count += 1;
+    else places.set(name, { agent: agent_id ?? undefined, run: run_id ?? undefined, count: 1 });
   }
   return [...places.values()].sort((a, b) => b.count - a.count);
 }
@@ -27,7 +28,8 @@ function labelOf({ agent, run }: Omit<Place, "count">): string {
 export function Namespaces({ items, space, onChoose }: { items: readonly Item[]; space: Space; onChoose: (agent: string | undefined, run: string | undefined) => void }) {
   const known = useRef<Place[]>([]);
   const isChosen = Boolean(space.agent || space.run);
-  const places = isChosen ? known.current : placesOf(items); // eslint-disable-line react-hooks/refs -- the list before the choice
+  const found = useMemo(() => placesOf(items), [items]);
+  const places = isChosen ? known.current : found; // eslint-disable-line react-hooks/refs -- the list before the choice
   if (!isChosen) known.current = places; // eslint-disable-line react-hooks/refs -- see above
   const named = places.filter(({ agent, run }) => agent || run);
   if (!named.length && !isChosen) return null;

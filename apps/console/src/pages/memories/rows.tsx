@@ -1,3 +1,4 @@
+import { memo } from "react";
 import type { Schema } from "../../api";
 import type { Hit, Item } from "../../data/memories";
 import { Moment } from "../../shared";
@@ -5,10 +6,18 @@ import { Explain } from "./Explain";
 
 export const TYPE_NAMES: Record<Item["memory_type"], string> = { LongTermMemory: "Long term", UserMemory: "User", RawTurn: "Raw turn" };
 
-export function ItemRow({ item, hit, isOpen, onOpen }: { item: Item; hit: Hit | undefined; isOpen: boolean; onOpen: () => void }) {
+interface Props {
+  item: Item;
+  hit: Hit | undefined;
+  isOpen: boolean;
+  onOpen: (id: string) => void;
+}
+
+/** A memory in a list; it is drawn again only when something of it changed, not at every step of scrolling. */
+export const ItemRow = memo(function ItemRow({ item, hit, isOpen, onOpen }: Props) {
   const isOver = Boolean(item.valid_to);
   return (
-    <button type="button" className={`list-row memory-row ${isOpen ? "is-open" : ""} ${isOver ? "is-over" : ""}`} aria-current={isOpen || undefined} onClick={onOpen}>
+    <button type="button" className={`list-row memory-row ${isOpen ? "is-open" : ""} ${isOver ? "is-over" : ""}`} aria-current={isOpen || undefined} onClick={() => onOpen(item.id)}>
       <span className="memory-text text">{item.memory}</span>
       <span className="row wrap faint memory-meta">
         <span className="tag">{TYPE_NAMES[item.memory_type]}</span>
@@ -27,7 +36,7 @@ export function ItemRow({ item, hit, isOpen, onOpen }: { item: Item; hit: Hit | 
       {hit && <Explain hit={hit} />}
     </button>
   );
-}
+});
 
 const WAITS: Record<string, string> = { queued: "queued", in_progress: "being decided", buffered: "waits for more context" };
 
