@@ -29,6 +29,9 @@ WATCH: Final = (Path(__file__).parent / "watch.js").read_text("utf-8")
 _PATIENCE_MS: Final = 300_000
 _OPTIONS: Final = ("--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu")
 _PAINTED: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+_FETCHED: Final = """performance.getEntriesByType("resource")
+  .filter(({ name }) => name.includes("/assets/"))
+  .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)"""
 _SCROLLED: Final = """async ({ label, pixels, frames }) => {
   const list = document.querySelector(`[role=list][aria-label="${label}"]`);
   for (let frame = 0; frame < frames; frame += 1) {
@@ -71,7 +74,7 @@ async def opened(url: str) -> AsyncGenerator[Page]:
 
 
 async def first_load(url: str) -> Mapping[str, float]:
-    """Milliseconds to the first paint of content, and until the list is there and no task holds the page."""
+    """The packed scripts and styles, milliseconds to the first paint, and until the list is there and no task runs."""
     async with opened(url) as page:
         await page.goto(url + "/console/memories")
         await page.get_by_role("button", name="ann").wait_for()
@@ -79,6 +82,7 @@ async def first_load(url: str) -> Mapping[str, float]:
         await page.evaluate("new Promise(requestIdleCallback)")
         watched: dict[str, Any] = await page.evaluate("watched()")
         return {
+            "first_load_kib": await page.evaluate(_FETCHED) / 1024,
             "paint_ms": await page.evaluate(_PAINTED),
             "interactive_ms": max(there_ms, watched["lastTaskEndMs"]),
         }

@@ -83,6 +83,7 @@ async def all_pages(stack: Stack, url: str, addresses: dict[str, str], folder: P
             if name == "usage":
                 await stack.tell("My locker code is 482.", user="chloe")
                 await expect(page.locator("figcaption .number")).not_to_have_text("0")
+                await expect(page.locator("figcaption .number")).to_have_text("0")
             await taken(page, name, folder, scheme)
         await chatted(page, url)
         await taken(page, "chat", folder, scheme)

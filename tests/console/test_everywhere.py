@@ -11,6 +11,15 @@ from tests.console.stack import console_stack
 from tests.gateway.api_rig import configured
 
 PAGES = ("memories", "memories?user=ann", "memories?user=ann&q=Leeds", "decisions?user=ann", "chat?user=ann", "read")
+LACKING = {
+    "memories": "memory:read",
+    "memories?user=ann": "memory:read",
+    "decisions?user=ann": "memory:read",
+    "read": "long-read",
+    "operate?tab=keys": "admin",
+    "operate?tab=audit": "admin",
+}
+"""What a key for chats lacks on each page."""
 OPERATE = tuple(f"operate?tab={tab}" for tab in ("health", "usage", "jobs", "keys", "policy", "audit"))
 
 
@@ -75,9 +84,9 @@ async def test_a_key_without_the_scope_is_told_which_it_lacks(redis_url: str, tm
     async with console_stack(redis_url, tmp_path, api_keys=keys) as stack, browsing(stack.gateway.url) as page:
         await page.goto(stack.gateway.url + "/console/")
         await page.evaluate("sessionStorage.setItem('memloop.key', 'chat-key')")
-        for path in ("memories", "memories?user=ann", "decisions?user=ann"):
+        for path, scope in LACKING.items():
             await page.goto(f"{stack.gateway.url}/console/{path}")
-            await expect(page.get_by_role("alert").first).to_contain_text("memory:read")
+            await expect(page.get_by_role("alert").first).to_contain_text(scope)
 
 
 async def test_a_dead_store_is_named_and_the_page_works_again_once_it_is_asked_again(

@@ -15,8 +15,8 @@ interface Props {
 
 const COLOURS = ["--accent", "--good", "--warn", "--violet", "--bad"] as const;
 const HEIGHT = 220;
-/** The time shown of a single reading, which has none of its own. */
-const ALONE_S = 60;
+/** The first readings are drawn in a time at least this long. */
+const SHORTEST_S = 60;
 
 /** Lines over time. The legend is text; the drawing itself is an image to a screen reader. */
 export function Chart({ times, lines, label }: Props) {
@@ -36,9 +36,9 @@ export function Chart({ times, lines, label }: Props) {
     };
   }, [names]);
   useEffect(() => {
-    const [first] = times;
-    const isAlone = times.length === 1 && first !== undefined;
-    chart.current?.setData([isAlone ? [first - ALONE_S, first] : [...times], ...lines.map(({ values }) => (isAlone ? [null, ...values] : [...values]))]);
+    const last = times.at(-1) ?? 0;
+    const before = last - (times[0] ?? 0) < SHORTEST_S ? [last - SHORTEST_S] : [];
+    chart.current?.setData([[...before, ...times], ...lines.map(({ values }) => [...before.map(() => null), ...values])]);
   });
 
   return (
