@@ -20,12 +20,21 @@ export function Policy() {
     <TenantCard title="Memory policy">
       {policy.isPending && <Rows count={5} />}
       {policy.isError && <Failure error={policy.error} onRetry={() => void policy.refetch()} />}
-      {policy.data && <Editor key={policy.dataUpdatedAt} tenant={tenant} own={policy.data.policy ?? NONE} isSet={Boolean(policy.data.policy)} effective={policy.data.effective} />}
+      {policy.data && (
+        <>
+          <Editor key={JSON.stringify([tenant, policy.data.policy])} tenant={tenant} own={policy.data.policy ?? NONE} isSet={Boolean(policy.data.policy)} />
+          <details>
+            <summary>In force for the tenant</summary>
+            <pre className="text mono">{JSON.stringify(policy.data.effective, null, 2)}</pre>
+          </details>
+        </>
+      )}
     </TenantCard>
   );
 }
 
-function Editor({ tenant, own, isSet, effective }: { tenant: string | undefined; own: Own; isSet: boolean; effective: unknown }) {
+/** The form begins again when another policy is stored, not when the same one is read again. */
+function Editor({ tenant, own, isSet }: { tenant: string | undefined; own: Own; isSet: boolean }) {
   const queries = useQueryClient();
   const [instructions, setInstructions] = useState(own.instructions);
   const [never, setNever] = useState(own.never.join("\n"));
@@ -55,10 +64,6 @@ function Editor({ tenant, own, isSet, effective }: { tenant: string | undefined;
           Remove the policy
         </button>
       </div>
-      <details>
-        <summary>In force for the tenant</summary>
-        <pre className="text mono">{JSON.stringify(effective, null, 2)}</pre>
-      </details>
     </form>
   );
 }
