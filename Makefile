@@ -146,8 +146,17 @@ try-console: $(READY)
 	@$(MAKE) --no-print-directory console > .console.log 2>&1 \
 	  || echo "The console is not built (see .console.log); the stack runs without it." >&2
 
-demo: $(READY) try-console ## start the stack, hold a chat that remembers, read a long document, stop
-	$(BIN)/memloop demo
+# The demo needs no console: `make up` builds it. What both starts need is made at once: the graph of the embedding
+# model, and the bytecode of the engine's packages, which its first import would write.
+ENGINE_READY := $(VENV)/.engine-ready
+$(ENGINE_READY): $(READY)
+	$(BIN)/python -c "import vllm.entrypoints.openai.api_server" > /dev/null 2>&1 || true
+	@touch $@
+
+demo: ## start the stack, hold a chat that remembers, read a long document, stop; ARGS=--full asks all questions
+	@[ -e $(READY) ] || echo "First the environment: 3 GB, two minutes or so; the next demo starts at once."
+	@$(AT_ONCE) --jobs=2 $(ENCODER) $(ENGINE_READY)
+	$(BIN)/memloop demo $(ARGS)
 
 up: $(READY) try-console ## start the local stack and leave it running
 	$(BIN)/memloop up --detach

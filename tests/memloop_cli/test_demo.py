@@ -97,14 +97,39 @@ async def test_a_write_that_stored_something_else_is_no_memory(gateway: FakeGate
     assert not result.stored
 
 
-async def test_every_question_is_asked_with_both_strategies(gateway: FakeGateway, console: Console) -> None:
-    one = DemoQuestion(id="1", question="One?", answer="482", hops=1)
-    two = DemoQuestion(id="2", question="Two?", answer="999", hops=2)
-    reading = DemoReading(document="d", tokens=3, source="a book", questions=(one, two))
+def a_reading(one_hop: int, two_hop: int) -> DemoReading:
+    one = (DemoQuestion(id=f"1-{number}", question="One?", answer="482", hops=1) for number in range(one_hop))
+    two = (DemoQuestion(id=f"2-{number}", question="Two?", answer="999", hops=2) for number in range(two_hop))
+    return DemoReading(document="d", tokens=3, source="a book", questions=(*one, *two))
+
+
+def asked(gateway: FakeGateway) -> list[tuple[object, object]]:
+    return [(body["question"], body["strategy"]) for body in gateway.bodies("/v1/long-read")]
+
+
+async def test_the_short_demo_asks_a_few_and_rereads_for_two_facts_alone(
+    gateway: FakeGateway, console: Console
+) -> None:
     async with GatewayClient(gateway.url) as client:
-        result = await show_reading(client, console, reading, "The text.", model="tiny")
-    asked = [(body["question"], body["strategy"]) for body in gateway.bodies("/v1/long-read")]
-    assert asked == [("One?", "memagent"), ("One?", "memreread"), ("Two?", "memagent"), ("Two?", "memreread")]
+        result = await show_reading(client, console, a_reading(10, 3), "The text.", model="tiny")
+    few = [("One?", "memagent")] * 4 + [("Two?", "memagent"), ("Two?", "memreread")]
+    assert sorted(asked(gateway)) == sorted(few)
+    assert set(result.one_hop) == {"memagent"}
+    assert "One fact each, memagent: 4 of 4 right" in printed(console)
+
+
+def test_three_of_four_hold_in_the_short_demo() -> None:
+    two: dict[Strategy, tuple[Answered, ...]] = {"memagent": answers(2, False), "memreread": answers(2, True)}
+    assert ReadShown({"memagent": answers(1, True, True, True, False)}, two).faults == ()
+    missed = ReadShown({"memagent": answers(1, True, True, False, False)}, two)
+    assert missed.faults == ("memagent answered 2 questions, fewer than 3",)
+
+
+async def test_the_full_demo_asks_every_question_with_both_strategies(gateway: FakeGateway, console: Console) -> None:
+    async with GatewayClient(gateway.url) as client:
+        result = await show_reading(client, console, a_reading(1, 1), "The text.", model="tiny", full=True)
+    both = [("One?", "memagent"), ("One?", "memreread"), ("Two?", "memagent"), ("Two?", "memreread")]
+    assert sorted(asked(gateway)) == sorted(both)
     assert result.one_hop["memagent"][0].right
     assert not result.two_hop["memreread"][0].right
     assert "One fact each, memagent: 1 of 1 right" in printed(console)

@@ -82,7 +82,7 @@ def test_a_stack_in_the_foreground_ends_on_a_signal(tmp_path: Path, number: sign
 def test_the_demo_shows_its_claims(tmp_path: Path) -> None:
     shown = LocalStack(tmp_path / "home")
     demo = subprocess.run(
-        [sys.executable, "-m", "memloop_cli.main", "demo"],
+        [sys.executable, "-m", "memloop_cli.main", "demo", "--full"],
         env=shown.environment(),
         cwd=REPOSITORY,
         capture_output=True,

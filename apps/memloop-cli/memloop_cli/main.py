@@ -144,11 +144,12 @@ def demo(
     examples: Annotated[Path, typer.Option(help="The folder that holds document.txt and questions.json.")] = Path(
         "examples/long-read"
     ),
+    full: Annotated[bool, typer.Option("--full", help="Ask all questions with both strategies: minutes.")] = False,
     home: HomeFolder = HOME,
 ) -> None:
-    """Run a chat that remembers and a long read on a temporary stack. Takes a few minutes."""
+    """Run a chat that remembers and a long read on a temporary stack. Takes a minute or two."""
     with errors_printed():
-        asyncio.run(run_demo(Home(home / "demo"), examples, os.environ, console))
+        asyncio.run(run_demo(Home(home / "demo"), examples, os.environ, console, full=full))
 
 
 if __name__ == "__main__":

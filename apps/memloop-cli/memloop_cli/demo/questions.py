@@ -29,6 +29,11 @@ class DemoReading(BaseModel):
         """Return the questions that need this many facts."""
         return tuple(question for question in self.questions if question.hops == hops)
 
+    def some(self, one_hop: int, two_hop: int) -> "DemoReading":
+        """Return the reading with the first questions of each kind."""
+        kept = (*self.with_hops(1)[:one_hop], *self.with_hops(2)[:two_hop])
+        return self.model_copy(update={"questions": kept})
+
 
 def load_reading(folder: Path) -> tuple[DemoReading, str]:
     """Load the questions and the document's text. Raises BadInput."""

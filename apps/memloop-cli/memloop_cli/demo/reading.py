@@ -15,7 +15,10 @@ from memloop.wire.long_read import Document, LongRead, LongReadRequest, ReadEven
 from memloop_cli.demo.questions import DemoQuestion, DemoReading
 from memloop_cli.reading.showing import read_to_end
 
-_LEAST_RIGHT = 8
+_ONE = "One fact each"
+_TWO = "Two facts each, the second before the first"
+_FEW = (4, 1)
+"""Questions of one fact and of two that are asked unless all are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class ReadShown:
-    """The outcomes of all questions, by strategy."""
+    """The outcomes of all questions, by strategy. Without ``full``, memreread is asked for two facts alone."""
 
     one_hop: dict[Strategy, tuple[Answered, ...]]
     two_hop: dict[Strategy, tuple[Answered, ...]]
@@ -42,9 +45,10 @@ class ReadShown:
     @property
     def faults(self) -> tuple[str, ...]:
         """Return the claims that did not hold."""
-        plain, again = _right(self.one_hop["memagent"]), _right(self.one_hop["memreread"])
+        one = self.one_hop["memagent"]
+        plain, again, least = _right(one), _right(self.one_hop.get("memreread", one)), len(one) * 8 // 10
         claims = (
-            (plain >= _LEAST_RIGHT, f"memagent answered {plain} questions, fewer than {_LEAST_RIGHT}"),
+            (plain >= least, f"memagent answered {plain} questions, fewer than {least}"),
             (again >= plain, f"memreread answered {again} one-hop questions, memagent {plain}"),
             (self.found_by_rereading, "no two-hop question was answered by memreread and missed by memagent"),
         )
@@ -60,19 +64,30 @@ class ReadShown:
 
 
 async def show_reading(
-    client: GatewayClient, console: Console, reading: DemoReading, text: str, *, model: str
+    client: GatewayClient, console: Console, reading: DemoReading, text: str, *, model: str, full: bool = False
 ) -> ReadShown:
-    """Ask every question with both strategies; print progress and results."""
+    """Ask the questions; print progress and results. ``full``: all of them with both strategies, else a few."""
     console.rule("(b) A long read", align="left")
     console.print(f"{reading.source}: {reading.tokens:,} tokens, {len(text):,} characters")
+    asked = reading if full else reading.some(*_FEW)
     asker = _Asker(client, console, Document(text=text), model)
-    one: dict[Strategy, tuple[Answered, ...]] = {}
-    two: dict[Strategy, tuple[Answered, ...]] = {}
-    for strategy in ("memagent", "memreread"):
-        one[strategy] = await asker.ask(reading.with_hops(1), strategy, "One fact each")
-    for strategy in ("memagent", "memreread"):
-        two[strategy] = await asker.ask(reading.with_hops(2), strategy, "Two facts each, the second before the first")
-    return ReadShown(one, two)
+    one, two = asked.with_hops(1), asked.with_hops(2)
+    groups = [_Group(one, "memagent", _ONE), _Group(two, "memagent", _TWO), _Group(two, "memreread", _TWO)]
+    groups += [_Group(one, "memreread", _ONE)] * full
+    plain, two_plain, two_again, *again = await asker.ask(groups)
+    one_hop: dict[Strategy, tuple[Answered, ...]] = {"memagent": plain}
+    if again:
+        one_hop["memreread"] = again[0]
+    return ReadShown(one_hop, {"memagent": two_plain, "memreread": two_again})
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Questions that are asked with one strategy, and the title of their table."""
+
+    questions: Sequence[DemoQuestion]
+    strategy: Strategy
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +97,24 @@ class _Asker:
     document: Document
     model: str
 
-    async def ask(self, questions: Sequence[DemoQuestion], strategy: Strategy, title: str) -> tuple[Answered, ...]:
+    async def ask(self, groups: Sequence[_Group]) -> list[tuple[Answered, ...]]:
         """All at once: one read alone waits for every token, many reads share the engine's steps."""
         began = time.monotonic()
         with _bars(self.console) as progress:
-            bars = [_Bar(progress, question.question) for question in questions]
-            reads = (self._one(question, strategy, bar) for question, bar in zip(questions, bars, strict=True))
-            found = tuple(await asyncio.gather(*reads))
-        self.console.print(_table(found, f"{title}, {strategy}: {_right(found)} of {len(found)} right"))
-        tokens, calls = (sum(getattr(a.read.usage, name) for a in found) for name in ("total_tokens", "llm_calls"))
+            found = await asyncio.gather(*(self._group(group, progress) for group in groups))
+        for group, answers in zip(groups, found, strict=True):
+            right = f"{_right(answers)} of {len(answers)} right"
+            self.console.print(_table(answers, f"{group.title}, {group.strategy}: {right}"))
+        usages = [answered.read.usage for answers in found for answered in answers]
+        tokens, calls = sum(usage.total_tokens for usage in usages), sum(usage.llm_calls for usage in usages)
         seconds = time.monotonic() - began
         self.console.print(f"{tokens:,} tokens in {calls:,} calls, {seconds:.0f} s for all together\n", style="dim")
-        return found
+        return list(found)
+
+    async def _group(self, group: _Group, progress: Progress) -> tuple[Answered, ...]:
+        bars = [_Bar(progress, question.question) for question in group.questions]
+        pairs = zip(group.questions, bars, strict=True)
+        return tuple(await asyncio.gather(*(self._one(question, group.strategy, bar) for question, bar in pairs)))
 
     async def _one(self, question: DemoQuestion, strategy: Strategy, bar: "_Bar") -> Answered:
         began = time.monotonic()

@@ -29,7 +29,9 @@ assistant. What is real is the rest: vLLM serves it, and the memory writer, the 
 the ones that serve a large model; only the model changes."""
 
 
-async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], console: Console) -> None:
+async def run_demo(
+    home: Home, examples: Path, environment: Mapping[str, str], console: Console, *, full: bool = False
+) -> None:
     """Start a fresh stack, run both parts, stop it. Raises CliError when a claim does not hold."""
     reading, text = load_reading(examples)
     stop_on_sigterm()
@@ -40,6 +42,7 @@ async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], c
         for data in ("redis", "edge", "logs"):
             shutil.rmtree(home.folder / data, ignore_errors=True)
         console.rule("Starting the stack", align="left")
+        console.print("About half a minute on two idle cores: the engine imports PyTorch and vLLM.", style="dim")
         stages = local_stages(home.folder, ports, environment)
         async with (
             running_stack(stages, logs=home.logs, report=printer(console)) as stack,
@@ -48,19 +51,21 @@ async def run_demo(home: Home, examples: Path, environment: Mapping[str, str], c
             page = await console_address(url)
             if page is not None:
                 console.print(f"[bold]Watch it while it runs:[/] {page}")
-            faults = await stack.unless_one_dies(_show(client, reading, text, console))
+            faults = await stack.unless_one_dies(_show(client, reading, text, console, full=full))
     console.print(f"The demo took {time.monotonic() - began:.0f} s; its stack is stopped.")
     if faults:
         raise CliError("the demo's claims did not all hold: " + "; ".join(faults))
     console.print("[bold green]All claims held:[/] the chat remembered, and the long reads found what was planted.")
 
 
-async def _show(client: GatewayClient, reading: DemoReading, text: str, console: Console) -> tuple[str, ...]:
+async def _show(
+    client: GatewayClient, reading: DemoReading, text: str, console: Console, *, full: bool
+) -> tuple[str, ...]:
     """Run both parts; return the claims that did not hold."""
     with gateway_errors(client.url):
         model = await first_model(client)
         if model == _TINY:
             console.print(_ABOUT_TINY, style="italic")
         chat = await show_chat(client, console, model=model)
-        read = await show_reading(client, console, reading, text, model=model)
+        read = await show_reading(client, console, reading, text, model=model, full=full)
     return (*chat.faults, *read.faults)
