@@ -153,9 +153,13 @@ $(ENGINE_READY): $(READY)
 	$(BIN)/python -c "import vllm.entrypoints.openai.api_server" > /dev/null 2>&1 || true
 	@touch $@
 
+.PHONY: demo-ready
+demo-ready: $(ENCODER) $(ENGINE_READY)
+	@:
+
 demo: ## start the stack, hold a chat that remembers, read a long document, stop; ARGS=--full asks all questions
 	@[ -e $(READY) ] || echo "First the environment: 3 GB, two minutes or so; the next demo starts at once."
-	@$(AT_ONCE) --jobs=2 $(ENCODER) $(ENGINE_READY)
+	@$(AT_ONCE) --jobs=2 demo-ready
 	$(BIN)/memloop demo $(ARGS)
 
 up: $(READY) try-console ## start the local stack and leave it running

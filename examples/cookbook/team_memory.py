@@ -30,7 +30,7 @@ class Team:
     def recall(self, question: str, **scope: str) -> list[str]:
         """Return the notes of that scope that fit the question, best first."""
         found = self._post("/v1/memory/search", {"query": question, "user_id": self.name, **scope})
-        return [result["item"]["memory"] for result in found["results"]]
+        return [found_memory["memory"] for found_memory in found["data"]]
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         response = self.gateway.post(path, json=body)

@@ -11,10 +11,10 @@ from aiohttp import web
 from memloop.wire.chat import Json
 from memloop.wire.feedback import Feedback, FeedbackRequest
 from memloop.wire.history import History, ItemVersion
+from memloop.wire.lists import EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.long_read import Estimate, LongRead, Progress, ReadEvent, ReadUsage, SubQuestion
 from memloop.wire.memory import (
     DecisionRecord,
-    EventPage,
     ItemPage,
     MemoryEvent,
     MemoryItem,
@@ -275,7 +275,7 @@ class FakeGateway:
 
     async def _history(self, request: web.Request) -> web.Response:
         version = ItemVersion(**ITEM.model_dump())
-        return await self._answer(request, History(versions=(version,)).model_dump(mode="json"))
+        return await self._answer(request, VersionList.of(History(versions=(version,))).model_dump(mode="json"))
 
     async def _delete(self, request: web.Request) -> web.Response:
         return await self._answer(request, {"id": "m1", "object": "memory", "deleted": True})
@@ -300,10 +300,10 @@ class FakeGateway:
 
     async def _search(self, request: web.Request) -> web.Response:
         hits = tuple(SearchHit(item=item, score=0.5) for item in self.items)
-        return await self._answer(request, SearchResult(results=hits).model_dump(mode="json"))
+        return await self._answer(request, FoundMemories.of(SearchResult(results=hits)).model_dump(mode="json"))
 
     async def _events(self, request: web.Request) -> web.Response:
-        return await self._answer(request, EventPage(events=(self.event,)).model_dump(mode="json"))
+        return await self._answer(request, EventList.of((self.event,), limit=1).model_dump(mode="json"))
 
     async def _event(self, request: web.Request) -> web.Response:
         return await self._answer(request, self.event.model_dump(mode="json"))
@@ -313,7 +313,7 @@ class FakeGateway:
         return await self._answer(request, {"event_id": "evt_1", "status": "queued"}, status=202)
 
     async def _list(self, request: web.Request) -> web.Response:
-        return await self._answer(request, ItemPage(items=self.items).model_dump(mode="json"))
+        return await self._answer(request, MemoryList.of(ItemPage(items=self.items)).model_dump(mode="json"))
 
     async def _item(self, request: web.Request) -> web.Response:
         return await self._answer(request, ITEM.model_dump(mode="json"))

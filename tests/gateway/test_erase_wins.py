@@ -109,7 +109,7 @@ async def test_a_read_saves_no_memory_of_a_user_who_was_erased_after_its_admissi
             assert (await ended(it, read_id))["status"] == "completed"
         else:
             await overtaken(it, it.post("/v1/long-read", asked(**saves)))
-        assert (await it.get(f"/v1/memory/events?{ERASE.partition('?')[2]}")).json == {"events": []}
+        assert (await it.get(f"/v1/memory/events?{ERASE.partition('?')[2]}")).json["data"] == []
         assert (await it.rig.writes.lanes.depth()).jobs == 0
 
 

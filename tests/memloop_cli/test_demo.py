@@ -112,17 +112,17 @@ async def test_the_short_demo_asks_a_few_and_rereads_for_two_facts_alone(
 ) -> None:
     async with GatewayClient(gateway.url) as client:
         result = await show_reading(client, console, a_reading(10, 3), "The text.", model="tiny")
-    few = [("One?", "memagent")] * 4 + [("Two?", "memagent"), ("Two?", "memreread")]
+    few = [("One?", "memagent")] * 2 + [("Two?", "memagent"), ("Two?", "memreread")]
     assert sorted(asked(gateway)) == sorted(few)
     assert set(result.one_hop) == {"memagent"}
-    assert "One fact each, memagent: 4 of 4 right" in printed(console)
+    assert "One fact each, memagent: 2 of 2 right" in printed(console)
 
 
-def test_three_of_four_hold_in_the_short_demo() -> None:
+def test_one_of_two_holds_in_the_short_demo() -> None:
     two: dict[Strategy, tuple[Answered, ...]] = {"memagent": answers(2, False), "memreread": answers(2, True)}
-    assert ReadShown({"memagent": answers(1, True, True, True, False)}, two).faults == ()
-    missed = ReadShown({"memagent": answers(1, True, True, False, False)}, two)
-    assert missed.faults == ("memagent answered 2 questions, fewer than 3",)
+    assert ReadShown({"memagent": answers(1, True, False)}, two).faults == ()
+    missed = ReadShown({"memagent": answers(1, False, False)}, two)
+    assert missed.faults == ("memagent answered 0 questions, fewer than 1",)
 
 
 async def test_the_full_demo_asks_every_question_with_both_strategies(gateway: FakeGateway, console: Console) -> None:

@@ -36,9 +36,9 @@ async def search(client: GatewayClient, console: Console, *, query: str, user_id
     if not query.strip():
         raise BadInput("the query is empty")
     found = await client.search(MemorySearch(query=query, user_id=user_id, top_k=top_k))
-    for hit in found.results:
-        console.print(memory_line(hit.item, score=hit.score))
-    _print_if_none(console, len(found.results), f"{user_id} has no matching memory")
+    for memory in found.data:
+        console.print(memory_line(memory, score=memory.score))
+    _print_if_none(console, len(found.data), f"{user_id} has no matching memory")
 
 
 async def list_all(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
@@ -46,9 +46,9 @@ async def list_all(client: GatewayClient, console: Console, *, user_id: str, lim
     shown, cursor = 0, None
     while shown < limit:
         page = await client.memories(user_id, cursor=cursor, limit=min(_PAGE, limit - shown))
-        for item in page.items:
+        for item in page.data:
             console.print(memory_line(item))
-        shown, cursor = shown + len(page.items), page.next_cursor
+        shown, cursor = shown + len(page.data), page.next_cursor
         if cursor is None:
             break
     _print_if_none(console, shown, f"{user_id} has no memories")
@@ -57,11 +57,11 @@ async def list_all(client: GatewayClient, console: Console, *, user_id: str, lim
 async def events(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
     """Print a user's newest writes and the reasons of their decisions."""
     page = await client.events(user_id, limit=limit)
-    for event in page.events:
+    for event in page.data:
         when = f"{event.created_at:%Y-%m-%d %H:%M:%S}  "
         console.print(Text.assemble((when, "dim"), (event.status, "bold"), (f"  {event.event_id}", "dim")))
         show_event(event, console)
-    _print_if_none(console, len(page.events), f"{user_id} has no writes yet")
+    _print_if_none(console, len(page.data), f"{user_id} has no writes yet")
 
 
 async def delete(client: GatewayClient, console: Console, ids: Sequence[str]) -> None:
@@ -77,7 +77,7 @@ async def history(client: GatewayClient, console: Console, item_id: str, *, as_j
     if as_json:
         typer.echo(found.model_dump_json(indent=2))
         return
-    for version in found.versions:
+    for version in found.data:
         state = version.status if version.valid_to is None else f"until {version.valid_to:%Y-%m-%d}"
         console.print(Text.assemble(memory_line(version), (f"  {state}", "dim")))
 

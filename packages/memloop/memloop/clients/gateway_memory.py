@@ -11,17 +11,14 @@ from memloop.wire.base import OpenWire
 from memloop.wire.chat import Json
 from memloop.wire.errors import Timeout
 from memloop.wire.feedback import FeedbackRequest
-from memloop.wire.history import History
+from memloop.wire.lists import EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.long_read import LongRead
 from memloop.wire.memory import (
     BatchResult,
     Erased,
-    EventPage,
-    ItemPage,
     MemoryEvent,
     MemoryItem,
     Namespace,
-    SearchResult,
 )
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.quality import QualityAudit
@@ -48,14 +45,14 @@ class MemoryCalls(GatewayCalls):
         raw = await self._call("POST", "memory/buffers/flush", body={"user_id": user_id}, name=name)
         return tuple(event.event_id for event in parsed(_Flushing, raw).events)
 
-    async def search(self, request: MemorySearch) -> SearchResult:
+    async def search(self, request: MemorySearch) -> FoundMemories:
         """Return the best memories for a query."""
-        return parsed(SearchResult, await self._call("POST", "memory/search", body=body_of(request)))
+        return parsed(FoundMemories, await self._call("POST", "memory/search", body=body_of(request)))
 
-    async def memories(self, user_id: str, *, cursor: str | None = None, limit: int = 100) -> ItemPage:
+    async def memories(self, user_id: str, *, cursor: str | None = None, limit: int = 100) -> MemoryList:
         """Return a page of a user's memories."""
         params = {"user_id": user_id, "limit": str(limit)} | ({"cursor": cursor} if cursor else {})
-        return parsed(ItemPage, await self._call("GET", "memory", params=params))
+        return parsed(MemoryList, await self._call("GET", "memory", params=params))
 
     async def memory(self, item_id: str) -> MemoryItem:
         """Return one memory."""
@@ -75,10 +72,10 @@ class MemoryCalls(GatewayCalls):
         """Erase all data of a user."""
         await self._call("DELETE", "memory", params={"user_id": user_id})
 
-    async def events(self, user_id: str, *, limit: int) -> EventPage:
+    async def events(self, user_id: str, *, limit: int) -> EventList:
         """Return a user's newest writes."""
         return parsed(
-            EventPage, await self._call("GET", "memory/events", params={"user_id": user_id, "limit": str(limit)})
+            EventList, await self._call("GET", "memory/events", params={"user_id": user_id, "limit": str(limit)})
         )
 
     async def event(self, event_id: str) -> MemoryEvent:
@@ -97,9 +94,9 @@ class MemoryCalls(GatewayCalls):
         """Delete a memory softly. Raises NotFound."""
         await self._call("DELETE", f"memory/{segment(item_id)}")
 
-    async def history(self, item_id: str) -> History:
+    async def history(self, item_id: str) -> VersionList:
         """Return all versions of a memory, oldest first. Raises NotFound."""
-        return parsed(History, await self._call("GET", f"memory/{segment(item_id)}/history"))
+        return parsed(VersionList, await self._call("GET", f"memory/{segment(item_id)}/history"))
 
     async def erase_namespace(self, namespace: Namespace) -> Erased:
         """Erase all data of a namespace in the key's own tenant; return how much it was."""

@@ -63,3 +63,4 @@ class AuditPage(Wire):
     object: Literal["list"] = "list"
     data: tuple[AuditRecord, ...]
     next_cursor: str | None = None
+    has_more: bool = False

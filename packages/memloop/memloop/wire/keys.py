@@ -62,6 +62,7 @@ class KeyPage(Wire):
     object: Literal["list"] = "list"
     data: tuple[ApiKey, ...]
     next_cursor: str | None = None
+    has_more: bool = False
 
 
 class KeyRevoked(Wire):

@@ -88,7 +88,8 @@ class AuditLog:
             found: Any = await self._redis.xrevrange(stream_of(kind, tenant), max=newest, count=limit + 1)
         rows = entry_list(found)
         data = tuple(_record(id_, fields["entry"]) for id_, fields in rows[:limit])
-        return AuditPage(data=data, next_cursor=data[-1].id if len(rows) > limit else None)
+        more = len(rows) > limit
+        return AuditPage(data=data, next_cursor=data[-1].id if more else None, has_more=more)
 
 
 class Auditor:

@@ -63,8 +63,8 @@ async def list_keys(
 ) -> KeyPage:
     """List a tenant's API keys, newest first. Keys configured by the operator are not listed."""
     found = await access.records.page(managed(principal, tenant), cursor=cursor, limit=limit + 1)
-    data = tuple(found[:limit])
-    return KeyPage(data=data, next_cursor=data[-1].id if len(found) > limit else None)
+    data, more = tuple(found[:limit]), len(found) > limit
+    return KeyPage(data=data, next_cursor=data[-1].id if more else None, has_more=more)
 
 
 @router.post("/keys/{key_id}/rotate", dependencies=[Room], openapi_extra=body_of(KeyRotate))

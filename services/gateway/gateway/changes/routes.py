@@ -13,7 +13,8 @@ from gateway.changes.following import followed, send
 from gateway.changes.hooks import Hook, new_hook_id
 from gateway.changes.schemas import HookDeleted, HookPage, NewHook
 from gateway.http import EventStream, body_of, read_ours, streams
-from memloop.wire.changes import LATEST, MOST_CHANGES, OLDEST, ChangePage, Cursor, StoreChanges
+from memloop.wire.changes import LATEST, MOST_CHANGES, OLDEST, Cursor, StoreChanges
+from memloop.wire.lists import ChangeList
 from memloop.wire.memory import Scope
 from memloop_service import ERRORS
 from memloop_service.direct_route import json_response
@@ -27,9 +28,9 @@ _ADMIN = needs("admin")
 @router.get(
     "/v1/memory/changes",
     tags=["memory"],
-    response_model=ChangePage,
+    response_model=ChangeList,
     dependencies=[needs("memory:read")],
-    responses=streams(ChangePage),
+    responses=streams(ChangeList),
 )
 async def list_changes(
     changes: ChangesDep,
@@ -52,7 +53,7 @@ async def list_changes(
     scope = Scope(tenant=principal.tenant, user_id=user_id, agent_id=agent_id, run_id=run_id)
     asked = StoreChanges(scope=scope, after=last_event_id or after, limit=limit)
     if not stream:
-        return json_response(await changes.store.changes(asked), status=200)
+        return json_response(ChangeList.of(await changes.store.changes(asked)), status=200)
     with ExitStack() as seat:
         seat.enter_context(changes.followers.seat(principal.tenant))
         first = await changes.store.changes(asked)

@@ -22,6 +22,7 @@ class HookPage(Wire):
 
     object: Literal["list"] = "list"
     data: tuple[Hook, ...]
+    has_more: Literal[False] = False
 
 
 class HookDeleted(Wire):

@@ -36,6 +36,7 @@ class DeadLetterPage(Wire):
     object: str = "list"
     data: tuple[DeadLetterEntry, ...]
     next_cursor: str | None = None
+    has_more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ async def page_of(tenant: str, redis: Redis, lanes: LaneQueue, *, cursor: str | 
             entry = await letter.shown_to(tenant, redis, lanes)
             found += [entry] if entry else []
             if len(found) == limit or looked_at == _LOOKED_AT:
-                return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.at}")
+                return DeadLetterPage(data=tuple(found), next_cursor=f"{index}:{letter.at}", has_more=True)
     return DeadLetterPage(data=tuple(found))
 
 

@@ -1,6 +1,6 @@
 """``/v1/admin/queues`` and ``/v1/admin/dead-letters``: what waits, and what failed. Needs scope ``admin``."""
 
-from typing import Annotated, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias, cast
 
 from fastapi import APIRouter, Depends, Query, Request
 
@@ -32,6 +32,7 @@ class QueuePage(Wire):
 
     object: str = "list"
     data: tuple[QueueDepth, ...]
+    has_more: Literal[False] = False
 
 
 class Requeued(Wire):

@@ -12,18 +12,14 @@ from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, write, write_batch
 from gateway.memory.schemas import Accepted, Flushing, FlushRequest, MemoryDeleted, MemoryExport
 from gateway.memory.transfer import exported, imported
-from memloop.wire.history import History
+from memloop.wire.lists import BufferList, EventList, FoundMemories, MemoryList, VersionList
 from memloop.wire.memory import (
     BatchResult,
-    BufferPage,
     Erased,
-    EventPage,
-    ItemPage,
     ItemPatch,
     MemoryEvent,
     MemoryItem,
     Namespace,
-    SearchResult,
 )
 from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.transfer import Imported, StoreExport
@@ -102,11 +98,11 @@ async def add_batch(
 @hot.post("/search", dependencies=[_READ, Room], openapi_extra=body_of(MemorySearch))
 async def search_memory(
     request: Request, memory: MemoryDep, principal: PrincipalDep, allowance: AllowanceDep
-) -> SearchResult:
+) -> FoundMemories:
     """Search a user's memories, best match first."""
     asked = await read_ours(request, MemorySearch)
     await allowance.admit()
-    return await search(asked.in_tenant(principal.tenant), memory)
+    return FoundMemories.of(await search(asked.in_tenant(principal.tenant), memory))
 
 
 router.include_router(hot)
@@ -114,9 +110,9 @@ router.include_router(quality.router)
 
 
 @router.get("/events", dependencies=[_READ])
-async def list_events(memory: MemoryDep, namespace: NamedDep, limit: Limit = 50) -> EventPage:
+async def list_events(memory: MemoryDep, namespace: NamedDep, limit: Limit = 50) -> EventList:
     """List a user's newest writes."""
-    return EventPage(events=await memory.queue.events.newest(namespace, limit=limit))
+    return EventList.of(await memory.queue.events.newest(namespace, limit=limit + 1), limit=limit)
 
 
 @router.get("/events/{event_id}", dependencies=[_READ])
@@ -133,9 +129,9 @@ async def retry_event(event_id: str, memory: MemoryDep, principal: PrincipalDep)
 
 
 @router.get("/buffers", dependencies=[_READ])
-async def list_buffers(memory: MemoryDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferPage:
+async def list_buffers(memory: MemoryDep, principal: PrincipalDep, user_id: OptionalId = None) -> BufferList:
     """List the turns that wait for more context."""
-    return await memory.store.buffers(principal.tenant, user_id=user_id)
+    return BufferList.of(await memory.store.buffers(principal.tenant, user_id=user_id))
 
 
 @router.post(
@@ -213,9 +209,9 @@ async def list_memories(
     namespace: NamedDep,
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
     limit: Limit = 50,
-) -> ItemPage:
+) -> MemoryList:
     """List a page of a namespace's memories."""
-    return await memory.store.items(namespace, cursor=cursor, limit=limit)
+    return MemoryList.of(await memory.store.items(namespace, cursor=cursor, limit=limit))
 
 
 @router.delete("", dependencies=[_WRITE])
@@ -257,6 +253,6 @@ async def recover_memory(item_id: str, memory: MemoryDep, principal: PrincipalDe
 
 
 @router.get("/{item_id}/history", dependencies=[_READ])
-async def get_history(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> History:
+async def get_history(item_id: str, memory: MemoryDep, principal: PrincipalDep) -> VersionList:
     """List all versions of a memory, oldest first, each with the decisions that produced it."""
-    return await memory.store.history(item_id, tenant=principal.tenant)
+    return VersionList.of(await memory.store.history(item_id, tenant=principal.tenant))
