@@ -1,14 +1,14 @@
-"""Runs a command and draws its terminal session as an SVG. Run: ``python -m apps.docs.record_session SVG COMMAND …``.
+"""Runs commands and draws their terminal session as an SVG. Run: ``python -m apps.docs.record_session SVG LINE …``.
 
-The picture shows the command after a prompt and what it printed, with its colours. Blank lines at the end are dropped.
+Each line is one of the shell's. The picture shows each after a prompt and what it printed, with its colours. Blank
+lines at the end are dropped.
 """
 
 import os
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Final
@@ -21,24 +21,29 @@ WIDTH: Final = 110
 _FONT_FROM_ELSEWHERE: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
-def session(command: Sequence[str], *, shown: str | None = None) -> str:
-    """Return the SVG of one command. ``shown``: the words after the prompt, the command's own by default.
-
-    Raises CalledProcessError if the command fails.
-    """
+def session(lines: Sequence[str]) -> str:
+    """Return the SVG of the shell's lines, run one after the other. Raises CalledProcessError if one fails."""
     environment = {**os.environ, "COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
-    done = subprocess.run(  # noqa: S603 - the caller's own command
+    return drawn([(line, _printed(line, environment)) for line in lines])
+
+
+def drawn(steps: Sequence[tuple[str, str]]) -> str:
+    """Return the SVG of prompts, each with its line and what was printed."""
+    console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
+    for number, (line, printed) in enumerate(steps):
+        if number:
+            console.print()
+        console.print(Text.assemble(("$ ", "bold green"), (line, "bold")))
+        console.print(Text.from_ansi(printed.rstrip()))
+    return _FONT_FROM_ELSEWHERE.sub("", console.export_svg(title="memloop", unique_id="session"))
+
+
+def _printed(line: str, environment: Mapping[str, str]) -> str:
+    command = ("bash", "-euo", "pipefail", "-c", line)
+    done = subprocess.run(  # noqa: S603 - the caller's own commands
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True
     )
-    return drawn(shown or shlex.join(command), done.stdout.decode())
-
-
-def drawn(shown: str, printed: str) -> str:
-    """Return the SVG of a prompt with these words and of what was printed."""
-    console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True)
-    console.print(Text.assemble(("$ ", "bold green"), (shown, "bold")))
-    console.print(Text.from_ansi(printed.rstrip()))
-    return _FONT_FROM_ELSEWHERE.sub("", console.export_svg(title="memloop", unique_id="session"))
+    return done.stdout.decode()
 
 
 if __name__ == "__main__":
