@@ -23,7 +23,7 @@ _FONT_FROM_ELSEWHERE: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 def session(lines: Sequence[str]) -> str:
     """Return the SVG of the shell's lines, run one after the other. Raises CalledProcessError if one fails."""
-    environment = {**os.environ, "COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    environment = {**os.environ, "COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TTY_INTERACTIVE": "0"}
     return drawn([(line, _printed(line, environment)) for line in lines])
 
 
