@@ -102,7 +102,14 @@ class Gateway:
         """What a worker in this process works with: the gateway's own slices."""
         state = self.app.state
         return Work(
-            self.redis, self.backend, self.memory, state.reading, state.background, self.chats, self.memory.metrics
+            self.redis,
+            self.backend,
+            self.memory,
+            state.reading,
+            state.background,
+            state.vector_stores,
+            self.chats,
+            self.memory.metrics,
         )
 
     async def post(self, path: str, body: object, *, headers: Mapping[str, str] | None = None) -> Answer:

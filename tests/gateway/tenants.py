@@ -18,7 +18,7 @@ from tests.fakes.real_store import real_store
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, OPERATED, OPERATOR_KEY
 from tests.gateway.file_uploads import processed, upload
 from tests.gateway.long_reads import asked, reader
-from tests.gateway.rig import settings_for
+from tests.gateway.rig import eventually, settings_for
 from tests.gateway.running import Answer, Gateway, running_gateway
 
 CANARY = "canary-4711"
@@ -49,6 +49,10 @@ _A_OWNS = (
     "/v1/conversations/{conversation}",
     "/v1/conversations/{conversation}/items",
     "/v1/conversations/{conversation}/items/{conversation_item}",
+    "/v1/vector_stores",
+    "/v1/vector_stores/{vector_store}",
+    "/v1/vector_stores/{vector_store}/files",
+    "/v1/vector_stores/{vector_store}/files/{file}",
 )
 
 
@@ -160,6 +164,8 @@ async def _everything_of_a(world: World) -> dict[str, str]:
         await post("/v1/memory/add", said(f"Coffee at six. {CANARY}", infer=False))
         file = await upload(world.gateway, f"A file. {CANARY}".encode(), key=ALICE_KEY)
         await processed(world.gateway, file["id"], key=ALICE_KEY)
+        searched = await post("/v1/vector_stores", {"name": CANARY, "file_ids": [file["id"]]})
+        await _indexed(world, searched["id"])
     item = event["memories"][0]["item"]["id"]
     namespace = Namespace(tenant="a", user_id="alice")
     turn = Source(role="user", content=f"half a thought {CANARY}")
@@ -182,6 +188,15 @@ async def _everything_of_a(world: World) -> dict[str, str]:
         "waiting_event": waiting_event["event_id"],
         "response": response["id"],
         "conversation": conversation["id"],
+        "vector_store": searched["id"],
         "conversation_item": items.json["first_id"],
         "cursor": page.json["next_cursor"],
     }
+
+
+async def _indexed(world: World, store_id: str) -> None:
+    async def done() -> bool:
+        found = await world.call(ALICE_KEY, "GET", f"/v1/vector_stores/{store_id}")
+        return found.json["file_counts"]["completed"] == 1
+
+    await eventually(done)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from fastapi import FastAPI, Request, Response
@@ -48,6 +48,8 @@ from gateway.responses.background.slice import open_background, open_erasure
 from gateway.responses.conversations import routes as conversations
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
+from gateway.vector_stores import open_vector_stores
+from gateway.vector_stores import routes as vector_stores
 from gateway.webhooks import routes as webhook_secrets
 from gateway.webhooks.webhooks import open_webhooks
 from memloop_service import (
@@ -88,6 +90,7 @@ ROUTERS = (
     mcp.router,
     responses.router,
     conversations.router,
+    vector_stores.router,
     admin.router,
     webhook_secrets.router,
     traces.router,
@@ -177,6 +180,8 @@ async def opened(
         access = open_access(settings, redis, counting=lambda: backend.models.counting, metrics=metrics)
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
+        searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)
+        memory = replace(memory, also_erases=(*memory.also_erases, searched.forget_user))
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
         bell = Bell(memory.store)
         async with McpHost(max_body_bytes=settings.max_body_bytes) as host, aclosing(bell):
@@ -185,12 +190,12 @@ async def opened(
             app.state.memory, app.state.reading, app.state.keeper = memory, reading, memory.keeper
             app.state.chat = open_chat(settings, backend=backend, memory=memory, admission=access.admission)
             app.state.background = background = open_background(settings, redis, rules, metrics)
-            app.state.responses = background.responses
+            app.state.responses, app.state.vector_stores = background.responses, searched
             app.state.conversations = background.responses.conversations
             app.state.changes = Changes(
                 memory.store, bell, reading.followers, MemoryHooks(redis), webhooks, settings.heartbeat_s
             )
-            queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue, background.queue)
+            queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue, background.queue, searched.queue)
             app.state.jobs = Jobs(redis, memory.queue.lanes, queues)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)
             async with access.running():

@@ -137,6 +137,10 @@ class GatewaySettings(ServiceSettings):
     """The most conversations of one tenant, and the most bytes that they hold in Redis."""
     conversation_items: int = Field(default=1000, ge=1, le=5000)
     """The most items of one conversation."""
+    tenant_vector_stores: int = Field(default=1000, ge=1, le=10_000)
+    vector_store_files: int = Field(default=1000, ge=1, le=10_000)
+    vector_store_bytes: int = Field(default=64 * MIB, ge=1)
+    """The most vector stores of one tenant, and the most files of one and bytes of their texts."""
     engine_responses: bool = False
     """Whether the engines speak the Responses API: requests without memory and state then pass through."""
 

@@ -37,6 +37,8 @@ from gateway.responses.background.handler import ResponseHandler
 from gateway.responses.background.slice import Background, open_background
 from gateway.settings import WorkerSettings
 from gateway.traces import Served
+from gateway.vector_stores import VectorStores, open_vector_stores
+from gateway.vector_stores.indexing import IndexHandler
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
@@ -56,6 +58,7 @@ class Work:
     memory: Memory
     reading: Reading
     background: Background
+    vector_stores: VectorStores
     chat: Chat
     metrics: Metrics
 
@@ -69,6 +72,7 @@ class Work:
             reading.files.queue,
             reading.webhooks.queue,
             self.background.queue,
+            self.vector_stores.queue,
         )
 
 
@@ -88,7 +92,8 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
         reading = open_reading(settings, redis, backend=backend, memory=memory, files=files, webhooks=webhooks)
         background = open_background(settings, redis, rules, metrics)
         chat = open_chat(settings, backend=backend, memory=memory, admission=_no_clients())
-        yield Work(redis, backend, memory, reading, background, chat, metrics)
+        searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)
+        yield Work(redis, backend, memory, reading, background, searched, chat, metrics)
 
 
 def _no_clients() -> Admission:
@@ -208,6 +213,8 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
         files = FileHandler(reading.files.records, _limits(settings))
         options = replace(_options(settings, settings.extract_concurrency), spare=0)  # each takes extract_memory_bytes
         yield Runner(reading.files.queue, files, options, consumer=consumer)
+        indexing = IndexHandler(work.vector_stores)
+        yield Runner(work.vector_stores.queue, indexing, options, consumer=consumer)
 
 
 def _deliveries(work: Work, settings: WorkerSettings) -> DeliveryHandler:
@@ -273,6 +280,7 @@ async def _sweep_repeatedly(work: Work, every_s: float) -> None:
             if files is not None:
                 await files.delete_expired()
                 await files.blobs.sweep()
+            await work.vector_stores.sweep()
         except DependencyError as error:
             _LOG.warning("sweep: %s", error.message)
         await asyncio.sleep(every_s)

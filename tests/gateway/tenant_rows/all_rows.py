@@ -14,6 +14,7 @@ from tests.gateway.tenant_rows import (
     memory,
     messages,
     responses,
+    vector_stores,
 )
 from tests.gateway.tenants import Attempt
 
@@ -28,7 +29,7 @@ OPEN = {
 }
 """Routes that need no key, and why they may."""
 
-_MODULES = (admin, chat, conversations, engine, files, long_read, mcp, mem0, memory, messages, responses)
+_MODULES = (admin, chat, conversations, engine, files, long_read, mcp, mem0, memory, messages, responses, vector_stores)
 
 SAME_FOR_ALL: dict[str, str] = dict(
     chain.from_iterable(getattr(module, "SAME_FOR_ALL", {}).items() for module in _MODULES)

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
-from typing import Any, Final, cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeAlias, cast
 
 from redis.asyncio import Redis
 
@@ -17,6 +17,7 @@ from memloop_service.redis_link import acknowledged, redis_errors
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5
+BeforeDeletion: TypeAlias = Callable[[str, str], Awaitable[object]]
 
 
 class FileJob(Wire):
@@ -51,7 +52,12 @@ class FileRecords:
         self._queue = queue
         self._keys = queue.keys
         self._tenant_files = tenant_files
+        self._first: list[BeforeDeletion] = []
         self.blobs = blobs
+
+    def before_deletion(self, also: BeforeDeletion) -> None:
+        """Have a function called with tenant and id of every file that is deleted, before it is."""
+        self._first.append(also)
 
     async def check_room(self, tenant: str) -> None:
         """Raise TooLarge when the tenant has reached its number of files, Unavailable while Redis is nearly full."""
@@ -144,6 +150,8 @@ class FileRecords:
     async def delete(self, tenant: str, file_id: str) -> FileDeleted:
         """Delete the file and its text; a running read keeps the text until it ends. Raises NotFound."""
         job, stored = await self.job(tenant, file_id), await self.get(tenant, file_id)
+        for also in self._first:
+            await also(tenant, file_id)
         await self._queue.forget(file_id, file_id, index=self._index(tenant))
         with redis_errors():
             await self._redis.zrem(FILES_EXPIRING, f"{tenant} {file_id}")

@@ -182,6 +182,35 @@ class Partition:
         """Name the sorted set of a tenant's background responses, by time."""
         return f"memloop:{{{self.tag}}}:background:{tenant}"
 
+    def vector_store(self, tenant: str, store_id: str) -> str:
+        """Name the hash of a vector store: its fields, and the number of its files by status."""
+        return f"memloop:{{{self.tag}}}:vector-store:{tenant}:{store_id}"
+
+    def vector_store_files(self, tenant: str, store_id: str) -> str:
+        """Name the hash of a vector store's files."""
+        return f"memloop:{{{self.tag}}}:vector-store-files:{tenant}:{store_id}"
+
+    def vector_stores_of(self, tenant: str) -> str:
+        """Name the sorted set of a tenant's vector stores, by time."""
+        return f"memloop:{{{self.tag}}}:vector-stores:{tenant}"
+
+    def vector_stores_of_user(self, tenant: str, user_id: str) -> str:
+        """Name the set of a user's vector stores."""
+        return f"memloop:{{{self.tag}}}:vector-stores-of:{tenant}:{user_id}"
+
+    def vector_stores_with(self, tenant: str, file_id: str) -> str:
+        """Name the set of the vector stores that a file is in."""
+        return f"memloop:{{{self.tag}}}:vector-stores-with:{tenant}:{file_id}"
+
+    def indexing_of(self, tenant: str) -> str:
+        """Name the sorted set of a tenant's files that are being indexed, by time."""
+        return f"memloop:{{{self.tag}}}:indexing:{tenant}"
+
+    @property
+    def vector_stores_ending(self) -> str:
+        """The sorted set of vector stores that expire, by the time."""
+        return f"memloop:{{{self.tag}}}:vector-stores-ending"
+
     @property
     def loose(self) -> str:
         """The sorted set of objects that belong to no content, by the time from which they may be deleted."""
@@ -234,6 +263,16 @@ def response_id(tenant: str, digits: str) -> str:
 def conversation_id(tenant: str, digits: str) -> str:
     """Make the id of a tenant's conversation from 32 hex digits, of which 30 are kept."""
     return f"conv_{place_of(tenant):02x}{digits[2:]}"
+
+
+def vector_store_id(tenant: str, digits: str) -> str:
+    """Make the id of a tenant's vector store from 32 hex digits, of which 30 are kept."""
+    return f"vs_{place_of(tenant):02x}{digits[2:]}"
+
+
+def indexing_id(tenant: str, digits: str) -> str:
+    """Make the id of the job that indexes a tenant's file from 32 hex digits, of which 30 are kept."""
+    return f"vsj_{place_of(tenant):02x}{digits[2:]}"
 
 
 def delivery_id(read_id: str, digits: str) -> str:

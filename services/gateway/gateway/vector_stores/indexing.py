@@ -1,0 +1,131 @@
+"""The worker's part: cuts a file's text into chunks, which the memory store embeds and indexes."""
+
+import asyncio
+import codecs
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Final, Literal
+
+from gateway.queue import Hold, JobGone, JobResult, Lease
+from gateway.vector_stores.chunks import chunks_of
+from gateway.vector_stores.records import Attached
+from gateway.vector_stores.schemas import LastError
+from gateway.vector_stores.searching import chunks_of_file
+from gateway.vector_stores.slice import IndexJob, VectorStores
+from memloop.wire.errors import MemloopError, NotFound, Unprocessable
+from memloop.wire.memory import MemoryDraft, StoreAdd
+
+_AT_ONCE: Final = 64
+_KEEP_MS: Final = 3600 * 1000
+_FIRST: Final = datetime(1870, 1, 1, tzinfo=UTC)
+_BETWEEN: Final = timedelta(hours=2)
+"""Files are this far apart in the order of texts, so that a search sees each file as one conversation of its own.
+
+The times mean nothing: they lie where no question names a date.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexHandler:
+    """Indexes files of vector stores. A file that cannot be read, or does not fit, becomes ``failed``."""
+
+    vector_stores: VectorStores
+
+    async def run(self, lease: Lease, hold: Hold) -> JobResult:
+        """Index the file. A replay writes nothing twice."""
+        job = await self._job(lease)
+        try:
+            attached = await self._attached(job)
+            [file] = await self.vector_stores.files.readable(job.tenant, [job.file_id], param="file_id")
+        except NotFound:
+            return await self._gone(job)
+        except Unprocessable as error:
+            return await self._failed(job, "unsupported_file", error.message)
+        sized = _with(attached, status="in_progress", usage_bytes=file.text.size_bytes)
+        outcome = await self.vector_stores.records.change(job.tenant, sized)
+        if outcome == "full":
+            return await self._failed(job, "invalid_file", "The text does not fit in the vector store.")
+        blocks = self.vector_stores.files.stored().blobs.storage.blocks(file.text.place)
+        chunks = chunks_of(_decoded(blocks), attached.file.chunking_strategy.static)
+        number = 0
+        while some := await asyncio.to_thread(lambda: list(islice(chunks, _AT_ONCE))):
+            await hold.check()
+            await self._stored(job, attached, some, number)
+            number += len(some)
+        if await self.vector_stores.records.change(job.tenant, _with(sized, status="completed")) != "changed":
+            return await self._gone(job)
+        return JobResult("completed", "{}", keep_ms=_KEEP_MS)
+
+    async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
+        """Mark the file as failed."""
+        del attempts
+        return await self._failed(await self._job(lease), "server_error", error.message)
+
+    async def cancelled(self, lease: Lease) -> JobResult:
+        """Raise JobGone: files are taken out, never cancelled."""
+        raise JobGone(lease.job_id)
+
+    async def _stored(self, job: IndexJob, attached: Attached, chunks: Sequence[str], first: int) -> None:
+        clean = await self.vector_stores.clean(job.tenant, [*chunks])
+        texts = [str(one) for one in clean] if isinstance(clean, list) else []
+        name = attached.filename[:200]
+        drafts = tuple(
+            MemoryDraft(key=f"{name}, part {number}", value=chunk) for number, chunk in enumerate(texts, first + 1)
+        )
+        await self.vector_stores.store.add(
+            StoreAdd(
+                namespace=chunks_of_file(job.tenant, job.vector_store_id, job.file_id),
+                drafts=drafts,
+                timestamp=_FIRST + attached.place * _BETWEEN,
+                event_id=f"{job.job}:{first}",
+            )
+        )
+
+    async def _attached(self, job: IndexJob) -> Attached:
+        """Return the file's record. Raises NotFound when it is gone, or another job's."""
+        found = await self.vector_stores.records.file(job.tenant, job.vector_store_id, job.file_id)
+        if found.job != job.job:
+            raise NotFound("The file is indexed by another job.")
+        return found
+
+    async def _gone(self, job: IndexJob) -> JobResult:
+        """End the job of a file that was taken out, or attached again: only the latter's chunks stay."""
+        try:
+            await self.vector_stores.records.file(job.tenant, job.vector_store_id, job.file_id)
+        except NotFound:
+            await self._erase(job)
+        return JobResult("completed", "{}", keep_ms=_KEEP_MS)
+
+    async def _failed(
+        self, job: IndexJob, code: Literal["server_error", "unsupported_file", "invalid_file"], reason: str
+    ) -> JobResult:
+        try:
+            attached = await self._attached(job)
+        except NotFound:
+            return await self._gone(job)
+        await self._erase(job)
+        failed = _with(attached, status="failed", usage_bytes=0, last_error=LastError(code=code, message=reason))
+        await self.vector_stores.records.change(job.tenant, failed)
+        return JobResult("failed", "{}", keep_ms=_KEEP_MS)
+
+    async def _erase(self, job: IndexJob) -> None:
+        await self.vector_stores.store.erase(chunks_of_file(job.tenant, job.vector_store_id, job.file_id))
+
+    async def _job(self, lease: Lease) -> IndexJob:
+        found = await self.vector_stores.payload(lease.job_id)
+        if found is None:
+            raise JobGone(lease.job_id)
+        return found
+
+
+def _with(attached: Attached, **fields: object) -> Attached:
+    return replace(attached, file=attached.file.model_copy(update=fields))
+
+
+def _decoded(blocks: Iterable[bytes]) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for block in blocks:
+        yield decoder.decode(block)
+    yield decoder.decode(b"", final=True)

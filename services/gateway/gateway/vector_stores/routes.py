@@ -1,0 +1,197 @@
+"""``/v1/vector_stores``: uploaded files that ``file_search`` searches, as OpenAI's API has them.
+
+The worker cuts the files into chunks (docs/decisions/0082-vector-stores-in-the-memory-store.md).
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal, TypeAlias, cast
+
+from fastapi import APIRouter, Query, Request
+
+from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from gateway.http import body_of, read_ours
+from gateway.vector_stores.records import Attached, between
+from gateway.vector_stores.schemas import (
+    FileAttach,
+    FileStatus,
+    FileUpdate,
+    SearchPage,
+    VectorStore,
+    VectorStoreCreate,
+    VectorStoreDeleted,
+    VectorStoreFile,
+    VectorStoreFileDeleted,
+    VectorStoreFilePage,
+    VectorStorePage,
+    VectorStoreSearch,
+    VectorStoreUpdate,
+)
+from gateway.vector_stores.slice import VectorStores, VectorStoresDep
+from memloop.wire.errors import Unprocessable
+from memloop_service import ERRORS
+
+_PATH: Final = "/v1/vector_stores"
+_LONGEST_USER: Final = 256
+Cursor: TypeAlias = Annotated[str | None, Query(max_length=64)]
+Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
+Order: TypeAlias = Literal["asc", "desc"]
+
+router = APIRouter(prefix=_PATH, tags=["vector stores"], dependencies=[needs("long-read")], responses=ERRORS)
+
+
+@router.post("", dependencies=[Room], openapi_extra=body_of(VectorStoreCreate))
+async def create_vector_store(
+    request: Request, vector_stores: VectorStoresDep, principal: PrincipalDep, allowance: AllowanceDep
+) -> VectorStore:
+    """Create a vector store, with at most 100 uploaded files."""
+    asked = await read_ours(request, VectorStoreCreate)
+    await allowance.admit()
+    tenant, user_id = principal.tenant, (asked.metadata or {}).get("user_id", "")
+    if len(user_id) > _LONGEST_USER:
+        raise Unprocessable("metadata.user_id is too long.", param="metadata")
+    for file_id in asked.file_ids:
+        await vector_stores.files.stored().get(tenant, file_id)
+    texts = {"name": asked.name, "description": asked.description, "metadata": asked.metadata}
+    clean = asked.model_copy(update=cast("dict[str, object]", await vector_stores.clean(tenant, texts)))
+    store_id = await vector_stores.records.create(tenant, clean, user_id=user_id)
+    for file_id in dict.fromkeys(asked.file_ids):
+        await vector_stores.attach(tenant, store_id, file_id, asked.chunking_strategy, {})
+    return await vector_stores.records.get(tenant, store_id)
+
+
+@router.get("", dependencies=[Room])
+async def list_vector_stores(
+    vector_stores: VectorStoresDep,
+    principal: PrincipalDep,
+    limit: Limit = 20,
+    order: Order = "desc",
+    after: Cursor = None,
+    before: Cursor = None,
+) -> VectorStorePage:
+    """List the tenant's vector stores."""
+    found, more = await vector_stores.records.page(
+        principal.tenant, limit=limit, after=after, before=before, newest_first=order == "desc"
+    )
+    first, last = (found[0].id, found[-1].id) if found else (None, None)
+    return VectorStorePage(data=found, first_id=first, last_id=last, has_more=more)
+
+
+@router.get("/{vector_store_id}")
+async def get_vector_store(
+    vector_store_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
+) -> VectorStore:
+    """Return a vector store."""
+    return await vector_stores.records.get(principal.tenant, vector_store_id)
+
+
+@router.post("/{vector_store_id}", dependencies=[Room], openapi_extra=body_of(VectorStoreUpdate))
+async def update_vector_store(
+    vector_store_id: str,
+    request: Request,
+    vector_stores: VectorStoresDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
+) -> VectorStore:
+    """Change the name, the metadata or the expiry. The user whose erasure deletes the vector store stays."""
+    asked = await read_ours(request, VectorStoreUpdate)
+    await allowance.admit()
+    texts = asked.model_dump(include={"name", "metadata"} & asked.model_fields_set)
+    clean = asked.model_copy(update=cast("dict[str, object]", await vector_stores.clean(principal.tenant, texts)))
+    return await vector_stores.records.update(principal.tenant, vector_store_id, clean)
+
+
+@router.delete("/{vector_store_id}")
+async def delete_vector_store(
+    vector_store_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
+) -> VectorStoreDeleted:
+    """Delete a vector store. Its files stay."""
+    await vector_stores.delete(principal.tenant, vector_store_id)
+    return VectorStoreDeleted(id=vector_store_id)
+
+
+@router.post("/{vector_store_id}/search", dependencies=[Room], openapi_extra=body_of(VectorStoreSearch))
+async def search_vector_store(
+    vector_store_id: str,
+    request: Request,
+    vector_stores: VectorStoresDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
+) -> SearchPage:
+    """Search the files of a vector store by words and meaning."""
+    asked = await read_ours(request, VectorStoreSearch)
+    await allowance.admit()
+    found = await vector_stores.search(principal.tenant, vector_store_id, asked.text, asked)
+    return SearchPage(search_query=[asked.query] if isinstance(asked.query, str) else asked.query, data=found)
+
+
+@router.post("/{vector_store_id}/files", dependencies=[Room], openapi_extra=body_of(FileAttach))
+async def attach_file(
+    vector_store_id: str,
+    request: Request,
+    vector_stores: VectorStoresDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
+) -> VectorStoreFile:
+    """Add an uploaded file. The worker indexes it."""
+    asked = await read_ours(request, FileAttach)
+    await allowance.admit()
+    return await vector_stores.attach(
+        principal.tenant, vector_store_id, asked.file_id, asked.chunking_strategy, asked.attributes or {}
+    )
+
+
+@router.get("/{vector_store_id}/files", dependencies=[Room])
+async def list_vector_store_files(
+    vector_store_id: str,
+    vector_stores: VectorStoresDep,
+    principal: PrincipalDep,
+    limit: Limit = 20,
+    order: Order = "desc",
+    after: Cursor = None,
+    before: Cursor = None,
+    filter: FileStatus | None = None,  # noqa: A002 - the public API's name
+) -> VectorStoreFilePage:
+    """List the files of a vector store."""
+    every = await _files(vector_stores, principal.tenant, vector_store_id)
+    files = {one.file.id: one.file for one in every if filter in (None, one.file.status)}
+    ids = [*files] if order == "asc" else [*files][::-1]
+    shown, more = between(ids, after=after, before=before, limit=limit)
+    first, last = (shown[0], shown[-1]) if shown else (None, None)
+    return VectorStoreFilePage(data=[files[one] for one in shown], first_id=first, last_id=last, has_more=more)
+
+
+@router.get("/{vector_store_id}/files/{file_id}")
+async def get_vector_store_file(
+    vector_store_id: str, file_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
+) -> VectorStoreFile:
+    """Return a file of a vector store."""
+    return (await vector_stores.records.file(principal.tenant, vector_store_id, file_id)).file
+
+
+@router.post("/{vector_store_id}/files/{file_id}", dependencies=[Room], openapi_extra=body_of(FileUpdate))
+async def update_vector_store_file(
+    vector_store_id: str,
+    file_id: str,
+    request: Request,
+    vector_stores: VectorStoresDep,
+    principal: PrincipalDep,
+    allowance: AllowanceDep,
+) -> VectorStoreFile:
+    """Replace a file's attributes."""
+    asked = await read_ours(request, FileUpdate)
+    await allowance.admit()
+    return await vector_stores.update_file(principal.tenant, vector_store_id, file_id, asked.attributes or {})
+
+
+@router.delete("/{vector_store_id}/files/{file_id}")
+async def detach_file(
+    vector_store_id: str, file_id: str, vector_stores: VectorStoresDep, principal: PrincipalDep
+) -> VectorStoreFileDeleted:
+    """Take a file out of a vector store. The file itself stays."""
+    await vector_stores.detach(principal.tenant, vector_store_id, file_id)
+    return VectorStoreFileDeleted(id=file_id)
+
+
+async def _files(vector_stores: VectorStores, tenant: str, store_id: str) -> Sequence[Attached]:
+    await vector_stores.records.get(tenant, store_id)
+    return await vector_stores.records.files(tenant, store_id)

@@ -1,0 +1,250 @@
+"""The bodies of ``/v1/vector_stores``. Source: OpenAI API reference, "Vector stores"."""
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field, FiniteFloat, JsonValue, model_validator
+
+from gateway.vector_stores.filters import Filter
+from memloop.wire.base import Integral, Wire
+from memloop.wire.chat import Metadata
+from memloop.wire.errors import InvalidRequest
+
+FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
+AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]
+AttributeText: TypeAlias = Annotated[str, Field(max_length=512)]
+AttributeValue: TypeAlias = AttributeText | Annotated[bool, Field(strict=True)] | FiniteFloat
+Attributes: TypeAlias = Annotated[dict[AttributeName, AttributeValue], Field(max_length=16)]
+FileStatus: TypeAlias = Literal["in_progress", "completed", "cancelled", "failed"]
+MOST_RESULTS: Final = 50
+_MOST_FILES_AT_ONCE: Final = 100
+
+
+class ExpiresAfter(Wire):
+    """The end of a vector store: so many days after it was last used."""
+
+    anchor: Literal["last_active_at"]
+    days: Annotated[int, Field(ge=1, le=365), Integral]
+
+
+class StaticChunks(Wire):
+    """The size of a chunk in tokens, and of what it repeats of the chunk before."""
+
+    max_chunk_size_tokens: Annotated[int, Field(ge=100, le=4096), Integral] = 800
+    chunk_overlap_tokens: Annotated[int, Field(ge=0, le=2048), Integral] = 400
+
+    @model_validator(mode="after")
+    def _overlap_is_at_most_half(self) -> "StaticChunks":
+        if 2 * self.chunk_overlap_tokens > self.max_chunk_size_tokens:
+            raise ValueError("chunk_overlap_tokens is at most half of max_chunk_size_tokens")
+        return self
+
+
+class StaticStrategy(Wire):
+    """Chunks of a size that the client chose."""
+
+    type: Literal["static"]
+    static: StaticChunks = StaticChunks()
+
+
+class AutoStrategy(Wire):
+    """Chunks of the default size."""
+
+    type: Literal["auto"]
+
+
+Strategy: TypeAlias = Annotated[StaticStrategy | AutoStrategy, Field(discriminator="type")]
+
+
+class VectorStoreCreate(Wire):
+    """``POST /v1/vector_stores``. ``metadata.user_id`` names the user whose erasure deletes the vector store."""
+
+    name: str | None = Field(default=None, max_length=256)
+    description: str | None = Field(default=None, max_length=1024)
+    file_ids: list[FileId] = Field(default_factory=list[str], max_length=_MOST_FILES_AT_ONCE)
+    chunking_strategy: Strategy | None = None
+    expires_after: ExpiresAfter | None = None
+    metadata: Metadata | None = None
+
+
+class VectorStoreUpdate(Wire):
+    """``POST /v1/vector_stores/{id}``: fields that are not given stay."""
+
+    name: str | None = Field(default=None, max_length=256)
+    expires_after: ExpiresAfter | None = None
+    metadata: Metadata | None = None
+
+
+class FileCounts(Wire):
+    """The number of files by status."""
+
+    in_progress: int = 0
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    total: int = 0
+
+
+class VectorStore(Wire):
+    """A vector store. Times are in seconds since the epoch, ``usage_bytes`` counts the text of its files."""
+
+    id: str
+    object: Literal["vector_store"] = "vector_store"
+    created_at: int
+    name: str
+    description: str | None = None
+    usage_bytes: int
+    file_counts: FileCounts
+    status: Literal["expired", "in_progress", "completed"]
+    expires_after: ExpiresAfter | None = None
+    expires_at: int | None = None
+    last_active_at: int
+    metadata: Metadata
+
+
+class VectorStoreDeleted(Wire):
+    """The answer to a deletion."""
+
+    id: str
+    object: Literal["vector_store.deleted"] = "vector_store.deleted"
+    deleted: bool = True
+
+
+class VectorStorePage(Wire):
+    """``GET /v1/vector_stores``."""
+
+    object: Literal["list"] = "list"
+    data: list[VectorStore]
+    first_id: str | None = None
+    last_id: str | None = None
+    has_more: bool = False
+
+
+class FileAttach(Wire):
+    """``POST /v1/vector_stores/{id}/files``."""
+
+    file_id: FileId
+    attributes: Attributes | None = None
+    chunking_strategy: Strategy | None = None
+
+
+class FileUpdate(Wire):
+    """``POST /v1/vector_stores/{id}/files/{file_id}``: new attributes in the place of the old."""
+
+    attributes: Attributes | None
+
+
+class LastError(Wire):
+    """Why a file could not be indexed."""
+
+    code: Literal["server_error", "unsupported_file", "invalid_file"]
+    message: str
+
+
+class VectorStoreFile(Wire):
+    """A file of a vector store. ``usage_bytes`` counts its text."""
+
+    id: str
+    object: Literal["vector_store.file"] = "vector_store.file"
+    created_at: int
+    vector_store_id: str
+    status: FileStatus
+    usage_bytes: int = 0
+    last_error: LastError | None = None
+    attributes: Attributes = Field(default_factory=dict[str, AttributeValue])
+    chunking_strategy: StaticStrategy
+
+
+class VectorStoreFilePage(Wire):
+    """``GET /v1/vector_stores/{id}/files``."""
+
+    object: Literal["list"] = "list"
+    data: list[VectorStoreFile]
+    first_id: str | None = None
+    last_id: str | None = None
+    has_more: bool = False
+
+
+class VectorStoreFileDeleted(Wire):
+    """The answer to a deletion of a file from a vector store; the file itself stays."""
+
+    id: str
+    object: Literal["vector_store.file.deleted"] = "vector_store.file.deleted"
+    deleted: bool = True
+
+
+class RankingOptions(Wire):
+    """The ranking is always the memory store's. ``score_threshold`` leaves out results with a lower score."""
+
+    ranker: Literal["none", "auto", "default-2024-11-15"] = "auto"
+    score_threshold: FiniteFloat = Field(default=0.0, ge=0.0, le=1.0)
+
+
+class SearchFields(Wire):
+    """What a search takes beside its query."""
+
+    filters: Filter | None = None
+    max_num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS), Integral] = 10
+    ranking_options: RankingOptions | None = None
+
+
+class VectorStoreSearch(SearchFields):
+    """``POST /v1/vector_stores/{id}/search``. No query is rewritten; several count as one."""
+
+    query: (
+        Annotated[str, Field(min_length=1, max_length=4096)]
+        | Annotated[list[Annotated[str, Field(min_length=1, max_length=4096)]], Field(min_length=1, max_length=5)]
+    )
+    rewrite_query: Literal[False] | None = None
+
+    @property
+    def text(self) -> str:
+        """The query as one text."""
+        return self.query if isinstance(self.query, str) else "\n".join(self.query)
+
+
+class SearchContent(Wire):
+    """The text of a chunk."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class Found(Wire):
+    """A chunk that a search found. ``score`` is between 0 and 1."""
+
+    file_id: str
+    filename: str
+    score: float
+    attributes: Attributes
+    content: tuple[SearchContent, ...]
+
+    @property
+    def text(self) -> str:
+        """The chunk."""
+        return "".join(part.text for part in self.content)
+
+
+class SearchPage(Wire):
+    """The results of a search, best first."""
+
+    object: Literal["vector_store.search_results.page"] = "vector_store.search_results.page"
+    search_query: list[str]
+    data: list[Found]
+    has_more: Literal[False] = False
+    next_page: None = None
+
+
+class FileSearch(Wire):
+    """The tool ``file_search`` of a response."""
+
+    type: Literal["file_search"]
+    vector_store_ids: tuple[Annotated[str, Field(min_length=1, max_length=64)], ...] = Field(min_length=1, max_length=2)
+    filters: Filter | None = None
+    max_num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS), Integral] = 20
+    ranking_options: RankingOptions | None = None
+
+
+def check_file_search(tools: "list[JsonValue]") -> None:
+    """Raise InvalidRequest for more than one ``file_search``."""
+    if sum(isinstance(tool, dict) and tool.get("type") == "file_search" for tool in tools) > 1:
+        raise InvalidRequest("tools: file_search may be given once.", param="tools", code="unsupported_value")

@@ -1,0 +1,207 @@
+"""Bundles the records of vector stores, the queue of their files, and where their texts are."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Annotated, Final, TypeAlias, cast
+
+from fastapi import Depends, Request
+from pydantic import JsonValue
+from redis.asyncio import Redis
+
+from gateway.files.files import Files
+from gateway.policy import Keeper, redacted_json
+from gateway.queue import LaneQueue, QueueRules, Submission
+from gateway.settings import GatewaySettings
+from gateway.vector_stores.records import Attached, Limits, VectorStoreRecords
+from gateway.vector_stores.schemas import (
+    AttributeValue,
+    FileSearch,
+    Found,
+    SearchFields,
+    StaticStrategy,
+    Strategy,
+    VectorStore,
+    VectorStoreFile,
+)
+from gateway.vector_stores.searching import chunks_in, chunks_of_file, found_in
+from memloop.clients import StoreClient
+from memloop.wire.base import Wire
+from memloop.wire.errors import Conflict, NotFound, RateLimited
+from memloop.wire.memory import Namespace, Scope
+
+INDEX_QUEUE: Final = "vector-stores"
+
+
+class IndexJob(Wire):
+    """The payload of a job that indexes one file of a vector store."""
+
+    tenant: str
+    vector_store_id: str
+    file_id: str
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class VectorStores:
+    """Every tenant's vector stores. Methods raise Unavailable without Redis or the memory store."""
+
+    records: VectorStoreRecords
+    queue: LaneQueue
+    files: Files
+    store: StoreClient
+    keeper: Keeper
+
+    async def attach(
+        self, tenant: str, store_id: str, file_id: str, strategy: Strategy | None, attributes: dict[str, AttributeValue]
+    ) -> VectorStoreFile:
+        """Add an uploaded file and queue its indexing. A file that is there is indexed again.
+
+        Raises NotFound without the file or the vector store, Conflict for one that has expired, TooLarge when it is
+        full, RateLimited when the queue is.
+        """
+        await self.open_store(tenant, store_id)
+        known = await self.files.stored().get(tenant, file_id)
+        job = self.records.new_job(tenant)
+        place = await self.records.next_place(tenant, store_id)
+        file = VectorStoreFile(
+            id=file_id,
+            created_at=int(time.time()),
+            vector_store_id=store_id,
+            status="in_progress",
+            attributes=cast("dict[str, AttributeValue]", await self.clean(tenant, attributes)),
+            chunking_strategy=strategy if isinstance(strategy, StaticStrategy) else StaticStrategy(type="static"),
+        )
+        await self.records.attach(tenant, store_id, Attached(file, job, known.file.filename, place))
+        await self.store.erase(chunks_of_file(tenant, store_id, file_id))
+        await self._queued(IndexJob(tenant=tenant, vector_store_id=store_id, file_id=file_id, job=job))
+        await self.records.used(tenant, store_id)
+        return file
+
+    async def update_file(
+        self, tenant: str, store_id: str, file_id: str, attributes: dict[str, AttributeValue]
+    ) -> VectorStoreFile:
+        """Replace a file's attributes, by which searches filter. Raises NotFound."""
+        clean = await self.clean(tenant, attributes)
+        while True:
+            known = await self.records.file(tenant, store_id, file_id)
+            changed = known.file.model_copy(update={"attributes": clean})
+            if await self.records.change(tenant, replace(known, file=changed)) == "changed":
+                return changed
+
+    async def detach(self, tenant: str, store_id: str, file_id: str) -> None:
+        """Take a file out of a vector store; a running job notices. Raises NotFound."""
+        await self.records.file(tenant, store_id, file_id)
+        await self.records.detach(tenant, store_id, file_id)
+        await self.store.erase(chunks_of_file(tenant, store_id, file_id))
+
+    async def delete(self, tenant: str, store_id: str) -> None:
+        """Delete a vector store with its chunks; the files stay. Raises NotFound."""
+        await self.records.get(tenant, store_id)
+        await self._erase(tenant, store_id)
+        await self.records.delete(tenant, store_id)
+        await self._erase(tenant, store_id)  # what a job wrote meanwhile
+
+    async def search(
+        self, tenant: str, store_id: str, query: str, asked: SearchFields, *, max_tokens: int | None = None
+    ) -> list[Found]:
+        """Return the best chunks, best first. Raises NotFound, Conflict for an expired vector store."""
+        await self.open_store(tenant, store_id)
+        files = await self.records.files(tenant, store_id)
+        found = await found_in(self.store, chunks_in(tenant, store_id), query, asked, files, max_tokens)
+        await self.records.used(tenant, store_id)
+        return found
+
+    async def file_search(self, tenant: str, tool: FileSearch, query: str, *, max_tokens: int) -> list[Found]:
+        """Return the best chunks of the tool's vector stores. Raises as ``search``."""
+        asked = SearchFields(
+            filters=tool.filters, max_num_results=tool.max_num_results, ranking_options=tool.ranking_options
+        )
+        found = [
+            one
+            for store_id in dict.fromkeys(tool.vector_store_ids)
+            for one in await self.search(tenant, store_id, query, asked, max_tokens=max_tokens)
+        ]
+        return sorted(found, key=lambda one: -one.score)[: tool.max_num_results]
+
+    async def check(self, tenant: str, tool: FileSearch) -> None:
+        """Raise NotFound or Conflict unless the tool's vector stores can be searched."""
+        for store_id in tool.vector_store_ids:
+            await self.open_store(tenant, store_id)
+
+    async def open_store(self, tenant: str, store_id: str) -> VectorStore:
+        """Return a vector store that has not expired. Raises NotFound, Conflict."""
+        found = await self.records.get(tenant, store_id)
+        if found.status == "expired":
+            raise Conflict("The vector store has expired.", param="vector_store_id", code="vector_store_expired")
+        return found
+
+    async def clean(self, tenant: str, value: object) -> JsonValue:
+        """Return texts as the tenant's policies allow them to be kept."""
+        scope = Scope(tenant=tenant)
+        redactions = await self.keeper.redactions(tenant, [scope])
+        redact = redactions.of(scope)
+        shown = redacted_json(value, redact) if redact.is_active else value
+        redactions.counted(redact)
+        return cast(JsonValue, shown)
+
+    async def payload(self, job_id: str) -> IndexJob | None:
+        """Return a job's payload, or None when the job is over or gone."""
+        found = await self.records.job(job_id)
+        return None if found is None else IndexJob.model_validate_json(found)
+
+    async def forget_file(self, tenant: str, file_id: str) -> None:
+        """Take a file out of all vector stores."""
+        for store_id in await self.records.with_file(tenant, file_id):
+            await self.records.detach(tenant, store_id, file_id)
+            await self.store.erase(chunks_of_file(tenant, store_id, file_id))
+
+    async def forget_user(self, namespace: Namespace) -> None:
+        """Delete the user's vector stores, when all of the user is erased."""
+        if namespace.agent_id is not None or namespace.run_id is not None:
+            return
+        for store_id in await self.records.of_user(namespace.tenant, namespace.user_id):
+            try:
+                await self.delete(namespace.tenant, store_id)
+            except NotFound:
+                continue
+
+    async def sweep(self) -> None:
+        """Delete the chunks and files of vector stores that have expired."""
+        for tenant, store_id in await self.records.expired():
+            await self.records.clear(tenant, store_id)
+            await self._erase(tenant, store_id)
+
+    async def _erase(self, tenant: str, store_id: str) -> None:
+        where = chunks_in(tenant, store_id)
+        await self.store.erase(Namespace(tenant=where.tenant, user_id=store_id))
+
+    async def _queued(self, job: IndexJob) -> None:
+        fields = {"tenant": job.tenant, "status": "queued", "record": "{}", "payload": job.model_dump_json()}
+        index = self.records.index_of(job.tenant, job.job)
+        created_ms = int(time.time() * 1000)
+        try:
+            await self.queue.admit(Submission(job.job, job.job, created_ms=created_ms, index=index, fields=fields))
+        except RateLimited:
+            await self.records.detach(job.tenant, job.vector_store_id, job.file_id)
+            raise
+
+
+def open_vector_stores(
+    settings: GatewaySettings, redis: Redis, rules: QueueRules, *, files: Files, store: StoreClient, keeper: Keeper
+) -> VectorStores:
+    """Build the slice from the settings. A file that is deleted leaves its vector stores."""
+    limits = Limits(settings.tenant_vector_stores, settings.vector_store_files, settings.vector_store_bytes)
+    records = VectorStoreRecords(redis, limits, full_share=settings.redis_full_share)
+    queue = LaneQueue(redis, INDEX_QUEUE, rules=rules)
+    opened = VectorStores(records, queue, files, store, keeper)
+    if files.records is not None:
+        files.records.before_deletion(opened.forget_file)
+    return opened
+
+
+async def vector_stores_of(request: Request) -> VectorStores:
+    """Return the slice from the application's state."""
+    return cast(VectorStores, request.app.state.vector_stores)
+
+
+VectorStoresDep: TypeAlias = Annotated[VectorStores, Depends(vector_stores_of)]
