@@ -46,6 +46,8 @@ _A_OWNS = (
     "/v1/files/{file}/content?form=text",
     "/v1/responses/{response}",
     "/v1/responses/{response}/input_items",
+    "/v1/responses/{waiting_response}",
+    "/v1/responses/{waiting_response}/input_items",
     "/v1/conversations/{conversation}",
     "/v1/conversations/{conversation}/items",
     "/v1/conversations/{conversation}/items/{conversation_item}",
@@ -175,6 +177,8 @@ async def _everything_of_a(world: World) -> dict[str, str]:
     waiting_read = await post("/v1/long-read", asked(question=question, background=True))
     waiting_event = await post("/v1/memory/add", said(f"Later. {CANARY}"))
     response = await post("/v1/responses", {"model": "m", "input": f"Tea? {CANARY}", "user": "alice"})
+    later = {"model": "m", "input": f"Tea? {CANARY}", "user": "alice", "background": True}
+    waiting_response = await post("/v1/responses", later)
     said_before = [{"role": "user", "content": f"Tea? {CANARY}"}]
     conversation = await post("/v1/conversations", {"items": said_before, "metadata": {"user_id": "alice"}})
     items = await world.call(ALICE_KEY, "GET", f"/v1/conversations/{conversation['id']}/items")
@@ -187,6 +191,7 @@ async def _everything_of_a(world: World) -> dict[str, str]:
         "waiting_read": waiting_read["id"],
         "waiting_event": waiting_event["event_id"],
         "response": response["id"],
+        "waiting_response": waiting_response["id"],
         "conversation": conversation["id"],
         "vector_store": searched["id"],
         "conversation_item": items.json["first_id"],

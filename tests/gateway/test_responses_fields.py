@@ -87,7 +87,7 @@ def test_the_choice_among_tools_is_carried(choice: object, chat: object, names: 
 REFUSED: list[tuple[Object, str]] = [
     ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
     ({"tools": [{"type": [None, None]}]}, "tools[0].type"),
-    ({"tools": [OTHER, {"type": "file_search", "vector_store_ids": ["v"]}]}, "tools[1].type"),
+    ({"tools": [OTHER, {"type": "web_search_preview"}]}, "tools[1].type"),
     ({"tools": [{"type": "mcp", "server_label": "s"}]}, "tools[0].type"),
     ({"tools": [{**OTHER, "defer_loading": True}]}, "tools[0].defer_loading"),
     ({"tools": [{**OTHER, "output_schema": {}}]}, "tools[0].output_schema"),

@@ -206,7 +206,7 @@ def _runners(work: Work, settings: WorkerSettings, consumer: str) -> Iterator[Ru
     reading = work.reading
     reads = ReadHandler(work.redis, reading)
     yield Runner(reading.queue, reads, _options(settings, settings.read_concurrency), consumer=consumer)
-    responses = ResponseHandler(work.redis, work.background, work.chat)
+    responses = ResponseHandler(work.redis, work.background, work.chat, work.vector_stores)
     yield Runner(work.background.queue, responses, _options(settings, settings.read_concurrency), consumer=consumer)
     yield Runner(reading.webhooks.queue, _deliveries(work, settings), _attempts(settings), consumer=consumer)
     if reading.files.records is not None:

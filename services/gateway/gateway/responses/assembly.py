@@ -30,7 +30,8 @@ _TEXT_DELTA: Final = (
 class Assembly:
     """The growing output of one response.
 
-    ``new_id`` makes an item's id of its prefix and its place; ``tools`` are the functions that the engine was given.
+    ``new_id`` makes an item's id of its prefix and its place; ``tools`` are the functions that the engine was given;
+    ``cites`` returns the annotations of a text.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Assembly:
         *,
         logprobs: bool = False,
         tools: Mapping[str, Offered] | None = None,
+        cites: Callable[[str], list[Json]] = lambda text: [],
     ) -> None:
         self.output: list[Json] = []
         self.finish_reason: str | None = None
@@ -46,6 +48,19 @@ class Assembly:
         self._with_logprobs = logprobs
         self._tools = tools or {}
         self._open: OpenItem | None = None
+        self._cites = cites
+
+    def search_made(self, item: Json) -> list[Json]:
+        """Begin the output with a search of files; return its events."""
+        where: Json = {"output_index": len(self.output), "item_id": item["id"]}
+        steps: list[Json] = [
+            {"type": f"response.file_search_call.{name}", **where} for name in ("in_progress", "searching", "completed")
+        ]
+        index: Json = {"output_index": len(self.output)}
+        began: Json = {**item, "status": "in_progress", "results": None}
+        self.output.append(item)
+        added: Json = {"type": "response.output_item.added", "item": began, **index}
+        return [added, *steps, {"type": "response.output_item.done", "item": item, **index}]
 
     def feed(self, choice: Json, delta: Json) -> list[Json]:
         """Take a delta of the choice, or its whole message; return its events. Raises EngineError."""
@@ -100,7 +115,7 @@ class Assembly:
         grows = self._open
         if not isinstance(grows, Parts) or grows.item["type"] != item:
             prefix = PREFIXES[item]
-            grows = Parts({"id": self._new_id(prefix, len(self.output)), "type": item, **_NEW[item]})
+            grows = Parts({"id": self._new_id(prefix, len(self.output)), "type": item, **_NEW[item]}, self._cites)
             yield from self._begun(grows)
         yield from self._placed(grows.more(kind, field, text, logprobs))
 

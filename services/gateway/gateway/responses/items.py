@@ -77,14 +77,24 @@ class Reasoning(Wire):
         return "".join(part.text for part in self.content or ()) or "\n\n".join(part.text for part in self.summary)
 
 
+class FileSearchCall(Wire):
+    """A search of an earlier response. The engine sees its answer, not its results."""
+
+    type: Literal["file_search_call"]
+    id: str | None = None
+    status: Literal["in_progress", "searching", "completed", "incomplete", "failed"] | None = None
+    queries: tuple[str, ...] = ()
+    results: tuple[Json, ...] | None = None
+
+
 _OF_PARTS: Final = frozenset(
     name
     for model in (InputText, InputImage, InputFile, InputAudio, OutputText, Refusal, SummaryText, ReasoningText)
     for name in model.model_fields
 )
 
-Item: TypeAlias = Message | Reasoning | Call | Output
-_MODELS: Final[tuple[type[Item], ...]] = (Message, *CALLS, *OUTPUTS, Reasoning)
+Item: TypeAlias = Message | Reasoning | FileSearchCall | Call | Output
+_MODELS: Final[tuple[type[Item], ...]] = (Message, *CALLS, *OUTPUTS, Reasoning, FileSearchCall)
 ITEMS: Final[dict[str, type[Item]]] = {get_args(model.model_fields["type"].annotation)[0]: model for model in _MODELS}
 PREFIXES: Final = {
     "message": "msg",
@@ -97,6 +107,7 @@ PREFIXES: Final = {
     "local_shell_call_output": "lsho",
     "tool_search_call": "tsc",
     "tool_search_output": "tso",
+    "file_search_call": "fs",
 }
 """How the ids of items begin, by the item's type."""
 

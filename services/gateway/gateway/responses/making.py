@@ -9,6 +9,7 @@ from gateway.engine import Meter, Relay
 from gateway.http import EventCutter, Sink, data_of, object_in, objects_in, parsed_object
 from gateway.responses.answer import Draft
 from gateway.responses.assembly import Assembly
+from gateway.responses.file_search import Searched
 from gateway.responses.keeping import Keeping
 from gateway.responses.requests import Asked
 from gateway.responses.tools import Offered
@@ -23,11 +24,18 @@ class Making:
     """One response. ``keeping`` is None for one that is kept nowhere."""
 
     def __init__(
-        self, asked: Asked, draft: Draft, keeping: Keeping | None, meter: Meter, *, tools: Mapping[str, Offered]
+        self,
+        asked: Asked,
+        draft: Draft,
+        keeping: Keeping | None,
+        meter: Meter,
+        *,
+        tools: Mapping[str, Offered],
+        search: Searched | None = None,
     ) -> None:
-        """``tools`` are the functions that the engine was given."""
+        """``tools`` are the functions that the engine was given, ``search`` is what was found for it."""
         self.draft = draft
-        self.assembly = Assembly(draft.item_id, logprobs=asked.request.wants_logprobs, tools=tools)
+        self.assembly, self.first_events = begun(asked, draft, tools, search)
         self._keeping = keeping
         self._meter = meter
 
@@ -78,6 +86,17 @@ class Making:
         return response
 
 
+def begun(
+    asked: Asked, draft: Draft, tools: Mapping[str, Offered], search: Searched | None
+) -> tuple[Assembly, Sequence[Json]]:
+    """Return an output that has nothing but the search, if there was one, and the search's events."""
+    logprobs = asked.request.wants_logprobs
+    if search is None:
+        return Assembly(draft.item_id, logprobs=logprobs, tools=tools), ()
+    assembly = Assembly(draft.item_id, logprobs=logprobs, tools=tools, cites=search.annotations)
+    return assembly, assembly.search_made(search.item(draft.item_id("fs", 0)))
+
+
 class _ResponseStream:
     """Takes a chat's events and sends a response's."""
 
@@ -95,6 +114,8 @@ class _ResponseStream:
         """Send the events before the engine's first."""
         response = self._making.draft.in_progress()
         await self._send({"type": f"response.{name}", "response": response} for name in ("created", "in_progress"))
+        if self._making.first_events:
+            await self._send(self._making.first_events)
 
     async def send(self, events: bytes) -> None:
         """Take events of the chat. Raises EngineError for a chunk that no chat has."""

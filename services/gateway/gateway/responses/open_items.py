@@ -1,11 +1,12 @@
 """Items of a response that still grow, and their events in a stream, without their place in it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pydantic import JsonValue
 from pydantic_core import from_json
 
+from gateway.http import objects_in
 from gateway.responses.tools import Kind, Offered
 from memloop.wire.chat import Json
 
@@ -34,8 +35,10 @@ class OpenItem:
 class Parts(OpenItem):
     """An item of texts: a message with its text and its refusal, or reasoning."""
 
-    def __init__(self, item: Json) -> None:
+    def __init__(self, item: Json, cites: Callable[[str], list[Json]]) -> None:
+        """``cites`` returns the annotations of a text."""
         super().__init__({**item, "content": []})
+        self._cites = cites
         self._done: list[Json] = []
         self._kind = ""
         self._field = ""
@@ -68,6 +71,13 @@ class Parts(OpenItem):
             return
         text, index = "".join(self._texts), len(self._done)
         part = self._part(text)
+        for number, annotation in enumerate(objects_in(part.get("annotations"))):
+            yield {
+                "type": "response.output_text.annotation.added",
+                "content_index": index,
+                "annotation_index": number,
+                "annotation": annotation,
+            }
         done: Json = {"type": f"response.{self._kind}.done", "content_index": index, self._field: text}
         yield done | ({"logprobs": part["logprobs"]} if "logprobs" in part else {})
         yield {"type": "response.content_part.done", "content_index": index, "part": part}
@@ -78,7 +88,12 @@ class Parts(OpenItem):
     def _part(self, text: str) -> Json:
         if self._kind == "output_text":
             logprobs = list(self._logprobs) if text else []
-            return {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
+            return {
+                "type": "output_text",
+                "text": text,
+                "annotations": [*self._cites(text)],
+                "logprobs": list(logprobs),
+            }
         return {"type": self._kind, self._field: text}
 
 

@@ -12,14 +12,18 @@ from pydantic import Field, JsonValue
 
 from gateway.http import validated
 from gateway.responses.items import A_BOOLEAN, Item, checked, items_of
-from gateway.responses.tools import AllowedTools, FunctionChoice, Tool, read_tools
+from gateway.responses.tools import AllowedTools, FileSearchChoice, FunctionChoice, Tool, read_tools
 from memloop.wire.base import Integral, OpenWire, Wire
 from memloop.wire.chat import Json, MemoryOptions, Metadata
 from memloop.wire.errors import InvalidRequest
 
 LOGPROBS: Final = "message.output_text.logprobs"
+RESULTS: Final = "file_search_call.results"
 Includable: TypeAlias = Literal[
-    "message.output_text.logprobs", "message.input_image.image_url", "reasoning.encrypted_content"
+    "message.output_text.logprobs",
+    "message.input_image.image_url",
+    "reasoning.encrypted_content",
+    "file_search_call.results",
 ]
 _INCLUDABLE: Final = frozenset(get_args(Includable))
 """Image URLs are always there; so is the reasoning, in clear."""
@@ -132,7 +136,7 @@ class ResponseBody(ResponseRequest):
 
     input: str | list[Item] = Field(default=...)  # pyright: ignore[reportIncompatibleVariableOverride]
     tools: list[Annotated[Tool, Field(discriminator="type")]] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    tool_choice: Literal["none", "auto", "required"] | FunctionChoice | AllowedTools | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    tool_choice: Literal["none", "auto", "required"] | FunctionChoice | FileSearchChoice | AllowedTools | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     text: TextOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     reasoning: ReasoningOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     stream_options: ResponseStreamOptions | None = None  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -9,6 +9,7 @@ from prometheus_client import Counter
 from redis.asyncio import Redis
 
 from gateway.chat import USER_HEADER
+from gateway.http import objects_in
 from gateway.metrics import Metrics
 from gateway.redis import RedisRoom
 from gateway.responses.conversations import ConversationRecords, open_conversations
@@ -38,6 +39,9 @@ class Responses:
     def passes(self, fields: Json, headers: Mapping[str, str]) -> bool:
         """Return whether the engine answers the request itself: one without memory and without state."""
         if not self.pass_through or fields.get("store") is not False or USER_HEADER in headers:
+            return False
+        tools = fields.get("tools")
+        if any(tool.get("type") == "file_search" for tool in objects_in(tools)):
             return False
         names = (*_STATE, *_USERS) if self.memory_for_users else _STATE
         return all(fields.get(name) in (None, False) for name in names)

@@ -22,10 +22,12 @@ from gateway.responses.asking import earlier_items, keeping_of, question_of
 from gateway.responses.background.answering import cancel_response as cancel
 from gateway.responses.background.answering import create_background, follow_response, shown_response
 from gateway.responses.background.slice import BackgroundDep
+from gateway.responses.file_search import file_search_of, searched, with_passages
 from gateway.responses.making import Making
 from gateway.responses.records import Owner, new_response_id
 from gateway.responses.requests import Asked, CountBody, ResponseBody, check_include, read_request
 from gateway.responses.responses import Responses, ResponsesDep
+from gateway.vector_stores import VectorStores, VectorStoresDep
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
@@ -69,6 +71,7 @@ async def create_response(
     responses: ResponsesDep,
     background: BackgroundDep,
     reading: ReadingDep,
+    vector_stores: VectorStoresDep,
     principal: PrincipalDep,
     allowance: AllowanceDep,
 ) -> Response:
@@ -83,8 +86,11 @@ async def create_response(
         return await pass_through(request, chat.backend, allowance, "responses")
     with meter.ours():
         read = await read_with(request, body, read_request)
+        if (tool := file_search_of(read)) is not None:
+            principal.require("long-read", param="tools")
+            await vector_stores.check(principal.tenant, tool)
         if not read.request.background:
-            asked = await _translated(request, chat, responses, principal, read, meter)
+            asked = await _translated(request, chat, responses, principal, read, meter, vector_stores)
             meter.goes_to(asked.model)
             return await answer_chat(request, chat, allowance, meter, asked)
     return await create_background(
@@ -173,17 +179,26 @@ async def cancel_response(response_id: str, background: BackgroundDep, principal
 
 
 async def _translated(
-    request: Request, chat: Chat, responses: Responses, principal: Principal, asked: Asked, meter: Meter
+    request: Request,
+    chat: Chat,
+    responses: Responses,
+    principal: Principal,
+    asked: Asked,
+    meter: Meter,
+    vector_stores: VectorStores,
 ) -> AskedChat:
     """Return the chat that answers the request, in a form that makes a response of its answer."""
     earlier = await earlier_items(asked, responses, principal.tenant)
     question = question_of(asked, earlier, chat)
+    window = chat.backend.models.named(asked.request.model).window_tokens
+    search = await searched(asked, question, vector_stores, principal.tenant, window_tokens=window)
+    question = with_passages(question, search)
     draft = draft_of(asked, new_response_id(principal.tenant))
     size = len(json_text({"response": draft.head}))  # what can be read may be nested too deeply to be written
     plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
     owner = Owner(principal.tenant, plain.named)
     keeping = await keeping_of(asked, responses, owner, draft.id, earlier=earlier, size=size, chat=chat)
-    making = Making(asked, draft, keeping, meter, tools=question.tools)
+    making = Making(asked, draft, keeping, meter, tools=question.tools, search=search)
     form = AnswerForm(
         whole=making.whole, streamed=making.streamed, kept=making.kept, subject=subject_of_response(draft.id)
     )

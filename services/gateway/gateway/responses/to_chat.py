@@ -21,7 +21,7 @@ from gateway.responses.calls import (
     Output,
     ToolSearchCall,
 )
-from gateway.responses.items import Item, Message, Reasoning
+from gateway.responses.items import FileSearchCall, Item, Message, Reasoning
 from gateway.responses.parts import InputAudio, InputFile, InputImage, InputText, Part, Refusal
 from gateway.responses.requests import Asked, Format
 from gateway.responses.tools import Offered, chosen
@@ -123,6 +123,8 @@ def _conversation(items: Iterable[Item]) -> list[Json]:
     messages: list[Json] = []
     others: list[JsonValue] = []
     for item in items:
+        if isinstance(item, FileSearchCall):
+            continue
         if isinstance(item, OUTPUTS):
             text, pictures = _returned(item)
             messages.append({"role": "tool", "tool_call_id": item.call_id, "content": text})

@@ -2,7 +2,8 @@
 
 An engine of chat completions knows functions alone. A tool whose input is a text, the tools of a namespace, the
 client's shell and a search that the client makes become functions; a call of one becomes the item of the tool again.
-Tools that run at the API's own servers are refused, because nobody here runs them.
+``file_search`` is made by the gateway (``responses.file_search``). Other tools of the API's own servers are refused,
+because nobody here runs them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from pydantic import Field, JsonValue
 
 from gateway.responses.calls import LOCAL_SHELL, TOOL_SEARCH, ToolSearchOutput, flat_name
 from gateway.responses.items import A_BOOLEAN, Item, checked
+from gateway.vector_stores import FileSearch
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
@@ -84,13 +86,14 @@ class ToolSearch(Wire):
     parameters: Json | None = None
 
 
-Tool: TypeAlias = Function | Custom | Toolset | LocalShell | ToolSearch
+Tool: TypeAlias = Function | Custom | Toolset | LocalShell | ToolSearch | FileSearch
 _TOOLS: Final[Mapping[str, type[Tool]]] = {
     "function": Function,
     "custom": Custom,
     "namespace": Toolset,
     "local_shell": LocalShell,
     "tool_search": ToolSearch,
+    "file_search": FileSearch,
 }
 _TEXT_INPUT: Final[Json] = {
     "type": "object",
@@ -134,7 +137,10 @@ def read_tools(given: Iterable[JsonValue]) -> tuple[Tool, ...]:
     A web search without access to the web (``external_web_access: false``) searches an index that exists at OpenAI
     alone. Without the index it finds nothing, so it is left out.
     """
-    return tuple(_tool(tool, f"tools[{place}]") for place, tool in enumerate(given) if not _searches_nothing(tool))
+    tools = tuple(_tool(tool, f"tools[{place}]") for place, tool in enumerate(given) if not _searches_nothing(tool))
+    if sum(isinstance(tool, FileSearch) for tool in tools) > 1:
+        raise InvalidRequest("tools: file_search may be given once.", param="tools", code="unsupported_value")
+    return tools
 
 
 def offered_tools(tools: Iterable[Tool], items: Iterable[Item]) -> dict[str, Offered]:
@@ -170,7 +176,7 @@ def _tool(tool: JsonValue, place: str) -> Tool:
     kind = tool.get("type") if isinstance(tool, dict) else None
     model = _TOOLS.get(kind) if isinstance(kind, str) else None
     if not isinstance(tool, dict) or model is None:
-        message = f"{place}: tools of type {kind!r} are not supported. Only those are that your application runs."
+        message = f"{place}: tools of type {kind!r} are not supported. Only file_search, and tools that you run, are."
         raise InvalidRequest(message, param=f"{place}.type", code="unsupported_value")
     return checked(model, tool, place)
 
@@ -202,6 +208,8 @@ def _offered(tools: Iterable[Tool]) -> Iterator[Offered]:
                 yield Offered("local_shell", LOCAL_SHELL, None, _SHELL)
             case ToolSearch():
                 yield Offered("tool_search", TOOL_SEARCH, None, _function(tool, TOOL_SEARCH, tool.parameters, None))
+            case FileSearch():
+                pass  # made before the engine is asked
 
 
 def _client_tool(tool: Function | Custom, namespace: str | None) -> Offered:
@@ -243,6 +251,12 @@ class FunctionChoice(Wire):
     name: str
 
 
+class FileSearchChoice(Wire):
+    """A choice of the search, which is made in any case."""
+
+    type: Literal["file_search"]
+
+
 class AllowedTools(Wire):
     """A choice among some of the tools."""
 
@@ -261,6 +275,9 @@ def chosen(choice: JsonValue, tools: Mapping[str, Offered]) -> tuple[Sequence[Of
         name = checked(FunctionChoice, choice, "tool_choice").name
         _known([name], tools)
         return every, {"type": "function", "function": {"name": name}}
+    if isinstance(choice, dict) and kind == "file_search":
+        checked(FileSearchChoice, choice, "tool_choice")
+        return every, None
     if isinstance(choice, dict) and kind == "allowed_tools":
         allowed = checked(AllowedTools, choice, "tool_choice")
         names = [tool.name for tool in allowed.tools]

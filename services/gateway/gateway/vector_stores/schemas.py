@@ -2,12 +2,11 @@
 
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field, FiniteFloat, JsonValue, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from gateway.vector_stores.filters import Filter
 from memloop.wire.base import Integral, Wire
 from memloop.wire.chat import Metadata
-from memloop.wire.errors import InvalidRequest
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
 AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]
@@ -242,9 +241,3 @@ class FileSearch(Wire):
     filters: Filter | None = None
     max_num_results: Annotated[int, Field(ge=1, le=MOST_RESULTS), Integral] = 20
     ranking_options: RankingOptions | None = None
-
-
-def check_file_search(tools: "list[JsonValue]") -> None:
-    """Raise InvalidRequest for more than one ``file_search``."""
-    if sum(isinstance(tool, dict) and tool.get("type") == "file_search" for tool in tools) > 1:
-        raise InvalidRequest("tools: file_search may be given once.", param="tools", code="unsupported_value")

@@ -17,8 +17,10 @@ from gateway.responses.background.jobs import ResponseJob
 from gateway.responses.background.making import Made, count_tokens, made_of, redacted_answer, reply_of
 from gateway.responses.background.slice import Background
 from gateway.responses.conversations import Began
+from gateway.responses.file_search import Searched, dumped, file_search_of, loaded, searched, with_passages
 from gateway.responses.records import Owner, StoredResponse
 from gateway.responses.requests import Asked, read_request
+from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import MemloopError, NotFound
 
@@ -29,10 +31,11 @@ _FIRST = 2
 class ResponseHandler:
     """Runs the queued background responses."""
 
-    def __init__(self, redis: Redis, background: Background, chat: Chat) -> None:
+    def __init__(self, redis: Redis, background: Background, chat: Chat, vector_stores: VectorStores) -> None:
         self._redis = redis
         self._background = background
         self._chat = chat
+        self._vector_stores = vector_stores
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Make the response. A request that can never succeed fails without a retry."""
@@ -65,13 +68,26 @@ class ResponseHandler:
         question = question_of(asked, (), self._chat)
         draft = Draft(job.response_id, stored.response)
         await self._progress(job, draft)
-        answer, memory = await self._answered(job, asked, question)
-        made = made_of(answer, asked, question, draft, memory)
+        search = await self._searched(job, asked, question)
+        answer, memory = await self._answered(job, asked, with_passages(question, search))
+        made = made_of(answer, asked, question, draft, memory, search)
         await self._continue(job, stored, made)
         if not await self._end(job, made.response):
             return await self._failed(job, stored, self._background.responses.records.over_quota())
         await self._background.jobs.publish(job.response_id, made.events, first=_FIRST + 1, last=True)
         return JobResult(str(made.response["status"]), "{}")
+
+    async def _searched(self, job: ResponseJob, asked: Asked, question: Question) -> Searched | None:
+        """Return what a search of files found: once, whenever the job is repeated."""
+        if file_search_of(asked) is None:
+            return None
+        journal = Journal(self._redis, job.response_id)
+        known = await journal.read("search")
+        if known is None:
+            window = self._chat.backend.models.named(asked.request.model).window_tokens
+            found = await searched(asked, question, self._vector_stores, job.tenant, window_tokens=window)
+            known = await journal.keep("search", dumped(found))
+        return loaded(known)
 
     async def _progress(self, job: ResponseJob, draft: Draft) -> None:
         events: list[Json] = [

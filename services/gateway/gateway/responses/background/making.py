@@ -9,8 +9,9 @@ from gateway.http import object_in, objects_in
 from gateway.metrics import Metrics
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question
-from gateway.responses.assembly import Assembly
 from gateway.responses.background.jobs import ResponseJob
+from gateway.responses.file_search import Searched
+from gateway.responses.making import begun
 from gateway.responses.naming import redacted
 from gateway.responses.records import Owner
 from gateway.responses.requests import Asked
@@ -34,16 +35,18 @@ async def redacted_answer(answer: Json, job: ResponseJob, chat: Chat) -> Json:
     return clean
 
 
-def made_of(answer: Json, asked: Asked, question: Question, draft: Draft, memory: ChatMemory | None) -> Made:
+def made_of(
+    answer: Json, asked: Asked, question: Question, draft: Draft, memory: ChatMemory | None, search: Searched | None
+) -> Made:
     """Return the response of a whole chat completion. Raises EngineError for one without a message."""
     choices = objects_in(answer.get("choices"))
     if not choices or not isinstance(choices[0].get("message"), dict):
         raise EngineError("the engine's answer is not a chat completion")
-    assembly = Assembly(draft.item_id, logprobs=asked.request.wants_logprobs, tools=question.tools)
+    assembly, found = begun(asked, draft, question.tools, search)
     events = assembly.feed({"finish_reason": "stop", **choices[0]}, object_in(choices[0]["message"]))
     response = draft.answered(assembly, object_in(answer.get("usage")), memory, stored=True)
     last: Json = {"type": f"response.{response['status']}", "response": response}
-    return Made(response, [*events, last])
+    return Made(response, [*found, *events, last])
 
 
 def count_tokens(metrics: Metrics, model: str, answer: Json) -> None:
