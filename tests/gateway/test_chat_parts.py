@@ -6,11 +6,11 @@ import pytest
 
 from gateway.chat.recall import pack
 from gateway.chat.turns import newest_turn
-from gateway.http.sse import EventCutter, data_of
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Recalled
 from memloop.profiles import load_profile
 from memloop.wire.chat import SentMessage
+from memloop_service.http.sse import EventCutter, data_of
 from tests.gateway.running import said
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)

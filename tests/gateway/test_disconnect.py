@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from gateway.http.disconnect import ClientGone, StopWhenGone
+from memloop_service.http.disconnect import ClientGone, StopWhenGone
 
 
 class Connection:

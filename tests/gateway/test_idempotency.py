@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from gateway.http.idempotency import KEEP_MS
+from gateway.idempotency.idempotency import KEEP_MS
 from gateway.settings import GatewaySettings
 from tests.fakes.job_engine import tool_call
 from tests.fakes.recall_store import FakeStore

@@ -11,10 +11,10 @@ from fastapi.routing import APIRoute
 from gateway.access.dependencies import batch_room_of, room_of
 from gateway.fetching.routes import fetch_file
 from gateway.files.routes import upload_file
-from gateway.http.json_size import MOST_PARTS, refuse_lost_digits, refuse_too_many_parts
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unprocessable
+from memloop_service.http.json_size import MOST_PARTS, refuse_lost_digits, refuse_too_many_parts
 from tests.gateway.running import CHAT, Gateway, question, running_gateway
 from tests.memloop.growth import is_linear
 

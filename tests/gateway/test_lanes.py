@@ -13,8 +13,8 @@ from gateway.queue.jobs import Depth, Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.tickets import Ticket
 from gateway.redis.key_names import Keys, Partition
-from gateway.redis.lua import entries
 from memloop.wire.errors import DependencyError
+from memloop_service.redis_scripts import entries
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.dead_workers import been_silent
 from tests.gateway.redis_view import command, connected, keys

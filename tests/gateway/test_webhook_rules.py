@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from gateway.http import AddressRefused, AddressRules, CheckedResolver
+from gateway.addresses import AddressRefused, AddressRules, CheckedResolver
 from gateway.settings import GatewaySettings, networks_of
 from gateway.webhooks.rules import WebhookRules
 from gateway.webhooks.signing import WebhookSecrets

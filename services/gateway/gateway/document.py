@@ -10,7 +10,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from gateway.access import Needed
-from gateway.http import Fragment
+from memloop_service.http import Fragment
 
 _DESCRIPTION = """OpenAI-compatible routes with long-term memory and long reading. Every error is `{"error": {...}}`.
 Every route works with and without a trailing slash."""

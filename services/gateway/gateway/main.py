@@ -27,7 +27,6 @@ from gateway.fetching import routes as fetching
 from gateway.fetching.fetching import open_fetching
 from gateway.files import routes as uploads
 from gateway.files.files import open_files
-from gateway.http import ClientGone, FairStart
 from gateway.jobs import routes as jobs
 from gateway.jobs.letters import Jobs
 from gateway.long_read import routes as long_read
@@ -62,6 +61,7 @@ from memloop_service import (
     run_processes,
     start_tracing,
 )
+from memloop_service.http import ClientGone, FairStart
 
 CLIENT_CLOSED_REQUEST = 499
 LARGER = ("/v1/long-read", "/v1/long-read/estimate", "/v1/memory/batch", "/v1/memory/import", "/mcp")

@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from gateway.http import Admission, Lane, Limit
 from gateway.queue import Depth, QueuedBytes
 from gateway.redis import RedisState
 from memloop.clients import ReplicaLoad
@@ -18,6 +17,7 @@ from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Strategy
 from memloop.wire.memory import Action
 from memloop.wire.redaction import ALL_KINDS
+from memloop_service.http import Admission, Lane, Limit
 
 _LATENCY_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)

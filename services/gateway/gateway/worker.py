@@ -24,7 +24,6 @@ from gateway.files.extraction import ExtractionLimits
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
 from gateway.files.storage import local_folder
-from gateway.http.admission import Admission, Capacity
 from gateway.long_read.hosts import ReadHandler
 from gateway.long_read.reading import Reading, open_reading
 from gateway.memory.memory import Memory, open_memory
@@ -43,6 +42,7 @@ from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
 from memloop_service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
+from memloop_service.http.admission import Admission, Capacity
 from memloop_service.redis_link import redis_errors
 
 _LOG = logging.getLogger(__name__)

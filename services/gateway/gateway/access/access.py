@@ -15,10 +15,10 @@ from gateway.access.key_cache import KeyCache
 from gateway.access.key_records import KeyRecords
 from gateway.access.rates import RateLimits, Rates
 from gateway.access.static_keys import load_static_keys
-from gateway.http import Admission, Capacity
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.ports import Splitter
+from memloop_service.http import Admission, Capacity
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from gateway.access.access import Access
 from gateway.access.estimates import estimate_tokens
 from gateway.access.principal import Principal
 from gateway.access.rates import Standing
-from gateway.http import data_of, object_in, parsed_object
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError, RateLimited
+from memloop_service.http import data_of, object_in, parsed_object
 
 STATE_HEADERS: Final = "rate_limit_headers"
 """Names the request-state attribute that holds the response's rate-limit headers."""

@@ -16,10 +16,10 @@ from typing import Any, Final
 from redis.asyncio import Redis
 
 from gateway.redis import audit as stream_of
-from gateway.redis import entry_list
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop.wire.errors import DependencyError
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import entry_list
 
 ENTRIES_KEPT: Final = 10_000
 """The minimum number of entries that each stream retains."""

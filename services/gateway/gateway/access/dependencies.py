@@ -14,10 +14,10 @@ from fastapi import Depends, Query, Request, params
 from gateway.access.access import Access, access_of
 from gateway.access.allowance import Allowance
 from gateway.access.principal import Principal
-from gateway.http import Admission, Lane
 from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop_service import INCOMING, IncomingBody
+from memloop_service.http import Admission, Lane
 from memloop_service.turns import TENANT
 
 CALLER: Final = "memloop.caller"

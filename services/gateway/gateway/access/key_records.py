@@ -12,13 +12,13 @@ from typing import Any, Final, cast
 from redis.asyncio import Redis
 
 from gateway.access.audit import ENTRIES_KEPT
-from gateway.redis import Script, entries, entry_list, text
 from gateway.redis import key_names as keys
 from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound
 from memloop.wire.keys import ApiKey, Scope
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, entries, entry_list, text
 
 KEYS_OF_A_TENANT: Final = 1000
 _SECRET_BYTES: Final = 32

@@ -10,7 +10,8 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.redis import Script, rate_window
+from gateway.redis import rate_window
+from memloop_service.redis_scripts import Script
 
 _KEEP_S: Final = 61
 

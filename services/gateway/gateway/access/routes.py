@@ -14,7 +14,7 @@ from gateway.access.access import Access
 from gateway.access.dependencies import AccessDep, PrincipalDep, Room, Tenant, needs
 from gateway.access.key_records import KeyRecord, digest_of, new_key_id, new_secret, prefix_of
 from gateway.access.principal import OtherTenants, Principal, managed
-from gateway.http import KEY_HEADER, body_of, read_ours
+from gateway.idempotency import KEY_HEADER
 from memloop.wire.audit import AuditAction, AuditEntry, AuditKind, AuditPage
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, Forbidden, InvalidRequest, Unprocessable
@@ -26,6 +26,7 @@ from memloop.wire.keys import (
     NewApiKey,
 )
 from memloop_service import ERRORS
+from memloop_service.http import body_of, read_ours
 
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 KeyCursor: TypeAlias = Annotated[str | None, Query(pattern="^key_[0-9a-f]{1,64}$")]

@@ -14,13 +14,13 @@ from redis.asyncio import Redis
 from gateway.changes.hooks import Hook, MemoryHooks
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue
-from gateway.redis import Script
 from gateway.redis import key_names as keys
 from gateway.webhooks.deliveries import change_delivery
 from memloop.clients import StoreClient
 from memloop.wire.changes import LATEST, MOST_TENANTS, StoreChanges
 from memloop.wire.errors import DependencyError, Gone, RateLimited
 from memloop.wire.memory import Scope
+from memloop_service.redis_scripts import Script
 
 _LOG = logging.getLogger(__name__)
 _LEASE_MS: Final = 30_000

@@ -6,11 +6,11 @@ from contextlib import aclosing
 from typing import Final
 
 from gateway.changes.bell import Bell
-from gateway.http import Outlet, error_event
 from memloop.clients import StoreClient
 from memloop.wire.changes import MOST_CHANGES, ChangePage, MemoryChange, StoreChanges
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Scope
+from memloop_service.http import Outlet, error_event
 
 LONGEST_S: Final = 3600.0
 """A stream ends then, and its client comes back with its key, which may have lost its rights."""

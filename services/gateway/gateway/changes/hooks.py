@@ -7,12 +7,12 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.redis import Script, text
 from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.errors import Conflict, NotFound
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, text
 
 MOST_HOOKS: Final = 20
 

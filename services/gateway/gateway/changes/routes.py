@@ -12,12 +12,12 @@ from gateway.changes.changes import ChangesDep
 from gateway.changes.following import followed, send
 from gateway.changes.hooks import Hook, new_hook_id
 from gateway.changes.schemas import HookDeleted, HookPage, NewHook
-from gateway.http import EventStream, body_of, read_ours, streams
 from memloop.wire.changes import LATEST, MOST_CHANGES, OLDEST, Cursor, StoreChanges
 from memloop.wire.lists import ChangeList
 from memloop.wire.memory import Scope
 from memloop_service import ERRORS
 from memloop_service.direct_route import json_response
+from memloop_service.http import EventStream, body_of, read_ours, streams
 
 _Id: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]
 

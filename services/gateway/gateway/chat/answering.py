@@ -17,8 +17,12 @@ from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
 from gateway.engine import EngineCall, LoopModel, Meter, Relay, relay
-from gateway.http import (
-    Attempt,
+from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
+from memloop.clients import RawResponse
+from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+from memloop.wire.errors import EngineError, MemloopError
+from memloop.wire.memory import Namespace
+from memloop_service.http import (
     ClientGone,
     JsonBody,
     Outlet,
@@ -30,14 +34,8 @@ from gateway.http import (
     object_in,
     objects_in,
     parsed_object,
-    refuse_key_of_stream,
-    subject_of_user,
     within,
 )
-from memloop.clients import RawResponse
-from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
-from memloop.wire.errors import EngineError, MemloopError
-from memloop.wire.memory import Namespace
 
 ENGINE_PATH: Final = "chat/completions"
 

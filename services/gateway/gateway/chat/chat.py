@@ -6,9 +6,9 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 
 from gateway.engine import Backend
-from gateway.http import Admission
 from gateway.memory import Memory
 from gateway.settings import GatewaySettings
+from memloop_service.http import Admission
 
 
 @dataclass(frozen=True, slots=True)

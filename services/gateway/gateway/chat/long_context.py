@@ -17,7 +17,6 @@ from gateway.access import Allowance
 from gateway.chat.chat import Chat
 from gateway.chat.oversized import Oversize, Part, oversize
 from gateway.engine import Affine, LoopModel
-from gateway.http import objects_in
 from gateway.long_read.plan import ReadingPlan, cut, plan_read
 from gateway.metrics import Metrics
 from memloop.loops.budget import Budgeted, BudgetSpent
@@ -30,6 +29,7 @@ from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json, LongContext, PartRe
 from memloop.wire.errors import Timeout, Unprocessable
 from memloop.wire.long_read import Document, LongReadRequest
 from memloop.wire.memory import Usage
+from memloop_service.http import objects_in
 from memloop_service.tracing import past_span, span
 
 _STRATEGY = "memagent"

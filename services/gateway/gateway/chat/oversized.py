@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.chat.turns import last_user_index
-from gateway.http import json_text
 from memloop.ports import Splitter
 from memloop.profiles import Profile
 from memloop.wire.chat import ChatRequest, Json, MemoryOptions
 from memloop.wire.errors import InvalidRequest
+from memloop_service.http import json_text
 
 ANY_QUESTION: Final = "What does this text say?"
 _READABLE: Final = frozenset({"user", "tool"})

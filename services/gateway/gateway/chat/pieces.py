@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gateway.http import object_in, parsed_object
+from memloop_service.http import object_in, parsed_object
 
 _LINE: Final = b"data: "
 _LINES: Final = 2

@@ -13,12 +13,12 @@ from gateway.chat.answering import answer_chat, asked_chat
 from gateway.chat.chat import ChatDep
 from gateway.chat.profile import facts_of, profile_of
 from gateway.engine import Meter
-from gateway.http import body_of, read_as, streams
 from memloop.wire.chat import ChatRequest
 from memloop.wire.memory import Namespace
 from memloop.wire.profile import UserProfile
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
+from memloop_service.http import body_of, read_as, streams
 
 PATH = "/v1/chat/completions"
 

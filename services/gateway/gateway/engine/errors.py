@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gateway.http import object_in, parsed_object
 from memloop.clients import RawResponse
 from memloop.wire.errors import EngineError, ErrorBody, ErrorEnvelope, MemloopError
+from memloop_service.http import object_in, parsed_object
 
 _RETRY_AFTER_S: Final = 1.0
 _EVENT_STREAM = "text/event-stream"

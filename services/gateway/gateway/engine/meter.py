@@ -9,10 +9,10 @@ from opentelemetry.trace import INVALID_SPAN, Span
 from gateway.access import Allowance
 from gateway.engine.served import LoopModel
 from gateway.engine.spans import note_usage
-from gateway.http import object_in
 from gateway.metrics import Metrics
 from memloop.wire.chat import Json
 from memloop.wire.errors import MemloopError
+from memloop_service.http import object_in
 
 _INPUT: Final = ("prompt_tokens", "input_tokens")
 _OUTPUT: Final = ("completion_tokens", "output_tokens")

@@ -13,7 +13,9 @@ from gateway.engine.errors import is_event_stream, refusal, soon
 from gateway.engine.meter import Meter
 from gateway.engine.served import LoopModel
 from gateway.engine.spans import open_call
-from gateway.http import (
+from memloop.clients import RawResponse
+from memloop.wire.errors import DependencyError
+from memloop_service.http import (
     ClientGone,
     EventCutter,
     EventStream,
@@ -27,8 +29,6 @@ from gateway.http import (
     read_json,
     within,
 )
-from memloop.clients import RawResponse
-from memloop.wire.errors import DependencyError
 from memloop_service.tracing import current
 
 _ASKING: Final = ("prompt", "input", "instructions")

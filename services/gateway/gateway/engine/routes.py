@@ -6,11 +6,11 @@ from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.engine.backend import Backend, BackendDep
 from gateway.engine.errors import soon
 from gateway.engine.passthrough import pass_through
-from gateway.http import engines_body, objects_in, streams
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError, NotFound
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
+from memloop_service.http import engines_body, objects_in, streams
 
 listings = APIRouter(tags=["engine"])
 router = APIRouter(tags=["engine"], route_class=DirectRoute, responses=ERRORS)

@@ -10,10 +10,10 @@ from urllib.parse import unquote
 import aiohttp
 from yarl import URL
 
+from gateway.addresses import AddressRefused, CheckedResolver
 from gateway.fetching.fetching import Fetching
 from gateway.files.blobs import Blob, Blobs
 from gateway.files.uploads import Upload, safe_name
-from gateway.http import AddressRefused, CheckedResolver
 from memloop.wire.errors import TooLarge, Unprocessable
 
 _REDIRECTS: Final = 5

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias, cast
 
 from fastapi import Depends, Request
 
-from gateway.http import AddressRules, Lookup, system_lookup
+from gateway.addresses import AddressRules, Lookup, system_lookup
 from gateway.settings import GatewaySettings, networks_of
 from memloop.wire.errors import NotSupported
 

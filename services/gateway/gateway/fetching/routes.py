@@ -9,9 +9,10 @@ from gateway.fetching.download import downloaded
 from gateway.fetching.fetching import FetchingDep
 from gateway.files.files import FilesDep
 from gateway.files.routes import entered, upload_room
-from gateway.http import body_of, read_ours, refuse_key_of_stream
+from gateway.idempotency import refuse_key_of_stream
 from memloop.wire.files import FileFromUrl, FileObject
 from memloop_service import ERRORS
+from memloop_service.http import body_of, read_ours
 
 router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long-read")], responses=ERRORS)
 

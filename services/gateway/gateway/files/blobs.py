@@ -13,10 +13,11 @@ from typing import Final, cast
 from redis.asyncio import Redis
 
 from gateway.files.storage import Storage
-from gateway.redis import Keys, Partition, Script, text
+from gateway.redis import Keys, Partition
 from memloop.wire.base import Wire
 from memloop.wire.errors import TooLarge
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, text
 
 _UPLOAD_MAY_TAKE_S: Final = 6 * 3600.0
 _FIRST_LOOK_S: Final = 600.0

@@ -9,11 +9,12 @@ from redis.asyncio import Redis
 
 from gateway.files.blobs import Blob, Blobs
 from gateway.queue import LaneQueue, Submission
-from gateway.redis import FILES_EXPIRING, text
+from gateway.redis import FILES_EXPIRING
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_scripts import text
 
 _FIRST_POLL_S: Final = 0.02
 _LAST_POLL_S: Final = 0.5

@@ -14,7 +14,7 @@ from gateway.files.blobs import Blob
 from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
-from gateway.http import refuse_key_of_stream
+from gateway.idempotency import refuse_key_of_stream
 from gateway.redis import key_names as keys
 from memloop.wire.errors import Conflict, RateLimited, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage

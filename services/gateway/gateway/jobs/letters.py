@@ -8,9 +8,10 @@ from redis.asyncio import Redis
 
 from gateway.memory import dead_write, requeue
 from gateway.queue import Depth, LaneQueue
-from gateway.redis import Partition, entry_list, text
+from gateway.redis import Partition
 from memloop.wire.base import Wire
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import entry_list, text
 
 _LOOKED_AT: Final = 500
 """How many dead letters of any tenant one request looks at."""

@@ -18,13 +18,13 @@ from gateway.files.blobs import Blob
 from gateway.files.records import ReadableFile
 from gateway.long_read import scripts
 from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
-from gateway.redis import Script, entry_list, text
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
 from memloop.wire.long_read import LongRead, LongReadRequest, ReadEvent, ReadStatus, ServiceTier
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, entry_list, text
 
 TERMINAL: tuple[ReadStatus, ...] = ("completed", "failed", "cancelled", "incomplete")
 TIERS: tuple[ServiceTier, ...] = ("priority", "default", "flex")

@@ -11,19 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import Receive
 
 from gateway.access import Allowance, AllowanceDep, BatchRoom, PrincipalDep, needs
-from gateway.http import (
-    Attempt,
-    ClientGone,
-    EventStream,
-    Outlet,
-    StopWhenGone,
-    body_of,
-    error_event,
-    read_ours,
-    refuse_key_of_stream,
-    streams,
-    subject_of_read,
-)
+from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_read
 from gateway.long_read.admission import AdmittedRead, admitted_read, opened_read
 from gateway.long_read.documents import document_of, held, let_go, tokens_at_most
 from gateway.long_read.hosts import ForegroundRead
@@ -35,6 +23,7 @@ from memloop.wire.base import Wire
 from memloop.wire.errors import MemloopError, RateLimited
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
 from memloop_service import ERRORS
+from memloop_service.http import ClientGone, EventStream, Outlet, StopWhenGone, body_of, error_event, read_ours, streams
 
 Limit: TypeAlias = Annotated[int, Query(ge=1, le=100)]
 

@@ -14,11 +14,12 @@ from typing import Final
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Send
 
-from gateway.http import object_in, parsed_object
 from gateway.mcp.surface import Mcp
-from gateway.redis import mcp_call, text
+from gateway.redis import mcp_call
 from memloop.wire.errors import DependencyError, NotFound
+from memloop_service.http import object_in, parsed_object
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import text
 
 SESSION_HEADER: Final = "mcp-session-id"
 _KEEP_S: Final = 24 * 60 * 60

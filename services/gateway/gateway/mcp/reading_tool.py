@@ -5,12 +5,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, Field
 
-from gateway.http import validated
 from gateway.long_read.admission import admitted_read, opened_read
 from gateway.mcp.call import Call
 from gateway.mcp.memory_tools import Tool
 from memloop.wire.keys import Scope
 from memloop.wire.long_read import LongReadRequest, ReadEvent, SaveTo, Strategy
+from memloop_service.http import validated
 
 
 class LongRead(Tool):

@@ -24,11 +24,11 @@ from mcp_types import Tool as ToolEntry
 from pydantic import BaseModel
 from starlette.requests import Request
 
-from gateway.http import json_text, strictly
 from gateway.mcp.call import Call, Caller
 from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
 from gateway.mcp.reading_tool import LongRead
 from memloop.wire.errors import MemloopError
+from memloop_service.http import json_text, strictly
 
 TOOLS: Final[tuple[type[Tool], ...]] = (
     AddMemory,

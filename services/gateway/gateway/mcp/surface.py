@@ -7,9 +7,9 @@ from fastapi import Depends, Request
 from redis.asyncio import Redis
 from starlette.types import ASGIApp
 
-from gateway.http import Admission
 from gateway.long_read.reading import Reading
 from gateway.memory import Memory
+from memloop_service.http import Admission
 
 
 @dataclass(frozen=True, slots=True)

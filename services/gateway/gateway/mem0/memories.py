@@ -9,13 +9,14 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
-from gateway.http import Attempt, read_ours, subject_of_user
+from gateway.idempotency import Attempt, subject_of_user
 from gateway.mem0 import answers
 from gateway.mem0.answers import Answer
 from gateway.mem0.errors import Mem0Route
 from gateway.mem0.requests import Add, BatchDelete, BatchUpdate, FeedbackOnMemory, GetAll, Search, Update
 from gateway.memory import Memory, MemoryDep, check_has_text, search, write_memory
 from memloop.wire.memory import Namespace
+from memloop_service.http import read_ours
 
 _LIST_PATH: Final = "/v3/memories/"
 _AT_ONCE: Final = 8

@@ -17,10 +17,11 @@ from redis.asyncio import Redis
 from gateway.memory.events import MemoryEvents
 from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
 from gateway.queue import LaneQueue
-from gateway.redis import Partition, entry_list, redis_of
+from gateway.redis import Partition, redis_of
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import entry_list
 
 _PAGE = 100
 

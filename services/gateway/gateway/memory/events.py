@@ -10,10 +10,10 @@ from redis.asyncio import Redis
 
 from gateway.access import OtherTenants
 from gateway.queue import LaneQueue
-from gateway.redis import text
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryEvent, Namespace
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import text
 
 _TERMINAL = ("completed", "failed")
 _NONE = "Event {!r} not found."

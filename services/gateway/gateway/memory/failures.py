@@ -16,11 +16,12 @@ from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
 from gateway.metrics import Metrics
-from gateway.redis import WRITES_REFUSED, Keys, text
+from gateway.redis import WRITES_REFUSED, Keys
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_scripts import text
 
 _LOG = logging.getLogger(__name__)
 _KEEP_S: Final = 24 * 3600

@@ -18,13 +18,13 @@ from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
 from gateway.policy import Keeper, Redaction
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
 from gateway.redis import event_id as id_in_lane
-from gateway.redis import text
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
 from memloop.wire.memory import MemoryEvent, Namespace, Source
 from memloop_service.chores import computed
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import text
 
 MEMORY_QUEUE = "memory"
 

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from gateway.http import Idempotency
+from gateway.idempotency import Idempotency
 from gateway.memory.failures import WriteFailures
 from gateway.memory.jobs import MemoryQueue
 from gateway.memory.kept_store import KeptStore

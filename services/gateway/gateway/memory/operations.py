@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gateway.access import Principal
-from gateway.http import subject_of_user
+from gateway.idempotency import subject_of_user
 from gateway.memory.jobs import MemoryJob
 from gateway.memory.memory import Memory
 from gateway.memory.pending import ranked, read_beside

@@ -12,11 +12,12 @@ from redis.asyncio import Redis
 from gateway.memory.failures import FailedWrite
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
 from gateway.queue import BEGAN
-from gateway.redis import Keys, Script
+from gateway.redis import Keys
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn
 from memloop_service.chores import beside
+from memloop_service.redis_scripts import Script
 
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144

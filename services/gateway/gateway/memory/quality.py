@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
-from gateway.http import body_of, read_ours
 from gateway.memory.memory import MemoryDep
 from memloop.wire.feedback import FeedbackRequest
 from memloop.wire.memory import MemoryItem, Namespace
 from memloop.wire.quality import MAX_EXAMPLES, QualityAudit, StoreAudit
+from memloop_service.http import body_of, read_ours
 
 router = APIRouter()
 

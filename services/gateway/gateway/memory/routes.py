@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
-from gateway.http import Attempt, body_of, read_ours, refuse_key_of_batch, subject_of_user
+from gateway.idempotency import Attempt, refuse_key_of_batch, subject_of_user
 from gateway.memory import quality
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search, write, write_batch
@@ -25,6 +25,7 @@ from memloop.wire.memory_requests import MemoryAdd, MemoryBatch, MemorySearch
 from memloop.wire.transfer import Imported, StoreExport
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute, json_response
+from memloop_service.http import body_of, read_ours
 from memloop_service.if_match import IF_MATCH, version_in
 
 _JSONL: Final[dict[str, Any]] = {"application/jsonl": {"schema": {"type": "string"}}}

@@ -30,7 +30,7 @@ from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
 from gateway.policy import Keeper, with_rules
 from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Lease
-from gateway.redis import Keys, text
+from gateway.redis import Keys
 from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
 from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import DecisionResult
@@ -51,6 +51,7 @@ from memloop.wire.memory import (
     Written,
 )
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import text
 
 
 class InvalidDecision(MemloopError):

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, JsonValue, Tag
 
-from gateway.http import validated
 from gateway.messages.blocks import Content, Flag, Message, TextParam
 from memloop.wire.base import Integral, OpenWire, Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.errors import InvalidRequest
+from memloop_service.http import validated
 
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1), Integral]
 Share: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1)]

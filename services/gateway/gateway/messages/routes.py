@@ -7,7 +7,6 @@ from fastapi import APIRouter, Request, Response
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.chat import AnswerForm, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, Relay
-from gateway.http import Sink, body_of, read_json, read_with, streams
 from gateway.messages.answers import MessageAnswer, TokenCount, message_of
 from gateway.messages.requests import CountTokens, CreateMessage, count_tokens_in, create_message_in
 from gateway.messages.stream import MessageStream
@@ -17,6 +16,7 @@ from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError
 from memloop_service.direct_route import DirectRoute, json_response
+from memloop_service.http import Sink, body_of, read_json, read_with, streams
 
 PATH = "/v1/messages"
 COUNT_PATH = "/v1/messages/count_tokens"

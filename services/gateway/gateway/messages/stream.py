@@ -14,7 +14,6 @@ from pydantic import JsonValue
 
 from gateway.chat import only_text
 from gateway.engine import Meter, send_broken
-from gateway.http import EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
 from gateway.messages.answers import (
     ADDED,
     MessageAnswer,
@@ -30,6 +29,7 @@ from memloop.clients.dialects import thinking_in
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, EngineError
 from memloop_service.api_style import api_style
+from memloop_service.http import EventCutter, Sink, data_event, data_of, object_in, objects_in, parsed_object
 
 Kind: TypeAlias = Literal["text", "thinking", "tool_use"]
 _DONE: Final = b"[DONE]"

@@ -9,7 +9,6 @@ from typing import Final, Never, cast
 
 from pydantic import JsonValue
 
-from gateway.http import json_text
 from gateway.messages.blocks import (
     AssistantMessage,
     Base64Source,
@@ -31,6 +30,7 @@ from gateway.messages.blocks import (
 from memloop.clients.dialects import EARLIER_THINKING
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest
+from memloop_service.http import json_text
 
 _BETWEEN: Final = "\n\n"
 _BILLING: Final = "x-anthropic-billing-header:"

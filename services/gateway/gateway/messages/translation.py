@@ -7,13 +7,13 @@ from typing import Final
 from pydantic import JsonValue
 
 from gateway.engine import LoopModel
-from gateway.http import JsonBody, json_text, validated
 from gateway.messages.blocks import Message, TextParam, UserMessage
 from gateway.messages.requests import AnthropicTool, AnyTool, CreateMessage, Prompt, Tool, ToolChoice
 from gateway.messages.to_chat import chat_messages, refuse, system_prompt
 from gateway.messages.users import user_of
 from memloop.wire.agent_texts import is_of_agent
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+from memloop_service.http import JsonBody, json_text, validated
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
 _LONGEST_USER: Final = 64

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
-from gateway.http import body_of, read_ours
 from gateway.policy.merging import category_of, end_of
 from gateway.policy.routes import KeeperDep
 from gateway.redaction import Redaction
@@ -22,6 +21,7 @@ from memloop.wire.redaction import (
     kinds_of,
 )
 from memloop_service import ERRORS
+from memloop_service.http import body_of, read_ours
 
 router = APIRouter(tags=["memory"], responses=ERRORS)
 

@@ -11,12 +11,13 @@ from redis.asyncio import Redis
 
 from gateway.policy.filed import FiledPolicies
 from gateway.policy.merging import merged
-from gateway.redis import Script, policies_of, text
+from gateway.redis import policies_of
 from memloop.wire.errors import Conflict, TooLarge
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
 from memloop.wire.redaction import Kind
 from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_scripts import Script, text
 
 MOST_OF_A_TENANT: Final = 10_000
 MOST_BYTES: Final = 8192

@@ -5,13 +5,13 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import APIRouter, Depends, Query, Request
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, Tenant, audit_action, managed, needs
-from gateway.http import body_of, read_ours
 from gateway.policy.keeper import Keeper
 from memloop.wire.audit import AuditAction
 from memloop.wire.errors import Unprocessable
 from memloop.wire.memory import Scope
 from memloop.wire.policy import KeepPolicy, MemoryPolicy, PolicyState, UserPolicyState
 from memloop_service import ERRORS
+from memloop_service.http import body_of, read_ours
 
 UserId: TypeAlias = Annotated[str, Query(min_length=1, max_length=256)]
 _Id: TypeAlias = Annotated[str | None, Query(min_length=1, max_length=256)]

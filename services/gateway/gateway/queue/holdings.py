@@ -12,8 +12,9 @@ from typing import Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, Partition, Script, entry_list, text
+from gateway.redis import Keys, Partition
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, entry_list, text
 
 _LOOKED_AT: Final = 1000
 _DROP = """

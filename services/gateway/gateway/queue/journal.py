@@ -6,10 +6,11 @@ The journal is deleted with its job: writes for an erased job are refused, so no
 from redis.asyncio import Redis
 
 from gateway.queue.jobs import JobGone
-from gateway.redis import Keys, Script, text
+from gateway.redis import Keys
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, text
 
 _KEEP = """
 -- KEYS: job, journal; ARGV: field, value. Sets the field if it is unset; returns its value

@@ -29,10 +29,11 @@ from gateway.queue.entering import NEWEST
 from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission
 from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, ready
-from gateway.redis import Keys, Partition, Script, text
+from gateway.redis import Keys, Partition
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, text
 
 KEEP_MS = 7 * 24 * 3600 * 1000
 """Default retention of a finished job's record."""

@@ -12,9 +12,10 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from gateway.queue import turns
-from gateway.redis import Partition, Script, entry_list
+from gateway.redis import Partition
 from memloop.wire.errors import Unavailable
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, entry_list
 
 GROUP = "workers"
 DEFAULT_TIER = "default"

@@ -1,4 +1,4 @@
-"""Scripts, error translation and key names for Redis."""
+"""Key names, memory and room of Redis."""
 
 from gateway.redis.connection import RedisState, redis_of, redis_state
 from gateway.redis.key_names import (
@@ -18,7 +18,6 @@ from gateway.redis.key_names import (
     traces_of,
     traces_of_user,
 )
-from gateway.redis.lua import Script, entries, entries_by_stream, entry_list, text
 from gateway.redis.room import RedisRoom
 
 __all__ = [
@@ -28,12 +27,8 @@ __all__ = [
     "Partition",
     "RedisRoom",
     "RedisState",
-    "Script",
     "audit",
     "conversation_id",
-    "entries",
-    "entries_by_stream",
-    "entry_list",
     "event_id",
     "mcp_call",
     "policies_of",
@@ -41,7 +36,6 @@ __all__ = [
     "redis_of",
     "redis_state",
     "response_id",
-    "text",
     "trace_body",
     "trace_switch",
     "traces_of",

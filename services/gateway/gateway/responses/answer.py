@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from gateway.http import object_in
 from gateway.responses.assembly import Assembly
 from gateway.responses.requests import Asked
 from gateway.responses.tools import shown_tools
 from memloop.wire.chat import ChatMemory, Json
+from memloop_service.http import object_in
 
 
 @dataclass(frozen=True, slots=True)

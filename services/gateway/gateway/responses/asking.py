@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.chat import Chat
-from gateway.http import json_text, objects_in
 from gateway.responses.items import items_of
 from gateway.responses.keeping import Continued, Keeping
 from gateway.responses.naming import named_items
@@ -16,6 +15,7 @@ from gateway.responses.to_chat import chat_fields
 from gateway.responses.tools import Offered, offered_tools
 from memloop.wire.chat import ChatRequest, Json
 from memloop.wire.errors import InvalidRequest
+from memloop_service.http import json_text, objects_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
-from gateway.http import json_text
 from gateway.responses.parts import InputFile, InputImage, InputText
 from memloop.wire.base import Integral, Wire
 from memloop.wire.chat import Json
+from memloop_service.http import json_text
 
 Status: TypeAlias = Literal["in_progress", "completed", "incomplete"]
 CallId: TypeAlias = Annotated[str, Field(min_length=1)]

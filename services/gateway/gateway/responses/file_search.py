@@ -11,12 +11,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from gateway.http import json_text, objects_in, parsed_object
 from gateway.responses.asking import Question
 from gateway.responses.requests import RESULTS, Asked
 from gateway.vector_stores import FileSearch, Found, VectorStores
 from memloop.profiles import neutralise
 from memloop.wire.chat import Json
+from memloop_service.http import json_text, objects_in, parsed_object
 
 _MOST_CHARS: Final = 4096
 _MOST_TOKENS: Final = 16_000

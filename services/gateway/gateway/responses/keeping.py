@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from prometheus_client import Counter
 
-from gateway.http import objects_in
 from gateway.policy import Keeper
 from gateway.responses.conversations import Began, ConversationRecords
 from gateway.responses.naming import redacted
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import DependencyError, Erased
+from memloop_service.http import objects_in
 
 _LOG = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ import orjson
 
 from gateway.chat import only_text
 from gateway.engine import Meter, Relay
-from gateway.http import EventCutter, Sink, data_of, object_in, objects_in, parsed_object
 from gateway.responses.answer import Draft
 from gateway.responses.assembly import Assembly
 from gateway.responses.file_search import Searched
@@ -16,6 +15,7 @@ from gateway.responses.tools import Offered
 from memloop.clients import RawResponse
 from memloop.wire.chat import Json
 from memloop.wire.errors import EngineError
+from memloop_service.http import EventCutter, Sink, data_of, object_in, objects_in, parsed_object
 
 _DONE = b"[DONE]"
 

@@ -6,9 +6,9 @@ from typing import Final
 from pydantic import JsonValue
 from pydantic_core import from_json
 
-from gateway.http import objects_in
 from gateway.responses.tools import Kind, Offered
 from memloop.wire.chat import Json
+from memloop_service.http import objects_in
 
 
 class OpenItem:

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from gateway.http import object_in, objects_in, validated
 from gateway.responses.requests import Asked
 from gateway.responses.to_chat import FROM_OUTPUT
 from memloop.wire.agent_texts import is_of_agent
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
+from memloop_service.http import object_in, objects_in, validated
 
 _INSTALLATION: Final = "x-codex-installation-id"
 

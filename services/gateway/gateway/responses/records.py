@@ -14,13 +14,14 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, RedisRoom, Script, text
+from gateway.redis import Keys, RedisRoom
 from gateway.redis import response_id as id_of_tenant
 from gateway.responses.scripts import CONTINUE, DELETE, END, KEEP, ROOM
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
 from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_scripts import Script, text
 
 Outcome: TypeAlias = Literal["kept", "full", "erased"]
 _ERASED_KEEP_MS: Final = 24 * 60 * 60 * 1000

@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.chat import AnswerForm, AskedChat, Chat, ChatDep, answer_chat, asked_chat, prompt_tokens
 from gateway.engine import Meter, pass_through
-from gateway.http import JsonBody, body_of, json_text, read_json, read_with, streams, subject_of_response
+from gateway.idempotency import subject_of_response
 from gateway.long_read.reading import ReadingDep
 from gateway.responses.answer import draft_of
 from gateway.responses.asking import earlier_items, keeping_of, question_of
@@ -33,6 +33,7 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
+from memloop_service.http import JsonBody, body_of, json_text, read_json, read_with, streams
 
 PATH: Final = "/v1/responses"
 _CHAT = needs("chat")

@@ -10,10 +10,11 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.redis import Script, text, trace_body, trace_switch, traces_of, traces_of_user
+from gateway.redis import trace_body, trace_switch, traces_of, traces_of_user
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import TraceSettings
 from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_scripts import Script, text
 
 _NO_USER: Final = ""
 

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from gateway.access import Principal, PrincipalDep, Room, Tenant, access_of, managed, needs
-from gateway.http import body_of, read_ours
 from gateway.traces.keeper import TraceKeeper, TracesDep
 from memloop.wire.audit import AuditAction, AuditEntry
 from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.traces import TraceSettings, TraceSwitch
 from memloop_service import ERRORS
+from memloop_service.http import body_of, read_ours
 
 _JSONL = {"application/jsonl": {"schema": {"type": "string"}}}
 

@@ -9,13 +9,14 @@ from typing import Final, Literal, cast
 import orjson
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, RedisRoom, Script, text
+from gateway.redis import Keys, RedisRoom
 from gateway.redis import key_names as names
 from gateway.vector_stores.schemas import FileCounts, VectorStore, VectorStoreCreate, VectorStoreFile, VectorStoreUpdate
 from gateway.vector_stores.scripts import ATTACH, CHANGE, CREATE, DETACH, TOUCH
 from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound, TooLarge
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, text
 
 _DAY_S: Final = 24 * 3600
 _SWEPT_AT_ONCE: Final = 100

@@ -9,7 +9,6 @@ from typing import Annotated, Final, Literal, TypeAlias, cast
 from fastapi import APIRouter, Query, Request
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
-from gateway.http import body_of, read_ours
 from gateway.vector_stores.records import Attached, between
 from gateway.vector_stores.schemas import (
     FileAttach,
@@ -29,6 +28,7 @@ from gateway.vector_stores.schemas import (
 from gateway.vector_stores.slice import VectorStores, VectorStoresDep
 from memloop.wire.errors import Unprocessable
 from memloop_service import ERRORS
+from memloop_service.http import body_of, read_ours
 
 _PATH: Final = "/v1/vector_stores"
 _LONGEST_USER: Final = 256

@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 import aiohttp
 from redis.asyncio import Redis
 
-from gateway.http import AddressRefused, CheckedResolver, Lookup, system_lookup
+from gateway.addresses import AddressRefused, CheckedResolver, Lookup, system_lookup
 from gateway.metrics import Metrics
 from gateway.queue import Hold, JobGone, JobResult, Lease
-from gateway.redis import Keys, text
+from gateway.redis import Keys
 from gateway.redis.key_names import memory_hooks_of
 from gateway.webhooks.deliveries import Delivery
 from gateway.webhooks.rules import WebhookRules
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import text
 
 _LOG = logging.getLogger(__name__)
 _GONE = 410

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from yarl import URL
 
-from gateway.http import AddressRefused, AddressRules
+from gateway.addresses import AddressRefused, AddressRules
 from gateway.webhooks.signing import WebhookSecrets
 from memloop.wire.errors import NotSupported, Unprocessable
 

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from gateway.http import AddressRules
+from gateway.addresses import AddressRules
 from gateway.queue import LaneQueue, QueueRules
 from gateway.settings import GatewaySettings, networks_of, secret_of
 from gateway.webhooks.rules import WebhookRules

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.chat import AskedChat, Chat
-from gateway.http import Attempt
+from gateway.idempotency import Attempt
 from gateway.responses.answer import Draft
 from gateway.responses.background.jobs import ResponseJob
 from gateway.responses.background.slice import Background

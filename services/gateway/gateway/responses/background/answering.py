@@ -10,17 +10,7 @@ from fastapi.responses import JSONResponse
 
 from gateway.access import Allowance, Principal
 from gateway.chat import Chat, asked_chat
-from gateway.http import (
-    Attempt,
-    EventStream,
-    JsonBody,
-    Outlet,
-    error_event,
-    json_text,
-    refuse_key_of_stream,
-    subject_of_response,
-    subject_of_user,
-)
+from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response, subject_of_user
 from gateway.long_read.following import Followers
 from gateway.redis import response_id
 from gateway.responses.answer import draft_of
@@ -32,6 +22,7 @@ from gateway.responses.records import Owner
 from gateway.responses.requests import Asked
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, MemloopError
+from memloop_service.http import EventStream, JsonBody, Outlet, error_event, json_text
 
 _LAST: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 

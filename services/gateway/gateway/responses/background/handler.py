@@ -8,7 +8,6 @@ from redis.asyncio import Redis
 
 from gateway.chat import ENGINE_PATH, Chat, begin_turn, engine_body
 from gateway.engine import refusal
-from gateway.http import JsonBody, json_text, objects_in, parsed_object
 from gateway.long_read.hosts import is_hopeless
 from gateway.queue import Hold, JobGone, JobResult, Journal, Lease
 from gateway.responses.answer import Draft
@@ -23,6 +22,7 @@ from gateway.responses.requests import Asked, read_request
 from gateway.vector_stores import VectorStores
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import MemloopError, NotFound
+from memloop_service.http import JsonBody, json_text, objects_in, parsed_object
 
 _FIRST = 2
 """The number of the first event that a worker publishes: ``response.in_progress``."""

@@ -12,11 +12,11 @@ import orjson
 from redis.asyncio import Redis
 
 from gateway.queue import JobGone, LaneQueue, Submission
-from gateway.redis import Script, text
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, text
 
 KEEP_MS: Final = 3600 * 1000
 """How long the events of a response stay after its end. The response is stored for longer."""

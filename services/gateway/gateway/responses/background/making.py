@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from gateway.chat import Chat
-from gateway.http import object_in, objects_in
 from gateway.metrics import Metrics
 from gateway.responses.answer import Draft
 from gateway.responses.asking import Question
@@ -17,6 +16,7 @@ from gateway.responses.records import Owner
 from gateway.responses.requests import Asked
 from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.errors import EngineError
+from memloop_service.http import object_in, objects_in
 
 _USAGE: Final[dict[Literal["input", "output"], str]] = {"input": "prompt_tokens", "output": "completion_tokens"}
 

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, RedisRoom, Script, text
+from gateway.redis import Keys, RedisRoom
 from gateway.redis import conversation_id as id_of_tenant
 from gateway.responses.conversations import scripts
 from gateway.responses.records import Owner
@@ -23,6 +23,7 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import Script, text
 
 Added: TypeAlias = Literal["added", "erased", "gone", "many", "full", "long", "duplicate"]
 _ID: Final = re.compile(r"conv_[0-9a-f]{32}")

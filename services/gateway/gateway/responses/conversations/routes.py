@@ -8,7 +8,6 @@ from pydantic import Field, JsonValue
 
 from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, needs
 from gateway.chat import ChatDep, namespace_named
-from gateway.http import body_of, json_text, read_ours
 from gateway.policy import Keeper
 from gateway.responses.conversations.records import new_conversation_id
 from gateway.responses.conversations.slice import ConversationsDep
@@ -20,6 +19,7 @@ from memloop.wire.base import Wire
 from memloop.wire.chat import Json, Metadata
 from memloop.wire.memory import Scope
 from memloop_service import ERRORS
+from memloop_service.http import body_of, json_text, read_ours
 
 _PATH: Final = "/v1/conversations"
 _MOST_AT_ONCE: Final = 20

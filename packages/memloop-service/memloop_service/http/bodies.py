@@ -16,11 +16,11 @@ import orjson
 from fastapi import Request
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from gateway.http.json_output import json_text
-from gateway.http.json_size import is_lost, refuse_lost_digits, refuse_too_many_parts
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 from memloop.wire.limits import LIMIT_CODES
+from memloop_service.http.json_output import json_text
+from memloop_service.http.json_size import is_lost, refuse_lost_digits, refuse_too_many_parts
 from memloop_service.turns import in_turn
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from gateway.http.addresses import AddressRules
+from gateway.addresses.addresses import AddressRules
 
 Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 """Resolves a host name and port to addresses. Raises OSError."""

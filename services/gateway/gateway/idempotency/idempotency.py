@@ -25,76 +25,21 @@ from typing import Final, Protocol, cast
 from fastapi import Request, Response
 from redis.asyncio import Redis
 
-from gateway.http.event_stream import EventStream
-from gateway.redis import Script, text
+from gateway.idempotency import scripts
+from gateway.idempotency.subjects import KEY_HEADER
 from gateway.redis import key_names as keys
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
+from memloop_service.http import EventStream
 from memloop_service.redis_link import RETRY_AFTER_S, redis_errors
+from memloop_service.redis_scripts import Script, text
 
-KEY_HEADER: Final = "idempotency-key"
 REPLAYED_HEADER: Final = "idempotent-replayed"
 KEEP_MS: Final = 24 * 60 * 60 * 1000
 LEASE_MS: Final = 30_000
 """How long a key stays taken by a process that gives no sign any more."""
 _BIG_BODY_BYTES = 1024 * 1024
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
-
-_TAKE = """
--- KEYS[1] record; ARGV: hash of the request, the attempt's name, lease ms, keep ms
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local kept = redis.call('HMGET', KEYS[1], 'body', 'until', 'seed', 'status', 'kind', 'answer', 'owner')
-if kept[1] and kept[1] ~= ARGV[1] then return {'other'} end
-if kept[4] then return {'done', kept[4], kept[5], kept[6]} end
-if kept[2] and tonumber(kept[2]) > now and kept[7] ~= ARGV[2] then return {'busy'} end
-local seed = kept[3] or ARGV[2]
-local lease = string.format('%.0f', now + ARGV[3])
-redis.call('HDEL', KEYS[1], 'erased')
-redis.call('HSET', KEYS[1], 'body', ARGV[1], 'owner', ARGV[2], 'seed', seed, 'until', lease)
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-return {'yours', seed}
-"""
-
-_EXTEND = """
--- KEYS[1] record; ARGV: the attempt's name, lease ms
-if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-local t = redis.call('TIME')
-redis.call('HSET', KEYS[1], 'until', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[2]))
-return 1
-"""
-
-_NOTE = """
--- KEYS[1] records of the subject; ARGV: record, keep ms
-local now = redis.call('TIME')[1] * 1000
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1
-"""
-
-_KEEP = """
--- KEYS[1] record; ARGV: the attempt's name, keep ms, status, media type, answer
-if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-if redis.call('HEXISTS', KEYS[1], 'erased') == 1 then return redis.call('DEL', KEYS[1]) end
-redis.call('HSET', KEYS[1], 'status', ARGV[3], 'kind', ARGV[4], 'answer', ARGV[5])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1
-"""
-
-_LET_GO = """
--- KEYS[1] record; ARGV: the attempt's name, 'free' (another body may come) or 'again' (the same attempt may)
-if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
-if ARGV[2] == 'free' then return redis.call('DEL', KEYS[1]) end
-return redis.call('HDEL', KEYS[1], 'until')
-"""
-
-_FORGET = """
--- KEYS[1] record: gone, if it has an answer; if not, the answer to come will not be kept
-if redis.call('HEXISTS', KEYS[1], 'status') == 1 then return redis.call('DEL', KEYS[1]) end
-if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'erased', 1) end
-return 0
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +87,12 @@ class Idempotency:
 
     def __init__(self, redis: Redis, *, max_bytes: int) -> None:
         self._redis = redis
-        self._take = Script(redis, _TAKE, acknowledged=True)
-        self._extend = Script(redis, _EXTEND)
-        self._note = Script(redis, _NOTE)
-        self._keep = Script(redis, _KEEP)
-        self._let_go = Script(redis, _LET_GO)
-        self._forget = Script(redis, _FORGET, acknowledged=True)
+        self._take = Script(redis, scripts.TAKE, acknowledged=True)
+        self._extend = Script(redis, scripts.EXTEND)
+        self._note = Script(redis, scripts.NOTE)
+        self._keep = Script(redis, scripts.KEEP)
+        self._let_go = Script(redis, scripts.LET_GO)
+        self._forget = Script(redis, scripts.FORGET, acknowledged=True)
         self._max_bytes = max_bytes
 
     async def once(
@@ -263,39 +208,6 @@ class Idempotency:
             await asyncio.sleep(LEASE_MS / 3000)
             with suppress(DependencyError):
                 await self._extend([taken.record], [taken.name, LEASE_MS])
-
-
-def refuse_key_of_stream(request: Request) -> None:
-    """Raises InvalidRequest when the request has a key: a stream cannot be replayed, and we promise nothing untrue."""
-    if KEY_HEADER in request.headers:
-        raise InvalidRequest(
-            "An Idempotency-Key is not served with stream: true.", param=KEY_HEADER, code="idempotency_key_with_stream"
-        )
-
-
-def refuse_key_of_batch(request: Request) -> None:
-    """Raises InvalidRequest when the request has a key: its answer would belong to many users."""
-    if KEY_HEADER in request.headers:
-        raise InvalidRequest(
-            "A batch takes no Idempotency-Key: repeated, it writes nothing twice.",
-            param=KEY_HEADER,
-            code="idempotency_key_with_batch",
-        )
-
-
-def subject_of_user(user_id: str) -> str:
-    """The subject of answers that hold a user's data."""
-    return f"user:{user_id}"
-
-
-def subject_of_response(response_id: str) -> str:
-    """The subject of an answer that is a stored response."""
-    return f"response:{response_id}"
-
-
-def subject_of_read(read_id: str) -> str:
-    """The subject of a long read's answer."""
-    return f"read:{read_id}"
 
 
 def _checked(key: str) -> str:

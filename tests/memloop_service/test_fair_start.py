@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from starlette.types import Message, Receive, Scope, Send
 
-from gateway.http import FairStart
+from memloop_service.http import FairStart
 
 FLOOD, OTHER = [(b"authorization", b"Bearer flood")], [(b"x-api-key", b"other")]
 ALONE = [(b"accept", b"*/*")]

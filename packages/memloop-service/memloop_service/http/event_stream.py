@@ -8,9 +8,9 @@ from typing import Protocol, Self, TypeAlias
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.http.disconnect import ClientGone, StopWhenGone
-from gateway.http.sse import HEARTBEAT
 from memloop_service import BODY_SEND
+from memloop_service.http.disconnect import ClientGone, StopWhenGone
+from memloop_service.http.sse import HEARTBEAT
 
 
 class Sink(Protocol):

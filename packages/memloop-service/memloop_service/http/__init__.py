@@ -1,0 +1,48 @@
+"""Bodies, deadlines, streams, admission: HTTP without any resource of a service."""
+
+from memloop_service.http.admission import Admission, Capacity, Lane, Limit
+from memloop_service.http.bodies import JsonBody, read_as, read_json, read_ours, read_with, strictly, validated
+from memloop_service.http.deadline import deadline_s, within
+from memloop_service.http.disconnect import ClientGone, StopWhenGone
+from memloop_service.http.event_stream import EventStream, Outlet, Sink, Source
+from memloop_service.http.fair_start import FairStart
+from memloop_service.http.fragments import Fragment, body_of, engines_body, streams
+from memloop_service.http.json_output import json_text
+from memloop_service.http.lenient_json import object_in, objects_in, parsed_object
+from memloop_service.http.sse import DONE, EventCutter, data_event, data_of, error_event
+
+__all__ = [
+    "DONE",
+    "Admission",
+    "Capacity",
+    "ClientGone",
+    "EventCutter",
+    "EventStream",
+    "FairStart",
+    "Fragment",
+    "JsonBody",
+    "Lane",
+    "Limit",
+    "Outlet",
+    "Sink",
+    "Source",
+    "StopWhenGone",
+    "body_of",
+    "data_event",
+    "data_of",
+    "deadline_s",
+    "engines_body",
+    "error_event",
+    "json_text",
+    "object_in",
+    "objects_in",
+    "parsed_object",
+    "read_as",
+    "read_json",
+    "read_ours",
+    "read_with",
+    "streams",
+    "strictly",
+    "validated",
+    "within",
+]

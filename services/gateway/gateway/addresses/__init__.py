@@ -1,0 +1,12 @@
+"""Which addresses of the outside may be called: rules, and names resolved under them."""
+
+from gateway.addresses.addresses import AddressRefused, AddressRules
+from gateway.addresses.resolving import CheckedResolver, Lookup, system_lookup
+
+__all__ = [
+    "AddressRefused",
+    "AddressRules",
+    "CheckedResolver",
+    "Lookup",
+    "system_lookup",
+]
