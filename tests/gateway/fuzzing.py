@@ -14,6 +14,7 @@ from schemathesis.engine.recorder import CheckNode, ScenarioRecorder
 from tests.gateway.running import error_in
 
 REFUSALS: Final[Mapping[str, str]] = {
+    "chunk_overlap_too_large": "a schema does not compare two numbers",
     "context_length_exceeded": "a chat is counted in the served model's tokens",
     "cursor_too_old": "which changes are still kept only the feed knows",
     "empty_document": "whether a text is blank is Unicode's to say, not a pattern's",

@@ -81,7 +81,7 @@ async def test_only_an_operator_sees_the_queues_of_all_tenants(redis_url: str) -
         tenants_own = {"Authorization": f"Bearer {made.json['secret']}"}
         refused = await it.call("GET", "/v1/admin/queues", headers=tenants_own)
         unscoped = await it.call("GET", "/v1/admin/queues", headers={"Authorization": "Bearer b-chat"})
-    others = dict.fromkeys(("reads", "files", "webhooks", "responses"), 0)
+    others = dict.fromkeys(("reads", "files", "webhooks", "responses", "vector-stores"), 0)
     assert {queue["queue"]: queue["jobs"] for queue in found} == {"memory": 1, **others}
     assert (refused.status, unscoped.status) == (403, 403)
 
@@ -89,7 +89,7 @@ async def test_only_an_operator_sees_the_queues_of_all_tenants(redis_url: str) -
 async def test_without_configured_keys_the_local_user_sees_the_queues(redis_url: str) -> None:
     async with api(redis_url, script("Yes.")) as it:
         answer = await it.get("/v1/admin/queues")
-    assert (answer.status, len(answer.json["data"])) == (200, 5)
+    assert (answer.status, len(answer.json["data"])) == (200, 6)
 
 
 async def test_a_tenants_admin_neither_lists_nor_puts_back_anothers_dead_letters(redis_url: str) -> None:

@@ -71,13 +71,17 @@ OUTPUTS = st.one_of(TEXTS, st.lists(st.one_of(_texts("input_text"), IMAGES, FILE
 REASONING = _object(
     type=st.just("reasoning"), summary=st.just([]), content=st.lists(_texts("reasoning_text"), min_size=1, max_size=1)
 )
+FILE_SEARCHES = _object(
+    type=st.just("file_search_call"), queries=st.lists(TEXTS, max_size=2), status=st.just("completed")
+)
+"""An engine is not told of these: it saw the passages."""
 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Object]:
     """Items in any order; an output follows its call."""
     items: list[Object] = []
-    for item in draw(st.lists(st.one_of(MESSAGES, CALLS, REASONING), min_size=1, max_size=8)):
+    for item in draw(st.lists(st.one_of(MESSAGES, CALLS, REASONING, FILE_SEARCHES), min_size=1, max_size=8)):
         items.append(item)
         if item.get("type") in CALLS_BY_TYPE and draw(st.booleans()):
             items.append(draw(outputs_of(item)))
@@ -148,6 +152,8 @@ def said_in_items(items: Sequence[Object]) -> Iterator[Said]:
                 yield _called(item)
             case kind if kind in OUTPUTS_BY_CALL.values():
                 yield from _returned(item)
+            case "file_search_call":
+                pass
             case _:
                 yield "assistant", "thinks", item["content"][0]["text"]
 
@@ -209,7 +215,7 @@ def joined_system(said: Sequence[Said]) -> list[Said]:
 
 
 def test_every_item_that_a_request_may_have_is_drawn() -> None:
-    assert {"message", "reasoning", *CALLS_BY_TYPE, *OUTPUTS_BY_CALL.values()} == ITEMS.keys()
+    assert {"message", "reasoning", "file_search_call", *CALLS_BY_TYPE, *OUTPUTS_BY_CALL.values()} == ITEMS.keys()
 
 
 @given(conversations())

@@ -45,6 +45,7 @@ async def test_another_tenant_reaches_nothing(route: str, redis_url: str, tmp_pa
 async def test_the_worker_decides_over_the_callers_own_memories_only(redis_url: str, tmp_path: Path) -> None:
     async with two_tenants(redis_url, tmp_path) as world:
         await world.call("alice-key", "DELETE", f"/v1/long-read/{world.ids['waiting_read']}")
+        await world.call("alice-key", "POST", f"/v1/responses/{world.ids['waiting_response']}/cancel")
         await world.gateway.memory.queue.lanes.forget("a/alice", world.ids["waiting_event"], index="memloop:none")
         async with working(world.gateway.work, world.settings):
             answer = await world.call(BOB_KEY, "POST", "/v1/memory/add", {**SAID, "sync": True})

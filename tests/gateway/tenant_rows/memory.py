@@ -3,7 +3,14 @@
 from tests.gateway.tenants import Attempt
 
 SAID = {"messages": [{"role": "user", "content": "Mine."}], "user_id": "alice"}
-NOTHING_FOUND: dict[str, object] = {"results": [], "pending": [], "pending_complete": True, "degraded": False}
+NO_PAGE: dict[str, object] = {"object": "list", "data": [], "has_more": False}
+NOTHING_FOUND: dict[str, object] = {
+    "results": [],
+    "pending": [],
+    "pending_complete": True,
+    "degraded": False,
+    **NO_PAGE,
+}
 _AIMED = {
     "item": {
         "id": "{item}",
@@ -46,8 +53,8 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/memory/search", {"query": "tea", "user_id": "alice", "tenant": "a"}, 422),
     ],
     "GET /v1/memory/events": [
-        Attempt("/v1/memory/events?user_id=alice", None, 200, lambda body: body == {"events": []}),
-        Attempt("/v1/memory/events?user_id=a:alice", None, 200, lambda body: body == {"events": []}),
+        Attempt("/v1/memory/events?user_id=alice", None, 200, lambda body: body == {"events": [], **NO_PAGE}),
+        Attempt("/v1/memory/events?user_id=a:alice", None, 200, lambda body: body == {"events": [], **NO_PAGE}),
     ],
     "GET /v1/memory/events/{event_id}": [
         Attempt("/v1/memory/events/{event}"),
@@ -59,7 +66,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
         Attempt("/v1/memory/events/{waiting_event}/retry", {}),
     ],
     "GET /v1/memory/buffers": [
-        Attempt(f"/v1/memory/buffers{query}", None, 200, lambda body: body == {"buffers": []})
+        Attempt(f"/v1/memory/buffers{query}", None, 200, lambda body: body == {"buffers": [], **NO_PAGE})
         for query in ("", "?user_id=alice")
     ],
     "POST /v1/memory/buffers/flush": [

@@ -3,10 +3,12 @@
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, FiniteFloat, model_validator
+from pydantic_core import PydanticCustomError
 
 from gateway.vector_stores.filters import Filter
 from memloop.wire.base import Integral, Wire
 from memloop.wire.chat import Metadata
+from memloop.wire.limits import CHUNK_OVERLAP_TOO_LARGE
 
 FileId: TypeAlias = Annotated[str, Field(min_length=1, max_length=64)]
 AttributeName: TypeAlias = Annotated[str, Field(max_length=64)]
@@ -34,7 +36,9 @@ class StaticChunks(Wire):
     @model_validator(mode="after")
     def _overlap_is_at_most_half(self) -> "StaticChunks":
         if 2 * self.chunk_overlap_tokens > self.max_chunk_size_tokens:
-            raise ValueError("chunk_overlap_tokens is at most half of max_chunk_size_tokens")
+            raise PydanticCustomError(
+                CHUNK_OVERLAP_TOO_LARGE, "chunk_overlap_tokens must be at most half of max_chunk_size_tokens."
+            )
         return self
 
 
