@@ -4,7 +4,6 @@ They come from npm: ``npm install @anthropic-ai/claude-code @openai/codex``; put
 program that is not there is skipped.
 """
 
-import asyncio
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.processes import printed_by
 from tests.fakes.recall_store import FakeStore, memory
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Says
 from tests.gateway.running import Gateway, said
@@ -86,23 +86,7 @@ class Desk:
 
     async def run(self, *command: str, env: Mapping[str, str] | None = None) -> str:
         """Run a command in the repository and return what it printed; it succeeds."""
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=self.repository,
-            env=self.environment(env or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                printed, _ = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        assert process.returncode == 0, printed.decode()
-        return printed.decode()
+        return await printed_by(*command, cwd=self.repository, env=self.environment(env or {}), timeout_s=PATIENCE_S)
 
     async def connect(self, program: Program, gateway: Gateway, *options: str) -> None:
         """Connect the program by ``memloop connect``."""

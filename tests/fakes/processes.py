@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,22 @@ async def signalled(
             process.kill()
         await process.wait()
         raise
+
+
+async def printed_by(*command: str | Path, cwd: Path, env: Mapping[str, str], timeout_s: float = PATIENCE_S) -> str:
+    """What a program without input prints to standard output; it succeeds. Kills one that is too slow."""
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(timeout_s):
+            printed, complaints = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0, (printed + complaints).decode()
+    return printed.decode()
 
 
 def clean_environment(**more: str) -> dict[str, str]:

@@ -3,13 +3,12 @@
 Run: ``make test-frameworks``, which installs the packages into an environment of their own.
 """
 
-import asyncio
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.processes import printed_by
 from tests.fakes.recall_store import FakeStore
 from tests.fakes.streaming_engine import MODEL, FakeEngine, Says
 from tests.gateway.running import Gateway, said
@@ -24,25 +23,10 @@ WEATHER = {"id": "call_1", "type": "function", "function": {"name": "weather", "
 
 async def run(recipe: str, question: str, gateway: Gateway, home: Path) -> str:
     """What the recipe prints; it succeeds."""
-    process = await asyncio.create_subprocess_exec(
-        PYTHON,
-        ROOT / "examples/frameworks" / f"{recipe}.py",
-        question,
-        cwd=home,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "MEMLOOP_URL": gateway.url, "MEMLOOP_MODEL": MODEL},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "MEMLOOP_URL": gateway.url, "MEMLOOP_MODEL": MODEL}
+    return await printed_by(
+        PYTHON, ROOT / "examples/frameworks" / f"{recipe}.py", question, cwd=home, env=env, timeout_s=PATIENCE_S
     )
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            printed, complaints = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert process.returncode == 0, complaints.decode()
-    return printed.decode()
 
 
 @pytest.mark.parametrize("recipe", [THREADS, *AGENTS])

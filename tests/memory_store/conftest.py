@@ -80,9 +80,15 @@ async def vectors_of_http(request: pytest.FixtureRequest, settings: Settings) ->
 
 
 @pytest.fixture
-async def http(settings: Settings, vectors_of_http: LiveCollection) -> AsyncIterator[httpx.AsyncClient]:
+def clock() -> Clock:
+    """The store's clock; a module whose tests move it has its own."""
+    return now
+
+
+@pytest.fixture
+async def http(settings: Settings, vectors_of_http: LiveCollection, clock: Clock) -> AsyncIterator[httpx.AsyncClient]:
     """The store over HTTP."""
-    async with serving(app_over(vectors_of_http, settings)) as client:
+    async with serving(app_over(vectors_of_http, settings, clock=clock)) as client:
         yield client
 
 

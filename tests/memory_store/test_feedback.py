@@ -1,27 +1,16 @@
 """Verdicts of clients on memories: what search makes of them, and where they end."""
 
-from collections.abc import AsyncIterator
-
 import httpx
 import pytest
 
 from memloop.wire.memory import MemoryItem
-from memory_store.settings import Settings
-from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import StoreApi, day
-from tests.memory_store.conftest import app_over, serving
-from tests.memory_store.test_recovery import SetClock
+from tests.memory_store.set_clock import SetClock
 
 
 @pytest.fixture
 def clock() -> SetClock:
     return SetClock()
-
-
-@pytest.fixture
-async def store(settings: Settings, clock: SetClock) -> AsyncIterator[StoreApi]:
-    async with serving(app_over(QdrantEdge(settings.data_dir, flush_s=60), settings, clock=clock)) as http:
-        yield StoreApi(http)
 
 
 async def test_a_verdict_stands_in_the_memory_and_its_history(store: StoreApi, clock: SetClock) -> None:

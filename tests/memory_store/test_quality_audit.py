@@ -1,6 +1,6 @@
 """What an audit finds in a namespace's live memories, by rule."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -17,18 +17,12 @@ from memory_store.vectors.schema import CollectionSpec
 from tests.fakes.embedder import HashingEncoder
 from tests.memory_store.api import ALICE, StoreApi, day
 from tests.memory_store.conftest import MODEL, app_over, serving
-from tests.memory_store.test_recovery import SetClock
+from tests.memory_store.set_clock import SetClock
 
 
 @pytest.fixture
 def clock() -> SetClock:
     return SetClock()
-
-
-@pytest.fixture
-async def store(settings: Settings, clock: SetClock) -> AsyncIterator[StoreApi]:
-    async with serving(app_over(QdrantEdge(settings.data_dir, flush_s=60), settings, clock=clock)) as http:
-        yield StoreApi(http)
 
 
 async def audited(store: StoreApi, **fields: object) -> QualityAudit:

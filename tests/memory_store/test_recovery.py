@@ -1,38 +1,16 @@
 """Taking a soft deletion back, and what history says about every version."""
 
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
-from memory_store.settings import Settings
-from memory_store.vectors.qdrant_edge import QdrantEdge
 from tests.memory_store.api import StoreApi, day
-from tests.memory_store.conftest import app_over, serving
-
-
-class SetClock:
-    """Stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 6, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-    def pass_days(self, days: float) -> None:
-        self.time += timedelta(days=days)
+from tests.memory_store.set_clock import SetClock
 
 
 @pytest.fixture
 def clock() -> SetClock:
     return SetClock()
-
-
-@pytest.fixture
-async def store(settings: Settings, clock: SetClock) -> AsyncIterator[StoreApi]:
-    async with serving(app_over(QdrantEdge(settings.data_dir, flush_s=60), settings, clock=clock)) as http:
-        yield StoreApi(http)
 
 
 async def test_a_deleted_memory_comes_back_as_it_was(store: StoreApi, clock: SetClock) -> None:

@@ -11,7 +11,7 @@ from memloop.wire.correlation import request_id
 
 
 async def audit_action(
-    action: AuditAction, request: Request, principal: Principal, *, tenant: str, target: str
+    action: AuditAction, request: Request, principal: Principal, *, tenant: str, target: str = ""
 ) -> None:
     """Store the audit entry before the action: an action that cannot be audited is not performed."""
     entry = AuditEntry(

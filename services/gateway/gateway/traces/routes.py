@@ -2,16 +2,13 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from datetime import UTC, datetime
 
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from gateway.access import Principal, PrincipalDep, Room, Tenant, access_of, managed, needs
+from gateway.access import PrincipalDep, Room, Tenant, audit_action, managed, needs
 from gateway.traces.keeper import TraceKeeper, TracesDep
-from memloop.wire.audit import AuditAction, AuditEntry
-from memloop.wire.correlation import request_id
 from memloop.wire.errors import Conflict, MemloopError
 from memloop.wire.traces import TraceSettings, TraceSwitch
 from memloop_service import ERRORS
@@ -33,7 +30,7 @@ async def switch_traces(request: Request, traces: TracesDep, principal: Principa
     """Start keeping a tenant's traces, or stop and delete the stored ones."""
     asked = await read_ours(request, TraceSwitch)
     tenant, records = managed(principal, asked.tenant), traces.records
-    await _audit("traces.enabled" if asked.enabled else "traces.disabled", tenant, principal, request)
+    await audit_action("traces.enabled" if asked.enabled else "traces.disabled", request, principal, tenant=tenant)
     if asked.enabled:
         await records.enable(tenant)
     else:
@@ -53,7 +50,7 @@ async def export_traces(
     whose = managed(principal, tenant)
     if not await traces.records.enabled(whose):
         raise Conflict("Traces are not enabled for this tenant.", param="tenant", code="traces_off")
-    await _audit("traces.exported", whose, principal, request)
+    await audit_action("traces.exported", request, principal, tenant=whose)
     return StreamingResponse(_lines(traces, whose), media_type="application/jsonl")
 
 
@@ -69,20 +66,3 @@ async def _lines(traces: TraceKeeper, tenant: str) -> AsyncGenerator[bytes]:
         yield orjson.dumps({"error": {"message": error.message, "type": "api_error"}}) + b"\n"
         return
     yield b'{"exported":%d}\n' % count
-
-
-async def _audit(action: AuditAction, tenant: str, principal: Principal, request: Request) -> None:
-    """Store the audit entry before the action: an action that cannot be audited is not performed."""
-    entry = AuditEntry(
-        at=datetime.now(UTC),
-        kind="admin",
-        action=action,
-        tenant=tenant,
-        actor_tenant=principal.tenant,
-        actor_key=principal.key,
-        address=request.client.host if request.client else "",
-        request_id=request_id.get(),
-    )
-    auditor = access_of(request).auditor
-    await auditor.log.append([entry])
-    auditor.acted(entry)
