@@ -1,8 +1,9 @@
 """Two tenants at one gateway on the real store: everything that A owns, and B who names the same user and A's ids."""
 
+import secrets
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +85,22 @@ class World:
     settings: WorkerSettings
     ids: Mapping[str, str]
     admins: Mapping[str, str]
-    """A key with the scope ``admin`` alone, for each tenant."""
+    """A key with the scope ``admin`` alone, for A and for B."""
+    b_key: str = BOB_KEY
+    """B's other key."""
 
     async def call(self, key: str, method: str, path: str, body: object = None, **headers: str) -> Answer:
         raw = None if body is None else orjson.dumps(body)
         sent = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", **headers}
         async with self.gateway.http.request(method, self.gateway.url + path, data=raw, headers=sent) as response:
             return Answer(response.status, response.headers, await response.read())
+
+    async def another_b(self) -> "World":
+        """The same world with another tenant as B, who owns nothing; the engine's calls so far are forgotten."""
+        tenant = f"b-{secrets.token_hex(4)}"
+        own, admin = [await _made_key(self, tenant=tenant, **fields) for fields in ({}, {"scopes": ["admin"]})]
+        self.engine.calls.clear()
+        return replace(self, b_key=own["secret"], admins={**self.admins, "b": admin["secret"]})
 
     async def attempt(self, method: str, attempt: Attempt) -> Answer:
         """B's try, with every way we know to claim to be A."""
@@ -112,7 +122,7 @@ class World:
         return {path: answer.raw for path, answer in seen.items()}
 
     def _key(self, tenant: str, path: str) -> str:
-        keys = self.admins if path.startswith("/v1/admin") else {"a": ALICE_KEY, "b": BOB_KEY}
+        keys = self.admins if path.startswith("/v1/admin") else {"a": ALICE_KEY, "b": self.b_key}
         return keys[tenant]
 
     def engine_was_told(self) -> bytes:

@@ -4,18 +4,21 @@ The routes come from the router: one without a row in ``tenant_rows`` fails ``te
 """
 
 import re
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from gateway.main import build_app
 from gateway.settings import GatewaySettings
 from gateway.worker import working
+from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import BOB_KEY, TWO_TENANTS
 from tests.gateway.running import error_in, running_gateway
 from tests.gateway.tenant_rows.all_rows import ATTEMPTS, OPEN, SAME_FOR_ALL
 from tests.gateway.tenant_rows.memory import SAID
-from tests.gateway.tenants import CANARY, routes_of, two_tenants
+from tests.gateway.tenants import CANARY, World, routes_of, two_tenants
 
 ROUTES = [f"{method} {path}" for method, path in routes_of(build_app(GatewaySettings()))]
 
@@ -26,20 +29,31 @@ def test_every_route_has_a_row() -> None:
     assert sorted(rows) == sorted(ROUTES)
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[World]:
+    """One world for all routes: nobody changes what A owns, and each test has a B of its own."""
+    redis = RedisServer.start()
+    try:
+        async with two_tenants(redis.url, tmp_path_factory.mktemp("world")) as world:
+            yield world
+    finally:
+        redis.stop()
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("route", ATTEMPTS)
-async def test_another_tenant_reaches_nothing(route: str, redis_url: str, tmp_path: Path) -> None:
-    method = route.split()[0]
-    async with two_tenants(redis_url, tmp_path) as world:
-        before = await world.what_a_owns()
-        for attempt in ATTEMPTS[route]:
-            answer = await world.attempt(method, attempt)
-            assert answer.status == attempt.status, (attempt, answer.raw)
-            assert attempt.shows(answer.json), (attempt, answer.raw)
-            assert CANARY.encode() not in answer.raw
-            told = [id_ for id_ in world.ids.values() if id_.encode() in answer.raw]
-            assert [id_ for id_ in told if id_ not in attempt.path.format_map(world.ids)] == []
-        assert CANARY.encode() not in world.engine_was_told()
-        assert await world.what_a_owns() == before
+async def test_another_tenant_reaches_nothing(route: str, shared: World) -> None:
+    method, world = route.split()[0], await shared.another_b()
+    before = await world.what_a_owns()
+    for attempt in ATTEMPTS[route]:
+        answer = await world.attempt(method, attempt)
+        assert answer.status == attempt.status, (attempt, answer.raw)
+        assert attempt.shows(answer.json), (attempt, answer.raw)
+        assert CANARY.encode() not in answer.raw
+        told = [id_ for id_ in world.ids.values() if id_.encode() in answer.raw]
+        assert [id_ for id_ in told if id_ not in attempt.path.format_map(world.ids)] == []
+    assert CANARY.encode() not in world.engine_was_told()
+    assert await world.what_a_owns() == before
 
 
 async def test_the_worker_decides_over_the_callers_own_memories_only(redis_url: str, tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """What people expect of a command line: status, logs, completion, colours, a memory's whole life."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from memloop_cli.main import app
 from tests.fakes.gateway_server import FakeGateway
+from tests.fakes.processes import clean_environment, printed_by
 from tests.memloop_cli.conftest import Memloop, lines
 
 
@@ -38,9 +38,10 @@ def test_logs_without_a_stack_say_where_they_would_come_from(memloop: Memloop, t
     assert (result.exit_code, "`memloop up` writes them" in result.output) == (1, True)
 
 
-def test_a_completion_script_is_printed() -> None:
-    result = CliRunner().invoke(app, ["--show-completion", "bash"], prog_name="memloop", env={"SHELL": "/bin/bash"})
-    assert "_MEMLOOP_COMPLETE" in result.output
+async def test_a_completion_script_of_the_shell_is_printed(tmp_path: Path) -> None:
+    """The program looks for a shell among the processes above it: bash must stay there, not become the program."""
+    asked = f"{Path(sys.executable).with_name('memloop')} --show-completion; true"
+    assert "_MEMLOOP_COMPLETE" in await printed_by("bash", "-c", asked, cwd=tmp_path, env=clean_environment())
 
 
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1", "FORCE_COLOR": ""}], ids=["piped", "NO_COLOR"])

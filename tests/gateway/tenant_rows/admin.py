@@ -4,7 +4,7 @@ from tests.gateway.tenants import Attempt
 
 ATTEMPTS: dict[str, list[Attempt]] = {
     "POST /v1/admin/keys": [
-        Attempt("/v1/admin/keys", {"name": "mine"}, 201, lambda body: body["tenant"] == "b"),
+        Attempt("/v1/admin/keys", {"name": "mine"}, 201, lambda body: body["tenant"].startswith("b-")),
         Attempt("/v1/admin/keys", {"name": "mine", "tenant": "a"}, 403),
     ],
     "GET /v1/admin/keys": [Attempt("/v1/admin/keys", status=403), Attempt("/v1/admin/keys?cursor={key}", status=403)],
@@ -23,7 +23,7 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     "GET /v1/admin/webhook-secret": [Attempt("/v1/admin/webhook-secret", status=403)],
     "GET /v1/admin/trace-settings": [Attempt("/v1/admin/trace-settings", status=403)],
     "PUT /v1/admin/trace-settings": [
-        Attempt("/v1/admin/trace-settings", {"enabled": False}, 200, lambda body: body["tenant"] == "b"),
+        Attempt("/v1/admin/trace-settings", {"enabled": False}, 200, lambda body: body["tenant"].startswith("b-")),
         Attempt("/v1/admin/trace-settings", {"enabled": False, "tenant": "a"}, 403),
     ],
     "GET /v1/admin/memory-policy": [
