@@ -17,6 +17,8 @@ UV_VENV := .venv-uv
 UV_READY := $(UV_VENV)/.ready
 UV := $(UV_VENV)/bin/python requirements/uv.py
 INSTALL := $(UV) pip install --quiet --no-deps --python
+# Images of Python often set it. Every process would compile all that it imports: vLLM for a minute.
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export UV_PYTHON_DOWNLOADS := never
 export HF_HUB_OFFLINE := 1

@@ -1,14 +1,16 @@
 """Longer prompts by YaRN: what the engine gets, and when the launcher refuses."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from vllm.config import ModelConfig
 
 from inference.engines import BUILDERS
 from inference.machine import EngineName
 from inference.settings import LauncherSettings
+from tests.fakes import engine_window
 from tests.inference.test_plan import GPU, plan_of, refusal
 
 TINY = Path(__file__).parents[2] / "services" / "inference" / "models" / "memloop-tiny"
@@ -55,9 +57,9 @@ def test_engines_get_the_checkpoints_own_base_and_positions(engine: EngineName, 
 def test_vllm_accepts_the_longer_window_of_a_real_checkpoint() -> None:
     settings = LauncherSettings(model=str(TINY), profile="tiny", serve_max_model_len=16384, serve_yarn_factor=4.0)
     override = dict(plan_of(settings).config_override or {})
-    with pytest.raises(ValueError, match="max_model_len"):
-        ModelConfig(model=str(TINY), max_model_len=16384)
-    assert ModelConfig(model=str(TINY), max_model_len=16384, hf_overrides=override).max_model_len == 16384
+    command = [sys.executable, engine_window.__file__, str(TINY), "16384", "{}", json.dumps(override)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert json.loads(printed.splitlines()[-1]) == [None, 16384]
 
 
 @pytest.mark.parametrize(
