@@ -5,7 +5,7 @@ from gateway.chat.chat import Chat, ChatDep, open_chat
 from gateway.chat.memory import begin_turn
 from gateway.chat.namespaces import USER_HEADER, namespace_named
 from gateway.chat.oversized import prompt_tokens
-from gateway.chat.pieces import only_text
+from gateway.chat.pieces import TextEvents
 
 __all__ = [
     "ENGINE_PATH",
@@ -14,12 +14,12 @@ __all__ = [
     "AskedChat",
     "Chat",
     "ChatDep",
+    "TextEvents",
     "answer_chat",
     "asked_chat",
     "begin_turn",
     "engine_body",
     "namespace_named",
-    "only_text",
     "open_chat",
     "prompt_tokens",
 ]

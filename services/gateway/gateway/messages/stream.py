@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from pydantic import JsonValue
 
-from gateway.chat import only_text
+from gateway.chat import TextEvents
 from gateway.engine import Meter, send_broken
 from gateway.messages.answers import (
     ADDED,
@@ -61,6 +61,7 @@ class MessageStream:
         self._stops = stops
         self._shows_thinking = thinking
         self._cutter = EventCutter()
+        self._texts = TextEvents()
         self._calls: dict[int, _Call] = {}
         self._checksum = hashlib.sha256()
         self._index = -1
@@ -78,7 +79,7 @@ class MessageStream:
         """Translate and pass on. Raises EngineError for events that a message cannot hold."""
         shown: list[bytes] = []
         for event in self._cutter.feed(events):
-            if self._open == "text" and (text := only_text(event)):
+            if self._open == "text" and (text := self._texts.text_of(event)):
                 shown.append(b"".join((self._text_head, orjson.dumps(text), _TEXT_TAIL)))
             else:
                 shown.extend(self._translated(event))

@@ -5,6 +5,7 @@ API reference, "Responses".
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, JsonValue, ValidationError
@@ -138,11 +139,15 @@ def _item(value: JsonValue, place: str) -> Item:
 
 def checked(model: type[_Model], fields: Json, place: str) -> _Model:
     """Validate an object of a request; unknown fields may be null. Raises InvalidRequest, Unprocessable."""
-    known = {field.alias or name for name, field in model.model_fields.items()}
     try:
-        return model.model_validate(_without_unknown_nulls(fields, known))
+        return model.model_validate(_without_unknown_nulls(fields, _known(model)))
     except ValidationError as error:
         raise _fault(error, place) from error
+
+
+@cache
+def _known(model: type[BaseModel]) -> frozenset[str]:
+    return frozenset(field.alias or name for name, field in model.model_fields.items())
 
 
 def _fault(error: ValidationError, place: str) -> InvalidRequest:

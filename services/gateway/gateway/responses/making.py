@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
-from gateway.chat import only_text
+from gateway.chat import TextEvents
 from gateway.engine import Meter, Relay
 from gateway.responses.answer import Draft
 from gateway.responses.assembly import Assembly
@@ -76,6 +76,11 @@ class Making:
         """Whether the response is to be kept."""
         return self._keeping is not None and self._keeping.stores
 
+    @property
+    def is_kept_anywhere(self) -> bool:
+        """Whether the end of the response waits for a store: of responses, or of a conversation."""
+        return self._keeping is not None
+
     async def ended(self, usage: Json, memory: Json) -> Json:
         """Return the response at the end of its stream, kept."""
         response = self.draft.answered(self.assembly, usage, None, stored=self.is_kept)
@@ -105,6 +110,8 @@ class _ResponseStream:
         self._meter = meter
         self._out = out
         self._cutter = EventCutter()
+        self._texts = TextEvents()
+        self._shown: list[bytes] = []
         self._number = 0
         self._usage: Json = {}
         self._memory: Json = {}
@@ -113,35 +120,33 @@ class _ResponseStream:
     async def begin(self) -> None:
         """Send the events before the engine's first."""
         response = self._making.draft.in_progress()
-        await self._send({"type": f"response.{name}", "response": response} for name in ("created", "in_progress"))
-        if self._making.first_events:
-            await self._send(self._making.first_events)
+        self._add({"type": f"response.{name}", "response": response} for name in ("created", "in_progress"))
+        self._add(self._making.first_events)
+        await self._flush()
 
     async def send(self, events: bytes) -> None:
         """Take events of the chat. Raises EngineError for a chunk that no chat has."""
-        shown: list[bytes] = []
-        for event in self._cutter.feed(events):
-            if (delta := self._text(event)) is not None:
-                shown.append(delta)
-                continue
-            await self._pass_on(shown)
-            data = data_of(event)
-            if data == _DONE:
-                await self.finish()
-            elif data and not self._over:
-                await self._take(parsed_object(data))
-        await self._pass_on(shown)
+        try:
+            for event in self._cutter.feed(events):
+                await self._take(event)
+        except EngineError:
+            await self._flush()
+            raise
+        await self._flush()
 
     async def finish(self) -> None:
         """Send the last event, of a response that has failed if the answer is not complete."""
         if self._over:
             return
         if self._making.assembly.finish_reason is None:
-            await self._fail("the engine closed the stream before the answer was complete", None)
-            return
-        self._over = True
-        response = await self._making.ended(self._usage, self._memory)
-        await self._send([{"type": f"response.{response['status']}", "response": response}])
+            self._fail("the engine closed the stream before the answer was complete", None)
+        else:
+            self._over = True
+            if self._making.is_kept_anywhere:
+                await self._flush()  # its client need not wait for the end of the text until the response is kept
+            response = await self._making.ended(self._usage, self._memory)
+            self._add([{"type": f"response.{response['status']}", "response": response}])
+        await self._flush()
 
     async def keep_if_answered(self) -> None:
         """Keep a complete answer whose client left before the last event."""
@@ -149,47 +154,50 @@ class _ResponseStream:
             self._over = True
             await self._making.ended(self._usage, self._memory)
 
+    async def _take(self, event: bytes) -> None:
+        if (delta := self._text(event)) is not None:
+            self._shown.append(delta)
+        elif (data := data_of(event)) == _DONE:
+            await self.finish()
+        elif data and not self._over:
+            self._read(parsed_object(data))
+
     def _text(self, event: bytes) -> bytes | None:
         """Return the event of a piece of text that needs nothing but to be passed on: nearly every one is such."""
-        if self._over or (text := only_text(event)) is None or not text:
+        if self._over or not (text := self._texts.text_of(event)):
             return None
         with self._meter.ours():
             delta = self._making.assembly.feed_text(text, self._number)
         self._number += delta is not None
         return delta
 
-    async def _pass_on(self, shown: list[bytes]) -> None:
-        if shown:
-            await self._out.send(b"".join(shown))
-            shown.clear()
-
-    async def _take(self, chunk: Json) -> None:
+    def _read(self, chunk: Json) -> None:
         if "error" in chunk:
             error = object_in(chunk["error"])
-            await self._fail(str(error.get("message") or "the engine failed"), error.get("code"))
+            self._fail(str(error.get("message") or "the engine failed"), error.get("code"))
             return
         with self._meter.ours():
             self._usage = object_in(chunk.get("usage")) or self._usage
             self._memory = object_in(chunk.get("memory")) or self._memory
-            choices = [choice for choice in objects_in(chunk.get("choices")) if choice.get("index", 0) == 0]
-            events = [event for choice in choices for event in self._fed(choice)]
-        if events:
-            await self._send(events)
+            for choice in objects_in(chunk.get("choices")):
+                if choice.get("index", 0) == 0:
+                    self._add(self._making.assembly.feed(choice, object_in(choice.get("delta"))))
 
-    def _fed(self, choice: Json) -> Sequence[Json]:
-        return self._making.assembly.feed(choice, object_in(choice.get("delta")))
-
-    async def _fail(self, message: str, code: object) -> None:
+    def _fail(self, message: str, code: object) -> None:
         self._over = True
         limited = str(code) in {"429", "rate_limit_exceeded"}
         kind = "rate_limit_exceeded" if limited else "server_error"
         response = self._making.draft.failed(self._making.assembly, kind, message)
-        await self._send([{"type": "response.failed", "response": response}])
+        self._add([{"type": "response.failed", "response": response}])
 
-    async def _send(self, events: Iterable[Json]) -> None:
-        await self._out.send(b"".join(map(self._numbered, events)))
+    def _add(self, events: Iterable[Json]) -> None:
+        """Number the events and put them to those that are sent together."""
+        for event in events:
+            event["sequence_number"] = self._number
+            self._number += 1
+            self._shown.append(b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), orjson.dumps(event)))
 
-    def _numbered(self, event: Json) -> bytes:
-        numbered = orjson.dumps({**event, "sequence_number": self._number})
-        self._number += 1
-        return b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), numbered)
+    async def _flush(self) -> None:
+        if self._shown:
+            shown, self._shown = b"".join(self._shown), []
+            await self._out.send(shown)

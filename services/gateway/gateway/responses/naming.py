@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final, cast
 
+import orjson
+
 from gateway.policy import Keeper, redacted_json
+from gateway.redaction import find_by_rules
 from gateway.responses.items import PREFIXES, Item
 from memloop.wire.chat import Json
 from memloop.wire.memory import Scope
 
+_SHORT_BYTES: Final = 4096
 # fmt: off
 _NO_TEXT: Final = frozenset((
     "id", "type", "object", "role", "status", "model", "call_id", "previous_response_id", "encrypted_content",
@@ -23,9 +28,19 @@ async def redacted(objects: Sequence[Json], keeper: Keeper, scope: Scope) -> lis
     redact = redactions.of(scope)
     if not redact.is_active:
         return [*objects]
-    clean = await asyncio.to_thread(redacted_json, [*objects], redact, skip=_NO_TEXT)
+    work = partial(redacted_json, [*objects], redact, skip=_NO_TEXT)
+    here = redact.detector is find_by_rules and _is_short(objects)
+    clean = work() if here else await asyncio.to_thread(work)
     redactions.counted(redact)
     return cast("list[Json]", clean)
+
+
+def _is_short(objects: Sequence[Json]) -> bool:
+    """Return whether a thread would take longer than the rules do."""
+    try:
+        return len(orjson.dumps(objects)) <= _SHORT_BYTES
+    except orjson.JSONEncodeError:  # nested too deeply
+        return False
 
 
 def named_items(items: Iterable[Item], digits: str) -> list[Json]:

@@ -174,8 +174,8 @@ def read_request(fields: Json) -> Asked:
         request=request,
         items=items_of(request.input),
         tools=read_tools(request.tools or ()),
-        text=_text(request.text or {}),
-        reasoning=checked(ReasoningOptions, request.reasoning or {}, "reasoning"),
+        text=_text(request.text) if request.text else _PLAIN_TEXT,
+        reasoning=checked(ReasoningOptions, request.reasoning, "reasoning") if request.reasoning else _NO_REASONING,
     )
 
 
@@ -193,7 +193,8 @@ def _refuse_unserved(request: ResponseRequest) -> None:
         raise InvalidRequest(message, param="conversation", code="mutually_exclusive_parameters")
     if request.truncation not in (None, "disabled"):
         raise _unserved("truncation", f"truncation: {request.truncation!r} is not supported.", code="unsupported_value")
-    checked(ResponseStreamOptions, request.stream_options or {}, "stream_options")
+    if request.stream_options:
+        checked(ResponseStreamOptions, request.stream_options, "stream_options")
 
 
 def check_include(values: Sequence[str] | None) -> None:
@@ -201,6 +202,10 @@ def check_include(values: Sequence[str] | None) -> None:
     for value in values or ():
         if value not in _INCLUDABLE:
             raise _unserved("include", f"include: {value!r} is not supported.", code="unsupported_value")
+
+
+_PLAIN_TEXT: Final = TextOptions()
+_NO_REASONING: Final = ReasoningOptions()
 
 
 def _unserved(param: str, message: str, *, code: str = "unsupported_parameter") -> InvalidRequest:
