@@ -370,6 +370,10 @@ bench-gateway: $(READY) $(UV_READY) ## what the gateway adds to a call, beside L
 bench-apis: $(READY) ## what a message costs the gateway's processor, beside the same request as a chat; ARGS="--rounds 3"
 	$(BIN)/python -m benchmarks.gateway.apis $(ARGS)
 
+.PHONY: bench-evidence
+bench-evidence: $(READY) ## which sentences evidence calls similar to a statement: precision and recall on made-up pairs
+	$(BIN)/python -m benchmarks.evidence
+
 bench-memory: $(READY) ## search and adds beside mem0 and the bare parts
 	$(BIN)/python -m benchmarks.memory
 

@@ -1,5 +1,7 @@
 """Options and many questions through the gateway's reads: records, events, budgets, resuming, refusals."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from gateway.long_read.plan import check_options
@@ -7,7 +9,7 @@ from gateway.long_read.run import new_record, run_read
 from memloop.loops.parity import PUBLISHED
 from memloop.ports import ChatModel, Prompt
 from memloop.profiles import load_profile
-from memloop.wire.errors import EngineError, Unprocessable
+from memloop.wire.errors import EngineError, Unavailable, Unprocessable
 from memloop.wire.long_read import Document, LongRead, ReadEvent, SaveTo
 from tests.fakes.model import ScriptedModel, says
 from tests.gateway.redis_view import connected, keys
@@ -113,6 +115,30 @@ async def test_evidence_marks_supported_and_unsupported_statements(redis_url: st
         ("Rome", "output_text", True, 60),
     ]
     assert all(document[each.start : each.end] == each.text for each in record.evidence if each.supported)
+
+
+class _Comparing:
+    """Calls every passage equally near; without a cosine it is away."""
+
+    def __init__(self, cosine: float | None) -> None:
+        self._cosine = cosine
+
+    async def __call__(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Sequence[float]]:
+        if self._cosine is None:
+            raise Unavailable("the store is away")
+        return [[self._cosine for _ in passages] for _, passages in pairs]
+
+
+@pytest.mark.parametrize(("cosine", "similar"), [(0.9, True), (0.2, False), (None, False)], ids=["near", "far", "away"])
+async def test_a_paraphrase_is_similar_and_never_supported(redis_url: str, cosine: float | None, similar: bool) -> None:
+    document = "Long ago. The key of the pier is kept by Ann. She was happy there. "
+    asked = job(evidence=True, question="Who?", document=Document(text=document), chunk_tokens=500)
+    script = ["At the pier a key is held by Ann.", r"\boxed{}"]
+    record, _ = await read(redis_url, asked, script, similarity=_Comparing(cosine))
+    [entry] = [each for each in record.evidence if each.source == "memory"]
+    assert (entry.supported, entry.similar) == (False, similar)
+    assert entry.similarity == (cosine if similar else None)
+    assert entry.text == ("The key of the pier is kept by Ann." if similar else None)
 
 
 async def test_each_question_has_evidence_of_its_own_and_an_unread_one_none(redis_url: str) -> None:

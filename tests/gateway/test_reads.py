@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from gateway.traces.records import TraceRecords
 from gateway.traces.redaction import RuleRedactor
 from gateway.webhooks.webhooks import WEBHOOKS_QUEUE
 from memloop.chunking import EstimatingSplitter
+from memloop.evidence import Similarity
 from memloop.ports import ChatModel, Prompt
 from memloop.profiles import load_profile
 from memloop.wire.errors import EngineError, Unprocessable
@@ -73,7 +75,12 @@ def job(**changes: Any) -> ReadJob:
 
 
 async def read(
-    redis_url: str, asked: ReadJob, script: Sequence[Line] | ChatModel, *, started_at: float = 1e12
+    redis_url: str,
+    asked: ReadJob,
+    script: Sequence[Line] | ChatModel,
+    *,
+    started_at: float = 1e12,
+    similarity: Similarity | None = None,
 ) -> tuple[LongRead, list[ReadEvent]]:
     events: list[ReadEvent] = []
 
@@ -87,7 +94,7 @@ async def read(
             asked,
             new_record(asked),
             plan=await made.plan_of(asked.request),
-            tools=made,
+            tools=replace(made, similarity=similarity),
             checkpoints=None,
             publish=publish,
             started_at=started_at,

@@ -52,6 +52,7 @@ from memory_store.redis.erasures import Erasures
 from memory_store.redis.link import RedisLink, connect
 from memory_store.redis.service import ServiceRecord
 from memory_store.retrieval import Retrieval
+from memory_store.retrieval.comparing import similarity_routes
 from memory_store.retrieval.rerank import Reranker
 from memory_store.retrieval.routes import search_routes
 from memory_store.settings import Settings
@@ -86,6 +87,7 @@ class _Parts:
     """The store's slices, built over the adapters."""
 
     gate: Gate
+    encoding: TextEncoding
     membership: Membership
     buffers: Buffers
     items: ItemServices
@@ -100,6 +102,7 @@ class _Parts:
         return (
             *item_routes(self.items),
             search_routes(self.retrieval, self.gate, self.buffers),
+            similarity_routes(self.encoding),
             audit_routes(self.audits, self.gate),
             buffer_routes(self.buffers),
             change_routes(self.feed),
@@ -170,6 +173,7 @@ def _parts(settings: Settings, adapters: Adapters, metrics: Metrics, clock: Cloc
     )
     return _Parts(
         gate=gate,
+        encoding=encoding,
         membership=membership,
         buffers=buffers,
         items=_item_services(

@@ -1,7 +1,7 @@
 """Shows a read: its progress, memory and rereads live, then its answers, evidence and cost."""
 
 from contextlib import aclosing
-from typing import Protocol
+from typing import Final, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -138,9 +138,12 @@ def _show_output(output: ReadOutput, console: Console, *, named: bool) -> None:
         console.print(_evidence(entry))
 
 
+_COLOURS: Final = {"supported": "green", "similar": "yellow", "unsupported": "red"}
+
+
 def _evidence(entry: Evidence) -> Text:
-    kind = "supported" if entry.supported else "unsupported"
-    colour = "green" if entry.supported else "red"
+    kind = "supported" if entry.supported else "similar" if entry.similar else "unsupported"
+    colour = _COLOURS[kind]
     line = Text.assemble((f"{kind:<12}", colour), entry.statement)
     if entry.text is not None:
         line.append(f"\n            {_where(entry)}: “{' '.join(entry.text.split())}”", "dim")

@@ -50,6 +50,7 @@ from memloop.wire.memory import (
 )
 from memloop.wire.neighbours import Neighbours, StoreNeighbours
 from memloop.wire.quality import QualityAudit, StoreAudit
+from memloop.wire.similarity import Similarities, StoreSimilarities
 from memloop.wire.transfer import ExportPage, Imported, StoreExport, StoreImport
 
 _TENANT_HEADER = "x-memloop-tenant"
@@ -108,6 +109,10 @@ class StoreClient(HttpClient):
     async def neighbours(self, request: StoreNeighbours) -> Neighbours:
         """Return the live memories near drafts that are not stored yet."""
         return _read(Neighbours, await self._http.json("POST", "v1/items/neighbours", body=_body(request)))
+
+    async def similarities(self, request: StoreSimilarities) -> Similarities:
+        """Return the cosines of statements with passages by the store's embedding model. Nothing is stored."""
+        return _read(Similarities, await self._http.json("POST", "v1/similarities", body=_body(request)))
 
     async def items(self, namespace: Namespace, *, cursor: str | None = None, limit: int = 50) -> ItemPage:
         """Return a page of a namespace."""

@@ -160,14 +160,17 @@ class SubQuestion(Wire):
 class Evidence(Wire):
     """A statement of the memory or the answer, and one span of the document that says it.
 
-    A statement with several spans has an entry for each; one with none has ``supported: false`` and no span. ``start``
-    and ``end`` count characters of the document, or of the text of the file ``file_id``; ``chunk`` is the chunk of the
-    read in which the span begins. ``page`` counts from 1, in documents with pages.
+    A statement with several spans has an entry for each; one with none has ``supported: false`` and no span, unless a
+    sentence of the document may say the same in other words: the entry then has ``similar: true``, that span and the
+    cosine of the two. ``start`` and ``end`` count characters of the document, or of the text of the file ``file_id``;
+    ``chunk`` is the chunk of the read in which the span begins. ``page`` counts from 1, in documents with pages.
     """
 
     statement: str
     source: EvidenceSource
     supported: bool
+    similar: bool = False
+    similarity: float | None = None
     chunk: int | None = None
     start: int | None = None
     end: int | None = None

@@ -1,36 +1,76 @@
 """Adds the evidence of a finished read to its record: places in the document, with file and page."""
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from gateway.long_read.places import ReadDocument
 from gateway.long_read.progress import ReadAccount
-from memloop.evidence import Finding, evidence_for
+from memloop.clients import StoreClient
+from memloop.evidence import Finding, Similarity, TextSpan, evidence_for, with_similar
+from memloop.wire.errors import MemloopError
 from memloop.wire.long_read import Evidence
+from memloop.wire.similarity import Comparison, StoreSimilarities
+
+_LOG = logging.getLogger(__name__)
+_DIGITS: Final = 4
 
 
-async def cite(account: ReadAccount, document: ReadDocument) -> None:
-    """Add the evidence of every question to the record. Raises the errors of loading a chunk."""
+async def cite(account: ReadAccount, document: ReadDocument, similarity: Similarity | None = None) -> None:
+    """Add the evidence of every question to the record. Raises the errors of loading a chunk.
+
+    Without ``similarity``, or when it fails, no statement has a similar sentence.
+    """
     for number, output in enumerate(account.outputs):
-        findings = await evidence_for(
+        findings: Sequence[Finding] = await evidence_for(
             output.question, memory=account.found_memory(number), answer=output.output_text, chunks=document.plain
         )
+        if similarity is not None:
+            findings = await _with_similar(findings, document, similarity)
         account.cite(number, tuple([entry for finding in findings async for entry in _entries(finding, document)]))
 
 
+def similarity_of(store: StoreClient) -> Similarity:
+    """Return the similarity by the store's embedding model."""
+
+    async def cosines(pairs: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Sequence[float]]:
+        asked = [Comparison(statement=statement, passages=tuple(passages)) for statement, passages in pairs]
+        return (await store.similarities(StoreSimilarities(comparisons=tuple(asked)))).similarities
+
+    return cosines
+
+
+async def _with_similar(
+    findings: Sequence[Finding], document: ReadDocument, similarity: Similarity
+) -> Sequence[Finding]:
+    try:
+        return await with_similar(findings, document.plain, similarity)
+    except MemloopError as error:
+        _LOG.warning("evidence has no similar sentences: %s", error.message)
+        return findings
+
+
 async def _entries(finding: Finding, document: ReadDocument) -> AsyncIterator[Evidence]:
-    if not finding.spans:
-        yield Evidence(statement=finding.statement, source=finding.source, supported=False)
+    plain = Evidence(statement=finding.statement, source=finding.source, supported=finding.supported)
+    if (similar := finding.similar) is not None:
+        found = {"similar": True, "similarity": round(similar.similarity, _DIGITS)}
+        yield await _placed(plain.model_copy(update=found), similar.span, document)
+    elif not finding.spans:
+        yield plain
     for span in finding.spans:
-        place = await document.place(span)
-        yield Evidence(
-            statement=finding.statement,
-            source=finding.source,
-            supported=True,
-            chunk=place.chunk,
-            start=place.start,
-            end=place.end,
-            text=span.text,
-            file_id=place.file_id,
-            filename=place.filename,
-            page=place.page,
-        )
+        yield await _placed(plain, span, document)
+
+
+async def _placed(entry: Evidence, span: TextSpan, document: ReadDocument) -> Evidence:
+    place = await document.place(span)
+    return entry.model_copy(
+        update={
+            "chunk": place.chunk,
+            "start": place.start,
+            "end": place.end,
+            "text": span.text,
+            "file_id": place.file_id,
+            "filename": place.filename,
+            "page": place.page,
+        }
+    )

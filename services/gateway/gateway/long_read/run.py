@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gateway.engine import Affine, LoopModel
 from gateway.files.records import FileRecords
-from gateway.long_read.citing import cite
+from gateway.long_read.citing import cite, similarity_of
 from gateway.long_read.documents import document_of
 from gateway.long_read.judging import JudgedApart, NamedModel, judged_by
 from gateway.long_read.plan import ReadingPlan, plan_read
@@ -24,6 +24,7 @@ from gateway.memory import MemoryQueue
 from gateway.metrics import Metrics
 from gateway.redis import key_names as keys
 from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
+from memloop.evidence import Similarity
 from memloop.loops.budget import Budgeted, BudgetSpent
 from memloop.loops.cost import max_calls
 from memloop.loops.reader import Reader, answer
@@ -57,6 +58,7 @@ class ReadingTools:
     traces: TraceKeeper
     files: FileRecords | None = None
     judge: NamedModel | None = None
+    similarity: Similarity | None = None
 
     @classmethod
     def of(cls, reading: Reading, reader: LoopModel, request: LongReadRequest) -> "ReadingTools":
@@ -74,6 +76,7 @@ class ReadingTools:
             max_chars=reading.max_chars,
             traces=reading.memory.traces,
             files=reading.files.records,
+            similarity=similarity_of(reading.memory.store),
         )
 
     def asked_by(self, job: ReadJob, checkpoints: Checkpoints | None) -> ChatModel:
@@ -139,7 +142,7 @@ async def run_read(
             await _answer_what_is_open(job, plan, journaled, account)
             account.incomplete(spent)
         if job.request.evidence:
-            await cite(account, document)
+            await cite(account, document, tools.similarity)
     for question, result in zip(job.request.asked, results, strict=False):
         await save_memory(job, question, result.memory, tools.memory)
     ended = await account.close()

@@ -51,6 +51,10 @@ class TextEncoding:
         [vector] = await self._embedder.embed([text])
         return vector
 
+    async def compared(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Returns the dense vectors of texts that are compared with each other. Raises ``DependencyError``."""
+        return await self._embedder.embed(texts)
+
     async def _dense_query(self, text: str) -> Vector | None:
         """Logs the first of several failures, and their end."""
         try:

@@ -1,0 +1,1 @@
+"""Measures which sentences evidence calls similar to a statement: ``make bench-evidence``."""

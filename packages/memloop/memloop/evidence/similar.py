@@ -1,0 +1,142 @@
+"""Finds, for statements without support, the one sentence of the document that is most similar.
+
+A sentence is *similar* when its embedding is near the statement's, the statement's numbers and names are in it, and
+both or none are negated. It may still say something else of the same names, such as *sold* for *bought*: similar means
+that a reader should look there, and is never called supported.
+"""
+
+import asyncio
+import heapq
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Protocol
+
+from memloop.evidence.findings import Finding, SimilarSpan
+from memloop.evidence.sentences import sentences_of
+from memloop.evidence.spans import TextSpan
+from memloop.evidence.words import Word, folded, words_of
+from memloop.ports import Chunk, Chunks
+from memloop.wire.similarity import MOST_CHARS, MOST_PASSAGES, MOST_STATEMENTS
+
+AT_LEAST: Final = 0.76
+"""The least cosine of a similar sentence, for all-MiniLM-L6-v2 (``make bench-evidence``)."""
+_LEAST_SHARED: Final = 2
+"""Fewer words in common are no reason to compare."""
+
+
+class Similarity(Protocol):
+    """Compares texts by an embedding model."""
+
+    async def __call__(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Sequence[float]]:
+        """Return the cosines of each statement with its passages. Raises DependencyError."""
+        ...
+
+
+async def with_similar(
+    findings: Sequence[Finding], chunks: Chunks, similarity: Similarity, *, at_least: float = AT_LEAST
+) -> list[Finding]:
+    """Return the findings; the first ``MOST_STATEMENTS`` without support get a similar sentence where there is one.
+
+    A sentence that two chunks share is not looked at. Raises the errors of loading a chunk, and DependencyError.
+    """
+    found = [*findings]
+    unsupported = [place for place, finding in enumerate(found) if not finding.supported]
+    wanted = {place: _Wanted.of(found[place].statement) for place in unsupported[:MOST_STATEMENTS]}
+    sought = [each for each in wanted.values() if each is not None]
+    for index in range(len(chunks) if sought else 0):
+        await asyncio.to_thread(_look, await chunks.chunk(index), sought)
+    compared = {place: each for place, each in wanted.items() if each is not None and each.spans}
+    pairs = [(each.text, [span.text for span in each.spans]) for each in compared.values()]
+    cosines = await similarity(pairs) if pairs else ()
+    for (place, each), row in zip(compared.items(), cosines, strict=True):
+        cosine, span = max(zip(row, each.spans, strict=True), key=lambda pair: pair[0])
+        if cosine >= at_least:
+            found[place] = replace(found[place], similar=SimilarSpan(span, cosine))
+    return found
+
+
+@dataclass
+class _Wanted:
+    """A statement, and the sentences so far that share most of its words."""
+
+    text: str
+    words: tuple[Word, ...]
+    best: list[tuple[int, int, TextSpan]]
+    first_is_name: bool
+    """Until the document has the first word in lower case."""
+
+    @classmethod
+    def of(cls, text: str) -> "_Wanted | None":
+        """Return what is sought; None for a statement that is too short or too long to be compared."""
+        words = words_of(text)
+        if len({word.stem for word in words if word.content}) < _LEAST_SHARED or len(text) > MOST_CHARS:
+            return None
+        return cls(text, words, [], first_is_name=words[0].anchor and words[0].content)
+
+    @property
+    def spans(self) -> list[TextSpan]:
+        """The sentences, in the order of the document; if the first word is a name, those that have it."""
+        spans = sorted((span for _, _, span in self.best), key=lambda span: span.start)
+        if not self.first_is_name:
+            return spans
+        return [span for span in spans if self.first in {word.norm for word in words_of(span.text)}]
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The words that say something, without their endings."""
+        return frozenset(word.stem for word in self.words if word.content)
+
+    @cached_property
+    def anchors(self) -> frozenset[str]:
+        """The numbers and names behind the first word, whose capital need not be a name's."""
+        return frozenset(word.norm for word in self.words[1:] if word.anchor and word.content)
+
+    @property
+    def first(self) -> str:
+        """The first word."""
+        return self.words[0].norm
+
+    @cached_property
+    def negated(self) -> bool:
+        """Whether the statement is turned round."""
+        return any(word.negates for word in self.words)
+
+    def shared(self, words: Sequence[Word]) -> int:
+        """Return how many words the sentence shares; 0 for one that cannot be similar."""
+        norms = {word.norm for word in words}
+        if not self.anchors <= norms or any(word.negates for word in words) != self.negated:
+            return 0
+        return len(self.stems & {word.stem for word in words})
+
+    def takes(self, span: TextSpan, shared: int) -> None:
+        """Keep the sentence if it is among the best."""
+        entry = (shared, -span.start, span)
+        if len(self.best) < MOST_PASSAGES:
+            heapq.heappush(self.best, entry)
+        else:
+            heapq.heappushpop(self.best, entry)
+
+
+def _look(chunk: Chunk, wanted: Sequence[_Wanted]) -> None:
+    """Add the chunk's sentences that share words with the statements."""
+    low = folded(chunk.text)
+    for each in wanted:
+        if each.first_is_name and re.search(rf"\b{re.escape(each.first)}\b", chunk.text):
+            each.first_is_name = False
+    likely = [each for each in wanted if _may_hold(low, each)]
+    for sentence in sentences_of(chunk.text) if likely else ():
+        low = folded(sentence.text)
+        hits = [each for each in likely if _may_hold(low, each)] if len(sentence.text) <= MOST_CHARS else []
+        words = words_of(sentence.text) if hits else ()
+        for each in hits:
+            if (shared := each.shared(words)) >= _LEAST_SHARED:
+                span = TextSpan(chunk.start + sentence.start, chunk.start + sentence.end, sentence.text, chunk.index)
+                each.takes(span, shared)
+
+
+def _may_hold(low: str, wanted: _Wanted) -> bool:
+    return (
+        all(anchor in low for anchor in wanted.anchors) and sum(stem in low for stem in wanted.stems) >= _LEAST_SHARED
+    )
