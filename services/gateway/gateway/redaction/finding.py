@@ -79,6 +79,11 @@ class Redaction:
         """Whether any text can come out changed."""
         return bool(self.kinds) or self.refusals is not None
 
+    @property
+    def is_by_rules(self) -> bool:
+        """Whether the built-in rules find the values, which takes a millisecond for thousands of characters."""
+        return self.detector is find_by_rules
+
     def __call__(self, text: str) -> str:
         """Return the text without sentences that are never kept, with marks in place of its sensitive values."""
         if self.refusals is not None:

@@ -8,7 +8,6 @@ from typing import Final, cast
 import orjson
 
 from gateway.policy import Keeper, redacted_json
-from gateway.redaction import find_by_rules
 from gateway.responses.items import PREFIXES, Item
 from memloop.wire.chat import Json
 from memloop.wire.memory import Scope
@@ -29,7 +28,7 @@ async def redacted(objects: Sequence[Json], keeper: Keeper, scope: Scope) -> lis
     if not redact.is_active:
         return [*objects]
     work = partial(redacted_json, [*objects], redact, skip=_NO_TEXT)
-    here = redact.detector is find_by_rules and _is_short(objects)
+    here = redact.is_by_rules and _is_short(objects)
     clean = work() if here else await asyncio.to_thread(work)
     redactions.counted(redact)
     return cast("list[Json]", clean)
