@@ -47,6 +47,8 @@ from gateway.responses.background.slice import open_background, open_erasure
 from gateway.responses.conversations import routes as conversations
 from gateway.settings import GatewaySettings
 from gateway.traces import routes as traces
+from gateway.usage import routes as usage
+from gateway.usage.ledger import Ledger
 from gateway.vector_stores import open_vector_stores
 from gateway.vector_stores import routes as vector_stores
 from gateway.webhooks import routes as webhook_secrets
@@ -95,6 +97,7 @@ ROUTERS = (
     webhook_secrets.router,
     traces.router,
     jobs.router,
+    usage.router,
     console.router,
 )
 
@@ -198,7 +201,8 @@ async def opened(
             queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue, background.queue, searched.queue)
             app.state.jobs = Jobs(redis, memory.queue.lanes, queues)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)
-            async with access.running():
+            app.state.usage = usage.Usage(ledger := Ledger(redis, metrics), settings.prices)
+            async with access.running(), ledger.keeping():
                 yield
 
 

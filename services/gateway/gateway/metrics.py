@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Literal, TypeVar, get_args
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -23,6 +23,7 @@ _LATENCY_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 1
 _OVERHEAD_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 _TOKENS = tuple(float(4**power) for power in range(1, 11))
 _Metric = TypeVar("_Metric", Counter, Gauge)
+TokenKind: TypeAlias = Literal["input", "output"]
 
 
 class RequestMetrics:
@@ -89,6 +90,10 @@ class EngineMetrics:
             registry=registry,
         )
         self._token_usage_of = lru_cache(maxsize=256)(self.token_usage.labels)
+        self._spent: Callable[[TokenKind, str, int], object] = lambda kind, model, tokens: None
+        self.usage_lost = count(
+            "gateway_usage_lost", "Engine calls that are missing from the tenants' usage because Redis failed."
+        )
         self.upstream_abort = count("upstream_abort", "Engine requests aborted because the client disconnected.")
         self.upstream_fallback = count(
             "upstream_fallback", "Requests passed to the next engine because one could not take them.", ("model",)
@@ -109,9 +114,14 @@ class EngineMetrics:
         """Count a failed engine call of the model by its kind."""
         self.upstream_errors.labels(type(error).__name__.lower(), model).inc()
 
-    def count_tokens(self, kind: Literal["input", "output"], operation: str, model: str, tokens: int) -> None:
+    def watch_tokens(self, spent: Callable[[TokenKind, str, int], object]) -> None:
+        """Call ``spent`` with the tokens of every engine call and the model's label."""
+        self._spent = spent
+
+    def count_tokens(self, kind: TokenKind, operation: str, model: str, tokens: int) -> None:
         """Count the tokens of one engine call of the model."""
         self._token_usage_of(kind, operation, model).observe(tokens)
+        self._spent(kind, model, tokens)
 
 
 class ReplicaMetrics(Collector):

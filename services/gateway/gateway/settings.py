@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Final, Self, TypeAlias
+from typing import Annotated, Final, Self, TypeAlias
 
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -20,6 +20,7 @@ DAY_S = 24 * 3600
 WEBHOOK_KEY_PREFIX: Final = "whsec_"
 _KIND_NAMES: Final = TypeAdapter[KindNames](KindNames)
 _SECRET_BYTES: Final = range(24, 65)
+Price: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Network: TypeAlias = IPv4Network | IPv6Network
 
 
@@ -161,6 +162,9 @@ class GatewaySettings(ServiceSettings):
     memory_policy_file: Path | None = None
     """A TOML file with the operator's memory policies: for all tenants, and by tenant, agent and user."""
 
+    prices: Mapping[str, tuple[Price, Price]] = {}
+    """A model's prices of a million input and output tokens, in your currency: ``{"qwen3-8b": [0.1, 0.4]}``."""
+
     console: Path | None = None
     """A folder with a built console, in the place of the packaged one."""
 
@@ -224,12 +228,6 @@ class GatewaySettings(ServiceSettings):
         weights_of(self.tenant_weights)
         return self
 
-    @model_validator(mode="after")
-    def _traces(self) -> Self:
-        if self.trace_redactor:
-            function_at(self.trace_redactor, setting="MEMLOOP_TRACE_REDACTOR")
-        return self
-
     @property
     def redacted_kinds(self) -> frozenset[Kind]:
         """The kinds of values that are redacted where no policy decides."""
@@ -243,6 +241,8 @@ class GatewaySettings(ServiceSettings):
     @model_validator(mode="after")
     def _redaction(self) -> Self:
         _ = self.redacted_kinds
+        if self.trace_redactor:
+            function_at(self.trace_redactor, setting="MEMLOOP_TRACE_REDACTOR")
         if self.memory_detector:
             function_at(self.memory_detector, setting="MEMLOOP_MEMORY_DETECTOR")
         return self

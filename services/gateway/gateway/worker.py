@@ -36,6 +36,7 @@ from gateway.responses.background.handler import ResponseHandler
 from gateway.responses.background.slice import Background, open_background
 from gateway.settings import WorkerSettings
 from gateway.traces import Served
+from gateway.usage.ledger import Ledger
 from gateway.vector_stores import VectorStores, open_vector_stores
 from gateway.vector_stores.indexing import IndexHandler
 from gateway.webhooks.handler import DeliveryHandler
@@ -93,7 +94,8 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
         background = open_background(settings, redis, rules, metrics)
         chat = open_chat(settings, backend=backend, memory=memory, admission=_no_clients())
         searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)
-        yield Work(redis, backend, memory, reading, background, searched, chat, metrics)
+        async with Ledger(redis, metrics).keeping():
+            yield Work(redis, backend, memory, reading, background, searched, chat, metrics)
 
 
 def _no_clients() -> Admission:

@@ -14,6 +14,10 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     ],
     "DELETE /v1/admin/keys/{key_id}": [Attempt("/v1/admin/keys/{key}")],
     "GET /v1/admin/queues": [Attempt("/v1/admin/queues", status=403)],
+    "GET /v1/admin/usage": [
+        Attempt("/v1/admin/usage", status=403),
+        Attempt("/v1/admin/usage?by=day", status=403),
+    ],
     "GET /v1/admin/dead-letters": [Attempt("/v1/admin/dead-letters", status=403)],
     "POST /v1/admin/dead-letters/{job_id}/requeue": [
         Attempt("/v1/admin/dead-letters/{event}/requeue", {}),

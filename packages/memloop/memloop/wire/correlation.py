@@ -1,7 +1,8 @@
 """What ties together the logs and traces that one request leaves in several processes.
 
 Both values belong to the task at hand and go with every call that it makes: the request id in
-``X-Client-Request-Id``, the trace in W3C Trace Context's headers. A queued job keeps them for the worker.
+``X-Client-Request-Id``, the trace in W3C Trace Context's headers. A queued job keeps them for the worker. The tenant,
+whose account the task's tokens go to, stays in the process.
 """
 
 from collections.abc import Generator, Mapping
@@ -17,6 +18,9 @@ CALLERS_ID: Final = "x-client-request-id"
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The id of the request that is being answered or, in a worker, that queued the job; empty outside of one."""
+
+spender: ContextVar[str] = ContextVar("spender", default="")
+"""The tenant whose request is being answered or whose job is being run; empty outside of both."""
 
 trace: ContextVar[Mapping[str, str]] = ContextVar("trace", default=MappingProxyType({}))
 """``traceparent``, and ``tracestate`` if any, of the span at work; empty without tracing."""

@@ -14,6 +14,7 @@ from fastapi import Depends, Query, Request, params
 from gateway.access.access import Access, access_of
 from gateway.access.allowance import Allowance
 from gateway.access.principal import Principal
+from memloop.wire.correlation import spender
 from memloop.wire.errors import MemloopError
 from memloop.wire.keys import TENANT_PATTERN, Scope
 from memloop_service import INCOMING, IncomingBody
@@ -40,6 +41,7 @@ async def principal_of(request: Request) -> Principal:
     known = cast("Principal | None", request.scope.get(CALLER))
     if known is None:
         known = request.scope[CALLER] = access_of(request).keys.authenticate(request.headers)
+        spender.set(known.tenant)
     return known
 
 

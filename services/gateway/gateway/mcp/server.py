@@ -27,6 +27,7 @@ from starlette.requests import Request
 from gateway.mcp.call import Call, Caller
 from gateway.mcp.memory_tools import AddMemory, DeleteMemory, GetMemory, ListMemories, SearchMemory, Tool, UpdateMemory
 from gateway.mcp.reading_tool import LongRead
+from memloop.wire.correlation import spender
 from memloop.wire.errors import MemloopError
 from memloop_service.http import json_text, strictly
 
@@ -81,6 +82,7 @@ async def _call_tool(
         id=context.request_id,
         progress=context.session.report_progress,
     )
+    spender.set(caller.principal.tenant)
     try:
         call.principal.require(tool.scope)
         return _result(await strictly(tool, json_text(params.arguments or {})).run(call))

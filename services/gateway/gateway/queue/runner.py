@@ -29,7 +29,7 @@ from gateway.queue.intake import Intake, IntakeOptions
 from gateway.queue.jobs import Counter, JobCancelled, JobGone, LaneLost, Lease
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.tickets import Ticket
-from memloop.wire.correlation import request_id
+from memloop.wire.correlation import request_id, spender
 from memloop.wire.errors import (
     Conflict,
     DependencyError,
@@ -108,8 +108,9 @@ class Runner:
                 await self._queue.abandon(lease)
 
     def _traced(self, lease: Lease) -> AbstractContextManager[Span]:
-        """Attach the job to the logs and the trace of the request that queued it."""
+        """Attach the job to the logs and the trace of the request that queued it, and its tokens to its tenant."""
         request_id.set(lease.origin.request_id)
+        spender.set(lease.tenant)
         parent = {"traceparent": lease.origin.traceparent}
         attributes = {"memloop.job": lease.job_id, "memloop.start": lease.starts}
         return span(f"job {self._queue.name}", attributes, kind=SpanKind.CONSUMER, parent=parent)

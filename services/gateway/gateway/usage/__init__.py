@@ -1,0 +1,1 @@
+"""Keeps what each tenant has spent: the tokens of every model by the hour."""

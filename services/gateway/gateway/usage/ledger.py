@@ -1,0 +1,135 @@
+"""Adds up each tenant's tokens by model and hour, in Redis.
+
+A day of a tenant is one hash, kept for ``KEEP_DAYS``. A field is an hour, a kind of count and a model's label, so a day
+has at most 72 fields per model. Labels are the operator's names of models, never a client's. Counts are gathered in the
+process and sent every ``EVERY_S`` seconds in one pipeline: no request waits for Redis. Counts that Redis does not take
+are dropped, because a lost answer does not say whether it took them.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from redis.asyncio import Redis
+
+from gateway.metrics import Metrics, TokenKind
+from memloop.wire.correlation import spender
+from memloop.wire.errors import DependencyError
+from memloop_service.redis_link import redis_errors
+from memloop_service.redis_scripts import text
+
+KEEP_DAYS: Final = 35
+EVERY_S: Final = 1.0
+DAY_S: Final = 24 * 3600
+HOUR_S: Final = 3600
+Kind: TypeAlias = Literal["calls", "input", "output"]
+
+
+def usage_of(tenant: str, day: date) -> str:
+    """Name the hash of a tenant's usage on a day (UTC)."""
+    return f"memloop:usage:{tenant}:{day.isoformat()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One count of a tenant: of a model's calls or tokens in the hour that begins at ``at`` (epoch seconds)."""
+
+    at: int
+    model: str
+    kind: Kind
+    count: int
+
+
+class Ledger:
+    """The usage of all tenants."""
+
+    def __init__(self, redis: Redis, metrics: Metrics, *, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._redis = redis
+        self._metrics = metrics
+        self._waiting: Counter[tuple[str, int, Kind, str]] = Counter()
+        self._spent = asyncio.Event()
+
+    def spent(self, kind: TokenKind, model: str, tokens: int) -> None:
+        """Count the tokens of one call for the tenant of the task at hand. Each call counts its input once."""
+        if not (tenant := spender.get()):
+            return
+        hour = int(self._now()) // HOUR_S
+        self._waiting[tenant, hour, kind, model] += tokens
+        self._waiting[tenant, hour, "calls", model] += kind == "input"
+        self._spent.set()
+
+    @asynccontextmanager
+    async def keeping(self) -> AsyncGenerator[None]:
+        """Store what the process's metrics count until the block exits."""
+        self._metrics.watch_tokens(self.spent)
+        stop = asyncio.Event()
+        keep = asyncio.create_task(self._keep_repeatedly(stop))
+        try:
+            yield
+        finally:
+            stop.set()
+            self._spent.set()
+            await asyncio.wait({keep})
+            await self.keep()
+
+    async def keep(self) -> None:
+        """Send the counts that wait. Those that Redis does not take are lost, and counted as such."""
+        waiting, self._waiting = self._waiting, Counter()
+        try:
+            await self._send(waiting)
+        except DependencyError:
+            self._metrics.usage_lost.inc(sum(count for (_, _, kind, _), count in waiting.items() if kind == "calls"))
+
+    async def read(self, tenant: str, after: int, before: int) -> list[Entry]:
+        """Return the counts of the hours that begin from ``after`` to before ``before``. Raises Unavailable."""
+        first = max(after, before - KEEP_DAYS * DAY_S)
+        days = [_day(at) for at in range(first - first % DAY_S, before, DAY_S)]
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for day in days:
+                pipe.hgetall(usage_of(tenant, day))
+            with redis_errors():
+                found = cast(list[Mapping[Any, Any]], await pipe.execute() if days else [])
+        entries = (entry for day, counts in zip(days, found, strict=True) for entry in _entries(day, counts))
+        return [entry for entry in entries if after <= entry.at < before]
+
+    async def _keep_repeatedly(self, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            await self._spent.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), EVERY_S)
+            self._spent.clear()
+            await self.keep()
+
+    async def _send(self, waiting: Mapping[tuple[str, int, Kind, str], int]) -> None:
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for (tenant, hour, kind, model), count in waiting.items():
+                pipe.hincrby(_key(tenant, hour), _field(hour, kind, model), count)
+            for key in {_key(tenant, hour) for tenant, hour, _, _ in waiting}:
+                pipe.expire(key, (KEEP_DAYS + 1) * DAY_S)
+            with redis_errors():
+                await pipe.execute()
+
+
+def _key(tenant: str, hour: int) -> str:
+    return usage_of(tenant, _day(hour * HOUR_S))
+
+
+def _field(hour: int, kind: Kind, model: str) -> str:
+    return f"{hour % 24:02}|{kind}|{model}"
+
+
+def _day(at: int) -> date:
+    return datetime.fromtimestamp(at, UTC).date()
+
+
+def _entries(day: date, counts: Mapping[Any, Any]) -> Iterator[Entry]:
+    begins = int(datetime.combine(day, datetime.min.time(), UTC).timestamp())
+    for field, count in counts.items():
+        hour, kind, model = text(field).split("|", 2)
+        yield Entry(begins + int(hour) * HOUR_S, model, cast(Kind, kind), int(count))
