@@ -9,6 +9,18 @@ from tests.console.scripted import HOSTILE
 from tests.console.stack import console_stack
 from tests.gateway.api_rig import configured
 
+_HAS_LINE = """() => {
+  const canvas = document.querySelector("[aria-label='Cost of each model by the day'] canvas");
+  const swatch = document.querySelector(".swatch");
+  if (!canvas || !swatch) return false;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const colour = getComputedStyle(swatch).backgroundColor.match(/\\d+/g).map(Number);
+  const near = (at) => colour.every((part, index) => Math.abs(data[at + index] - part) < 10);
+  for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200 && near(at)) return true;
+  return false;
+}"""
+"""Whether the chart holds a line in the colour of the legend's first entry."""
+
 
 async def test_a_policy_is_set_kept_and_removed(redis_url: str, tmp_path: Path) -> None:
     async with console_stack(redis_url, tmp_path) as stack:
@@ -60,6 +72,33 @@ async def test_a_key_is_made_with_markup_in_its_name_rotated_and_revoked(redis_u
         await expect(page.get_by_role("list", name="Audit entries")).to_contain_text("Key revoked")
         assert await page.evaluate("window.hacked") is None
         assert await page.locator("main img, main script").count() == 0
+
+
+async def test_a_tenants_tokens_and_their_cost_are_drawn_over_time(redis_url: str, tmp_path: Path) -> None:
+    keys = f"{configured('ops', 'operator-key', 'scopes=admin')},{configured('acme', 'acme-key')}"
+    async with console_stack(redis_url, tmp_path, api_keys=keys, prices={"m": (1000.0, 5000.0)}) as stack:
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hi."}]}
+        headers = {"Authorization": "Bearer acme-key"}
+        assert (await stack.gateway.post("/v1/chat/completions", body, headers=headers)).status == 200
+        async with browsing(stack.gateway.url) as page:
+            await page.goto(stack.gateway.url + "/console/")
+            await page.evaluate("sessionStorage.setItem('memloop.key', 'operator-key')")
+            await page.goto(stack.gateway.url + "/console/operate?tab=usage")
+            card = page.get_by_role("region", name="Tokens and cost over time")
+            await expect(card.get_by_text("Nothing was spent")).to_be_visible()
+            await page.goto(stack.gateway.url + "/console/operate?tab=usage&tenant=acme")
+            spent = card.get_by_role("list", name="Spent by model").get_by_role("listitem")
+            await expect(spent).to_contain_text("1 call · 10 tokens in · 2 tokens out · cost 0.02")
+            await expect(
+                card.get_by_role("img", name="Tokens of each model by the hour").locator("canvas")
+            ).to_be_visible()
+            await card.get_by_role("button", name="35 days").click()
+            await card.get_by_role("button", name="Cost").click()
+            await expect(
+                card.get_by_role("img", name="Cost of each model by the day").locator("canvas")
+            ).to_be_visible()
+            await expect(card.locator("figcaption")).to_contain_text("0.02")
+            await page.wait_for_function(_HAS_LINE)
 
 
 async def test_the_health_and_the_queues_are_shown(redis_url: str, tmp_path: Path) -> None:

@@ -5,12 +5,16 @@ import "uplot/dist/uPlot.min.css";
 interface Line {
   name: string;
   values: readonly (number | null)[];
+  /** What the legend says; by default the last value. */
+  figure?: string;
 }
 
 interface Props {
   times: readonly number[];
   lines: readonly Line[];
   label: string;
+  /** The scale ends at this value or above. */
+  least?: number;
 }
 
 const COLOURS = ["--accent", "--good", "--warn", "--violet", "--bad"] as const;
@@ -19,7 +23,7 @@ const HEIGHT = 220;
 const SHORTEST_S = 60;
 
 /** Lines over time. The legend is text; the drawing itself is an image to a screen reader. */
-export function Chart({ times, lines, label }: Props) {
+export function Chart({ times, lines, label, least = 10 }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(null);
   const names = lines.map(({ name }) => name).join("\n");
@@ -27,14 +31,14 @@ export function Chart({ times, lines, label }: Props) {
   useEffect(() => {
     const element = place.current;
     if (!element) return;
-    const drawn = (chart.current = new uPlot(optionsOf(element, names.split("\n")), [[]], element));
+    const drawn = (chart.current = new uPlot(optionsOf(element, names.split("\n"), least), [[]], element));
     const resized = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height: HEIGHT }));
     resized.observe(element);
     return () => {
       resized.disconnect();
       drawn.destroy();
     };
-  }, [names]);
+  }, [names, least]);
   useEffect(() => {
     const last = times.at(-1) ?? 0;
     const before = last - (times[0] ?? 0) < SHORTEST_S ? [last - SHORTEST_S] : [];
@@ -45,10 +49,10 @@ export function Chart({ times, lines, label }: Props) {
     <figure className="stack tight">
       <div ref={place} role="img" aria-label={label} className="chart" />
       <figcaption className="row wrap">
-        {lines.map(({ name, values }, index) => (
+        {lines.map(({ name, values, figure }, index) => (
           <span key={name} className="tag">
             <span className="swatch" style={{ background: `var(${COLOURS[index % COLOURS.length]})` }} />
-            {name} <span className="number">{Math.round(values.at(-1) ?? 0).toLocaleString()}</span>
+            {name} <span className="number">{figure ?? Math.round(values.at(-1) ?? 0).toLocaleString()}</span>
           </span>
         ))}
       </figcaption>
@@ -56,7 +60,7 @@ export function Chart({ times, lines, label }: Props) {
   );
 }
 
-function optionsOf(element: HTMLElement, names: readonly string[]): uPlot.Options {
+function optionsOf(element: HTMLElement, names: readonly string[], least: number): uPlot.Options {
   const colour = (name: string) => resolved(element, name);
   const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
   return {
@@ -64,7 +68,7 @@ function optionsOf(element: HTMLElement, names: readonly string[]): uPlot.Option
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (_, __, most) => [0, Math.max(10, most * 1.1)] } },
+    scales: { y: { range: (_, __, most) => [0, Math.max(least, most * 1.1)] } },
     axes: [axis, { ...axis, size: 64 }],
     series: [{}, ...names.map((_, index) => ({ stroke: colour(COLOURS[index % COLOURS.length] ?? "--accent"), width: 2 }))],
   };

@@ -3,13 +3,23 @@ import { Empty, Field, quantity } from "../../shared";
 import { Chart } from "./Chart";
 import { NoMetrics } from "./Health";
 import { ratesOf, tokensByModel, type Tokens } from "./metrics";
+import { TenantUsage } from "./TenantUsage";
 import { pricesOf, setPrice, type Price } from "./prices";
 import { useMetrics } from "./useMetrics";
 
 const MONEY = new Intl.NumberFormat(undefined, { maximumFractionDigits: 4 });
 
-/** Tokens of each model since the gateway began, their rate while the page is open, and their cost. */
 export function Usage() {
+  return (
+    <div className="stack">
+      <TenantUsage />
+      <ProcessUsage />
+    </div>
+  );
+}
+
+/** Tokens of each model since the gateway began, their rate while the page is open, and their cost. */
+function ProcessUsage() {
   const { data, isPending } = useMetrics();
   if (!data?.samples) return <NoMetrics isPending={isPending} />;
   const models = [...tokensByModel(data.samples)].sort(([one], [other]) => one.localeCompare(other));
@@ -28,11 +38,11 @@ export function Usage() {
         <p className="faint">Since this page was loaded, one reading every 5 seconds. Prometheus keeps longer histories.</p>
       </section>
       <section className="card padded stack" aria-labelledby="tokens-name">
-        <h2 id="tokens-name">Tokens and cost by model</h2>
+        <h2 id="tokens-name">All tenants, since the process began</h2>
         {models.map(([model, tokens]) => (
           <ModelUsage key={model} model={model} tokens={tokens} />
         ))}
-        <p className="faint">Since the gateway process began, over all tenants: the metrics name no tenant. Prices stay in this browser.</p>
+        <p className="faint">From the metrics, which name no tenant. Prices stay in this browser.</p>
       </section>
     </div>
   );
