@@ -77,3 +77,9 @@ async def violations(page: Page) -> list[str]:
 async def overflows(page: Page) -> bool:
     """Whether the page is wider than its window."""
     return bool(await page.evaluate("document.documentElement.scrollWidth > window.innerWidth"))
+
+
+async def only_text(page: Page) -> bool:
+    """Whether hostile texts made no element and ran no script."""
+    made = await page.locator("main img, main script").count()
+    return made == 0 and await page.evaluate("window.hacked") is None

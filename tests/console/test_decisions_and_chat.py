@@ -4,7 +4,7 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from tests.console.browser import browsing
+from tests.console.browser import browsing, only_text
 from tests.console.scripted import HOSTILE
 from tests.console.scripted import answer as scripted
 from tests.console.stack import console_stack
@@ -74,5 +74,4 @@ async def test_a_models_markup_is_shown_as_text(redis_url: str, tmp_path: Path) 
         await page.get_by_label("Message").fill(HOSTILE)
         await page.get_by_role("button", name="Send").click()
         await expect(page.get_by_role("log")).to_contain_text(f"You wrote: {HOSTILE}")
-        assert await page.evaluate("window.hacked") is None
-        assert await page.get_by_role("log").locator("img, script").count() == 0
+        assert await only_text(page)

@@ -89,6 +89,17 @@ async def test_a_key_without_the_scope_is_told_which_it_lacks(redis_url: str, tm
             await expect(page.get_by_role("alert").first).to_contain_text(scope)
 
 
+async def test_a_key_without_the_scope_for_chats_is_told_so_beside_its_message(redis_url: str, tmp_path: Path) -> None:
+    keys = configured("local", "reader-key", "scopes=memory:read")
+    async with console_stack(redis_url, tmp_path, api_keys=keys) as stack, browsing(stack.gateway.url) as page:
+        await page.goto(stack.gateway.url + "/console/")
+        await page.evaluate("sessionStorage.setItem('memloop.key', 'reader-key')")
+        await page.goto(stack.gateway.url + "/console/chat?user=ann&memory=off")
+        await page.get_by_label("Message").fill("Hello")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.get_by_role("log").get_by_role("alert")).to_contain_text("Missing scopes: chat")
+
+
 async def test_a_dead_store_is_named_and_the_page_works_again_once_it_is_asked_again(
     redis_url: str, tmp_path: Path
 ) -> None:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 from playwright.async_api import expect
 
-from tests.console.browser import browsing
+from tests.console.browser import browsing, only_text
 from tests.console.scripted import HOSTILE
+from tests.console.scripted import answer as scripted
 from tests.console.stack import console_stack
+from tests.fakes.job_engine import Body, Reply
 from tests.gateway.api_rig import configured
 
 _HAS_LINE = """() => {
@@ -45,9 +47,38 @@ async def test_a_policy_is_set_kept_and_removed(redis_url: str, tmp_path: Path) 
         assert (await stack.gateway.get(path)).json["policy"] is None
 
 
-async def test_a_key_is_made_with_markup_in_its_name_rotated_and_revoked(redis_url: str, tmp_path: Path) -> None:
+async def test_markup_in_a_keys_name_is_shown_as_text(redis_url: str, tmp_path: Path) -> None:
+    async with console_stack(redis_url, tmp_path) as stack, browsing(stack.gateway.url) as page:
+        for name in (HOSTILE[:60], HOSTILE[38:]):
+            assert (await stack.gateway.post("/v1/admin/keys", {"name": name})).status == 201
+        await page.goto(stack.gateway.url + "/console/operate?tab=keys")
+        row = page.get_by_role("listitem", name=HOSTILE[:60])
+        await expect(row).to_contain_text(HOSTILE[:60])
+        await expect(page.get_by_role("listitem", name=HOSTILE[38:])).to_be_visible()
+        await row.get_by_role("button", name="Revoke").click()
+        await expect(page.get_by_role("dialog")).to_contain_text(HOSTILE[:60])
+        assert await only_text(page)
+
+
+async def test_a_failed_write_is_put_back_from_the_dead_letters(redis_url: str, tmp_path: Path) -> None:
+    mended: list[bool] = []
+
+    def answer(body: Body) -> Reply:
+        return scripted(body) if mended or not body.get("tools") else "It is indeed."
+
+    async with console_stack(redis_url, tmp_path, answer) as stack, browsing(stack.gateway.url) as page:
+        await stack.tell("I live in Leeds.")
+        await page.goto(stack.gateway.url + "/console/operate?tab=jobs")
+        mended.append(True)
+        await page.get_by_role("region", name="Dead letters").get_by_role("button", name="Put back").click()
+        await expect(page.get_by_text("No dead letters")).to_be_visible()
+        await page.goto(stack.gateway.url + "/console/memories?user=ann")
+        await expect(page.get_by_role("listitem").filter(has_text="Ann lives in Leeds.")).to_be_visible()
+
+
+async def test_a_key_is_made_rotated_and_revoked(redis_url: str, tmp_path: Path) -> None:
     keys = configured("ops", "operator-key", "scopes=admin")
-    name = HOSTILE[:60]
+    name = "billing service"
     async with console_stack(redis_url, tmp_path, api_keys=keys) as stack, browsing(stack.gateway.url) as page:
         await page.goto(stack.gateway.url + "/console/")
         await page.evaluate("sessionStorage.setItem('memloop.key', 'operator-key')")
@@ -70,8 +101,6 @@ async def test_a_key_is_made_with_markup_in_its_name_rotated_and_revoked(redis_u
         await expect(page.get_by_text("No keys yet")).to_be_visible()
         await page.get_by_role("button", name="Audit", exact=True).click()
         await expect(page.get_by_role("list", name="Audit entries")).to_contain_text("Key revoked")
-        assert await page.evaluate("window.hacked") is None
-        assert await page.locator("main img, main script").count() == 0
 
 
 async def test_a_tenants_tokens_and_their_cost_are_drawn_over_time(redis_url: str, tmp_path: Path) -> None:

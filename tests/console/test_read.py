@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Page, expect
 
-from tests.console.browser import browsing
+from tests.console.browser import browsing, only_text, overflows, violations
 from tests.console.reading import DROP, FACT, QUESTION, answer, document
 from tests.console.scripted import HOSTILE
 from tests.console.stack import Stack, console_stack
@@ -31,6 +32,13 @@ async def started(page: Page, *, chunk_tokens: int) -> None:
     await expect(page.get_by_label("Cost at most")).to_contain_text("≤")
     await page.get_by_role("button", name="Start reading").click()
     await page.wait_for_url("**/read?*read=lr_*")
+
+
+async def read_to_its_end(page: Page, stack: Stack, text: str, name: str = FILE) -> None:
+    await opened(page, stack)
+    await dropped(page, text, name)
+    await started(page, chunk_tokens=200)
+    await expect(page.get_by_text("Done", exact=True)).to_be_visible()
 
 
 async def test_a_tab_reloaded_in_mid_read_goes_on_with_every_chunk(redis_url: str, tmp_path: Path) -> None:
@@ -125,24 +133,48 @@ async def test_a_slow_engine_leaves_a_progress_and_the_page_in_use(redis_url: st
         await expect(page.get_by_text("Done", exact=True)).to_be_visible()
 
 
-async def test_markup_in_a_document_its_name_and_its_answer_is_shown_as_text(redis_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("width", [1280, 360])
+async def test_an_open_read_has_no_serious_fault_and_fits(redis_url: str, tmp_path: Path, width: int) -> None:
+    async with console_stack(redis_url, tmp_path, answer) as stack, browsing(stack.gateway.url, width=width) as page:
+        await read_to_its_end(page, stack, document(60))
+        found: dict[str, object] = {}
+        for tab, shown in (("Document", "list"), ("Memory", "article")):
+            await page.get_by_role("button", name=tab, exact=True).click()
+            await expect(
+                page.get_by_role(shown).filter(has_text="paragraph" if tab == "Memory" else FACT).first
+            ).to_be_visible()
+            found[tab] = await violations(page), await overflows(page)
+        assert found == {"Document": ([], False), "Memory": ([], False)}
+
+
+async def test_markup_in_a_document_is_shown_as_text(redis_url: str, tmp_path: Path) -> None:
+    async with console_stack(redis_url, tmp_path, answer) as stack, browsing(stack.gateway.url) as page:
+        await read_to_its_end(page, stack, f"{HOSTILE}\n\n{document(20)}")
+        await page.get_by_role("button", name="Document", exact=True).click()
+        await expect(page.get_by_role("list", name="Document")).to_contain_text(HOSTILE)
+        assert await only_text(page)
+
+
+async def test_markup_in_a_files_name_is_shown_as_text(redis_url: str, tmp_path: Path) -> None:
+    name = "<img src=x onerror=window.hacked=1>.txt"
+    async with console_stack(redis_url, tmp_path, answer) as stack, browsing(stack.gateway.url) as page:
+        await read_to_its_end(page, stack, document(20), name)
+        await expect(page.get_by_text(name)).to_be_visible()
+        assert await only_text(page)
+        await page.get_by_role("link", name="All reads").click()
+        await expect(page.get_by_role("list", name="Reads").get_by_role("listitem").first).to_contain_text(name)
+        assert await only_text(page)
+
+
+async def test_markup_in_what_the_model_writes_is_shown_as_text(redis_url: str, tmp_path: Path) -> None:
     def hostile(body: Body) -> Reply:
         reply = str(answer(body))
         return reply.replace("{", f"{{{HOSTILE} ", 1) if reply.startswith("\\boxed") else f"{reply} {HOSTILE}"
 
-    name = "<img src=x onerror=window.hacked=1>.txt"
     async with console_stack(redis_url, tmp_path, hostile) as stack, browsing(stack.gateway.url) as page:
-        await opened(page, stack)
-        await dropped(page, f"{HOSTILE}\n\n{document(20)}", name)
-        await started(page, chunk_tokens=200)
-        await expect(page.get_by_text("Done", exact=True)).to_be_visible()
+        await read_to_its_end(page, stack, document(20))
         await expect(page.get_by_role("region", name="Answer")).to_contain_text(HOSTILE)
-        await page.get_by_role("button", name="Document", exact=True).click()
-        await expect(page.get_by_role("list", name="Document")).to_contain_text(HOSTILE)
-        await expect(page.get_by_text(name)).to_be_visible()
+        assert await only_text(page)
         await page.get_by_role("button", name="Memory", exact=True).click()
         await expect(page.get_by_role("article").first).to_contain_text(HOSTILE)
-        await page.get_by_role("link", name="All reads").click()
-        await expect(page.get_by_role("list", name="Reads").get_by_role("listitem").first).to_contain_text(name)
-        assert await page.evaluate("window.hacked") is None
-        assert await page.locator("main img, main script").count() == 0
+        assert await only_text(page)

@@ -77,7 +77,7 @@ async function converse(text: string, { model, user, mode }: Options): Promise<v
   const memory = user && mode !== "off" ? { user_id: user, mode } : { mode: "off" };
   running = new AbortController();
   try {
-    const response = await send("post", "/v1/chat/completions", { body: { model, messages, stream: true, memory }, signal: running.signal });
+    const response = await send("post", "/v1/chat/completions", { body: { model, messages, stream: true, stream_options: { include_usage: true }, memory }, signal: running.signal });
     let written = "";
     for await (const { event, data } of eventsOf(response)) {
       if (data === "[DONE]") break;
