@@ -8,7 +8,7 @@ type Letter = Schema["DeadLetterEntry"];
 
 const REFRESH_MS = 5_000;
 const PAGE = 50;
-const QUEUES: Record<string, string> = { memory: "Memory writes", reads: "Background reads", files: "Files", webhooks: "Webhooks", responses: "Background responses" };
+const QUEUES: Record<string, string> = { memory: "Memory writes", reads: "Background reads", files: "Files", webhooks: "Webhooks", responses: "Background responses", "vector-stores": "Vector stores" };
 
 export function Jobs() {
   return (

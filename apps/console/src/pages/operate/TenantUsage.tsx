@@ -3,11 +3,10 @@ import { useAddress } from "../../address";
 import { api } from "../../api";
 import { Empty, Failure, quantity, Rows } from "../../shared";
 import { Chart } from "./Chart";
-import { SPANS, spentByModel, timesOf, type ModelSpent, type Span } from "./spans";
+import { money, SPANS, spentByModel, timesOf, type ModelSpent, type Span } from "./spans";
 import { TenantCard } from "./TenantCard";
 
 const REFRESH_MS = 30_000;
-const MONEY = new Intl.NumberFormat(undefined, { maximumFractionDigits: 4 });
 
 /** A tenant's tokens and their cost by model over time, as the gateway counted them. */
 export function TenantUsage() {
@@ -84,8 +83,4 @@ function Spent({ times, models, step, cost }: { times: number[]; models: ModelSp
       {models.some((spent) => spent.cost === null) && <p className="faint">A model has a cost once the gateway&apos;s setting MEMLOOP_PRICES names its prices.</p>}
     </>
   );
-}
-
-function money(cost: number | null): string {
-  return cost === null ? "unknown" : MONEY.format(cost);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { spentByModel, timesOf, type Entry } from "./spans";
+import { money, spentByModel, timesOf, type Entry } from "./spans";
 
 const entry = (at: number, model: string, cost: number | null): Entry => ({ at, model, calls: 1, input_tokens: 100, output_tokens: 20, cost });
 
@@ -17,4 +17,8 @@ test("steps without calls are zero, and each model has its own sums", () => {
   expect(spent[1]?.tokens).toEqual([120, 0, 120]);
   expect(spent[1]?.costs).toEqual([0.5, 0, 0.25]);
   expect(spent[0]?.costs).toEqual([null, null, null]);
+});
+
+test("a small cost keeps two figures", () => {
+  expect([money(null), money(0), money(0.0000306), money(0.123), money(12.345)]).toEqual(["unknown", "0", "0.000031", "0.12", "12.35"]);
 });

@@ -52,3 +52,12 @@ function spentBy(model: string, entries: readonly Entry[], times: readonly numbe
     costs: times.map((at) => (priced ? (steps.get(at)?.cost ?? 0) : null)),
   };
 }
+
+const MONEY = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
+const CENTS = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 2 });
+
+/** The cost in the operator's currency; a small one keeps two figures instead of becoming 0. */
+export function money(cost: number | null): string {
+  if (cost === null) return "unknown";
+  return (cost < 1 ? CENTS : MONEY).format(cost);
+}
