@@ -1,5 +1,6 @@
 """``/v1/admin/usage``: every tenant's tokens by model, hour and day, and what they cost."""
 
+import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,7 +12,9 @@ from gateway.metrics import Metrics
 from gateway.usage.ledger import KEEP_DAYS, Ledger
 from memloop.wire.correlation import spender
 from memloop_service import new_registry
+from memloop_service.redis_link import connect
 from tests.fakes.job_engine import add_memory
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.redis_server import RedisServer
 from tests.gateway.api_rig import ALICE_KEY, OPERATED, OPERATOR_KEY, Api, api
 from tests.gateway.long_reads import PATH as READ
@@ -45,11 +48,13 @@ async def spent(it: Api, calls: int) -> Any:
     return entry
 
 
-async def counted(redis: Redis, at: int, *, tenant: str = "a", metrics: Metrics | None = None) -> None:
+async def counted(
+    redis: Redis, at: int, *, tenant: str = "a", metrics: Metrics | None = None, wait_s: float = PATIENCE_S
+) -> None:
     """Count one call of 7 and 3 tokens."""
     metrics = metrics or Metrics(new_registry())
     token = spender.set(tenant)
-    async with Ledger(redis, metrics, now=lambda: at).keeping():
+    async with Ledger(redis, metrics, now=lambda: at, wait_s=wait_s).keeping():
         metrics.count_tokens("input", "chat", "m", 7)
         metrics.count_tokens("output", "chat", "m", 3)
     spender.reset(token)
@@ -138,4 +143,17 @@ async def test_without_redis_counts_are_lost_and_reported(redis: RedisServer) ->
     async with connected(redis.url) as client:
         redis.kill()
         await counted(client, MONDAY, metrics=Metrics(registry))
+    assert registry.get_sample_value("gateway_usage_lost_total") == 1
+
+
+async def test_a_redis_that_does_not_answer_holds_no_process_that_stops() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    registry = new_registry()
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server, asyncio.timeout(PATIENCE_S):
+        url = f"redis://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with connect(url, connect_timeout_s=600, read_timeout_s=600) as client:
+            await counted(client, MONDAY, metrics=Metrics(registry), wait_s=0.05)
     assert registry.get_sample_value("gateway_usage_lost_total") == 1

@@ -3,7 +3,7 @@
 A day of a tenant is one hash, kept for ``KEEP_DAYS``. A field is an hour, a kind of count and a model's label, so a day
 has at most 72 fields per model. Labels are the operator's names of models, never a client's. Counts are gathered in the
 process and sent every ``EVERY_S`` seconds in one pipeline: no request waits for Redis. Counts that Redis does not take
-are dropped, because a lost answer does not say whether it took them.
+in ``WAIT_S`` seconds are dropped, because a lost answer does not say whether it took them.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from redis.asyncio import Redis
 
 from gateway.metrics import Metrics, TokenKind
+from memloop.patience import patient
 from memloop.wire.correlation import spender
 from memloop.wire.errors import DependencyError
 from memloop_service.redis_link import redis_errors
@@ -25,6 +26,8 @@ from memloop_service.redis_scripts import text
 
 KEEP_DAYS: Final = 35
 EVERY_S: Final = 1.0
+WAIT_S: Final = 2.0
+"""Redis's time to take counts: a process that stops waits for it."""
 DAY_S: Final = 24 * 3600
 HOUR_S: Final = 3600
 Kind: TypeAlias = Literal["calls", "input", "output"]
@@ -48,8 +51,11 @@ class Entry:
 class Ledger:
     """The usage of all tenants."""
 
-    def __init__(self, redis: Redis, metrics: Metrics, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, redis: Redis, metrics: Metrics, *, now: Callable[[], float] = time.time, wait_s: float = WAIT_S
+    ) -> None:
         self._now = now
+        self._wait_s = wait_s
         self._redis = redis
         self._metrics = metrics
         self._waiting: Counter[tuple[str, int, Kind, str]] = Counter()
@@ -82,8 +88,9 @@ class Ledger:
         """Send the counts that wait. Those that Redis does not take are lost, and counted as such."""
         waiting, self._waiting = self._waiting, Counter()
         try:
-            await self._send(waiting)
-        except DependencyError:
+            async with patient(self._wait_s):
+                await self._send(waiting)
+        except (DependencyError, TimeoutError):
             self._metrics.usage_lost.inc(sum(count for (_, _, kind, _), count in waiting.items() if kind == "calls"))
 
     async def read(self, tenant: str, after: int, before: int) -> list[Entry]:
