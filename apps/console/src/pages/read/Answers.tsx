@@ -65,6 +65,7 @@ function Statements({ title, statements, isFolded = false }: { title: string; st
           <li key={index}>
             <span className="text">{statement.text}</span>
             {statement.supported ? <Places places={statement.places} /> : <span className="tag warn">No support found</span>}
+            {statement.similar && <p className="faint">Similar: “{statement.similar}”</p>}
           </li>
         ))}
       </ul>

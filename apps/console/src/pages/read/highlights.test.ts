@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { blockAt, blocksOf, marksOf, runsOf, type Evidence } from "./highlights";
 
-const span = (start: number, end: number, supported = true): Evidence => ({ statement: "s", source: "memory", supported, start, end });
+const span = (start: number, end: number, supported = true): Evidence => ({ statement: "s", source: "memory", supported, similar: false, start, end });
 const TEXT = "0123456789";
 
 test("spans that overlap become marks that do not, each with all its evidence", () => {
@@ -33,7 +33,7 @@ test.each([
 });
 
 test("a statement without a place has no mark", () => {
-  expect(marksOf([{ statement: "s", source: "memory", supported: false }], TEXT)).toEqual([]);
+  expect(marksOf([{ statement: "s", source: "memory", supported: false, similar: false }], TEXT)).toEqual([]);
 });
 
 test("positions count characters, not halves of an emoji", () => {

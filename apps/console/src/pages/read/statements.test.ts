@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Evidence } from "./highlights";
 import { answerRuns, statementsOf } from "./statements";
 
-const entry = (statement: string, supported = true, source: Evidence["source"] = "output_text"): Evidence => ({ statement, source, supported, ...(supported && { start: 0, end: 3 }) });
+const entry = (statement: string, supported = true, source: Evidence["source"] = "output_text"): Evidence => ({ statement, source, supported, similar: false, ...(supported && { start: 0, end: 3 }) });
 
 test("the places of a statement are gathered", () => {
   const statements = statementsOf([entry("A."), entry("B.", false), entry("A."), entry("A.", true, "memory")]);
@@ -20,5 +20,13 @@ test("an answer is cut at its statements, and no text is lost", () => {
   expect(runs.filter(({ statement }) => statement).map(({ text, statement }) => [text, statement?.supported])).toEqual([
     ["The code is 482.", true],
     ["It is new.", false],
+  ]);
+});
+
+test("a statement without support names the sentence that is similar", () => {
+  const similar: Evidence = { ...entry("She bought it.", false), similar: true, similarity: 0.81, start: 4, end: 20, text: "It was bought by her." };
+  expect(statementsOf([similar, entry("A.")]).map((statement) => [statement.supported, statement.similar])).toEqual([
+    [false, "It was bought by her."],
+    [true, null],
   ]);
 });

@@ -5,6 +5,8 @@ export interface Statement {
   text: string;
   source: Evidence["source"];
   supported: boolean;
+  /** A sentence of the document that may say the same in other words: a place to look at, no support. */
+  similar: string | null;
   /** Indices of its evidence, in the order of the API. */
   places: number[];
 }
@@ -19,8 +21,9 @@ export function statementsOf(evidence: readonly Evidence[]): Statement[] {
   const found = new Map<string, Statement>();
   evidence.forEach((entry, index) => {
     const key = `${entry.source}\n${entry.statement}`;
-    const statement = found.get(key) ?? { text: entry.statement, source: entry.source, supported: false, places: [] };
+    const statement = found.get(key) ?? { text: entry.statement, source: entry.source, supported: false, similar: null, places: [] };
     found.set(key, statement);
+    if (entry.similar) statement.similar = entry.text ?? null;
     if (!entry.supported) return;
     statement.supported = true;
     statement.places.push(index);
