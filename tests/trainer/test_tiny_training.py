@@ -34,7 +34,7 @@ def vocabulary() -> int:
 
 
 def test_twenty_steps_lower_the_loss() -> None:
-    budget = replace(BUDGETS["smoke"], shape=Shape(vocabulary()), eval_every=10)
+    budget = replace(BUDGETS["smoke"], shape=Shape(vocabulary()), eval_every=10, eval_rows=4)
     run = Run(source(), source(), budget, seed=0, device="cpu", compiled=False)
     first, last = run.reports()
     assert (first.step, last.step) == (10, 20)
@@ -43,10 +43,10 @@ def test_twenty_steps_lower_the_loss() -> None:
 
 def test_a_step_of_the_robust_budget_trains_a_batch_however_many_turns_were_drawn() -> None:
     robust = BUDGETS["robust"]
-    budget = replace(robust, shape=Shape(vocabulary()), steps=4, batch_tokens=1024, eval_every=4, eval_rows=8)
+    budget = replace(robust, shape=Shape(vocabulary()), steps=2, batch_tokens=1024, eval_every=2, eval_rows=4)
     (report,) = Run(source(), source(), budget, seed=0, device="cpu", compiled=False).reports()
-    assert report.step == 4
-    assert 4 * 704 <= report.tokens <= 4 * 1024  # two rows of the longest fill 704
+    assert report.step == 2
+    assert 2 * 704 <= report.tokens <= 2 * 1024  # two rows of the longest fill 704
 
 
 def test_the_exported_files_are_the_same_network_to_transformers(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_some_rows_of_a_batch_are_those_rows_with_their_targets() -> None:
 
 def test_the_hardest_rows_are_those_with_the_least_sure_token() -> None:
     torch.manual_seed(0)
-    network = TinyQwen3(Shape(vocabulary()))
+    network = TinyQwen3(Shape(vocabulary(), hidden=32, layers=1, heads=1, intermediate=32))
     batch = Feed(source(), random.Random(5), batch_tokens=2048, reads_of=2).next(FULL)
     each = [batch.only(torch.tensor([number])) for number in range(len(batch.kinds))]
     worst = [max(float(loss_of(network, replace(one, weight=only)).detach()) for only in _units(one)) for one in each]

@@ -74,7 +74,7 @@ BUDGETS: dict[BudgetName, Budget] = {
         eval_rows=200,
         phases=HASTY,
     ),
-    "smoke": Budget(steps=20, batch_tokens=2048, shape=Shape(VOCABULARY), eval_every=20, warmup=5, eval_rows=40),
+    "smoke": Budget(steps=20, batch_tokens=1024, shape=Shape(VOCABULARY), eval_every=20, warmup=5, eval_rows=8),
 }
 
 
