@@ -195,7 +195,7 @@ test: ## all checks, and all tests but the slow ones; the real engine, real verl
 
 .PHONY: test-calm test-workspace
 test-calm: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not slow" $(CALM)
+	$(PYTEST) -n 2 -m "not slow" $(CALM)
 
 test-workspace: $(READY) $(SGLANG)
 	$(PYTEST) -m "not slow" $(CALM:%=--ignore=%)
