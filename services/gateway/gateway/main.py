@@ -180,7 +180,9 @@ async def opened(
         open_backend(config, settings, metrics) as backend,
         open_memory(settings, redis, metrics=metrics, also_erases=(open_erasure(settings, redis),)) as memory,
     ):
-        access = open_access(settings, redis, counting=lambda: backend.models.counting, metrics=metrics)
+        access = open_access(
+            settings, redis, counting=lambda: backend.models.counting, metrics=metrics, pace=backend.pace
+        )
         rules = memory.queue.lanes.rules
         files, webhooks = open_files(settings, redis, rules), open_webhooks(settings, redis, rules)
         searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)

@@ -9,6 +9,7 @@ from memloop_service.http.fair_start import FairStart
 from memloop_service.http.fragments import Fragment, body_of, engines_body, streams
 from memloop_service.http.json_output import json_text
 from memloop_service.http.lenient_json import object_in, objects_in, parsed_object
+from memloop_service.http.pace import Pace
 from memloop_service.http.sse import DONE, EventCutter, data_event, data_of, error_event
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Lane",
     "Limit",
     "Outlet",
+    "Pace",
     "Sink",
     "Source",
     "StopWhenGone",

@@ -4,7 +4,17 @@ from gateway.access.access import access_of, open_access
 from gateway.access.acting import audit_action
 from gateway.access.allowance import Allowance, RateHeaders
 from gateway.access.denials import audit_denial, audit_denials
-from gateway.access.dependencies import AllowanceDep, BatchRoom, Needed, PrincipalDep, Room, Tenant, needs, principal_of
+from gateway.access.dependencies import (
+    AllowanceDep,
+    BatchRoom,
+    Needed,
+    PrincipalDep,
+    Room,
+    Tenant,
+    announced_bytes,
+    needs,
+    principal_of,
+)
 from gateway.access.local_only import LocalOnly
 from gateway.access.principal import OtherTenants, Principal, managed
 from gateway.access.static_keys import load_static_keys
@@ -22,6 +32,7 @@ __all__ = [
     "Room",
     "Tenant",
     "access_of",
+    "announced_bytes",
     "audit_action",
     "audit_denial",
     "audit_denials",

@@ -97,20 +97,27 @@ async def batch_room_of(request: Request) -> AsyncIterator[None]:
 async def _room(request: Request, lane: Lane) -> AbstractContextManager[None]:
     principal = await principal_of(request)  # only authenticated callers take a slot
     request.scope[TENANT] = principal.tenant
-    return _counted(request, access_of(request).admission, lane, principal.tenant)
+    access = access_of(request)
+    await access.pace.turn(principal.tenant, announced_bytes(request))
+    return _counted(request, access.admission, lane, principal.tenant)
 
 
 @contextmanager
 def _counted(request: Request, admission: Admission, lane: Lane, tenant: str) -> Generator[None]:
     """Hold a slot that counts the body's bytes as they arrive."""
-    announced = request.headers.get("content-length", "")
-    with admission.room(lane, tenant=tenant, announced=int(announced) if announced.isdecimal() else 0) as held:
+    with admission.room(lane, tenant=tenant, announced=announced_bytes(request)) as held:
         body = cast(IncomingBody, request.scope[INCOMING])
         body.count = held.take
         try:
             yield
         finally:
             body.count = None
+
+
+def announced_bytes(request: Request) -> int:
+    """Return the body's length as the client announces it, 0 if it does not."""
+    length = request.headers.get("content-length", "")
+    return int(length) if length.isdecimal() else 0
 
 
 Room = Depends(room_of)

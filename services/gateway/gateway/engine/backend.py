@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, TypeAlias, cast
 
 from fastapi import Depends, Request
@@ -20,6 +20,7 @@ from memloop.clients import Balancing, EngineClient, InferenceClient, Timeouts
 from memloop.profiles import ProfileError
 from memloop.wire.errors import DependencyError
 from memloop_service.chores import alongside
+from memloop_service.http import Pace
 
 _POLL_S: Final = 0.5
 _MISFIT_POLL_S: Final = 30.0
@@ -35,6 +36,8 @@ class Backend:
     models: Models
     metrics: Metrics
     heartbeat_s: float
+    pace: Pace = field(default_factory=Pace)
+    """The turns of this process: of its requests and of the loops' engine calls."""
 
 
 @asynccontextmanager

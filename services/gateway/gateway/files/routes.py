@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, access_of, needs, principal_of
+from gateway.access import AllowanceDep, PrincipalDep, Room, access_of, announced_bytes, needs, principal_of
 from gateway.files.blobs import Blob
 from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
@@ -45,8 +45,9 @@ router = APIRouter(prefix="/v1/files", tags=["files"], dependencies=[needs("long
 async def upload_room(request: Request) -> AsyncIterator[None]:
     """Hold the room of an upload in the process."""
     principal = await principal_of(request)  # only authenticated callers take a slot
-    admission = access_of(request).admission
-    with admission.room("batch", tenant=principal.tenant, body_bytes=_UPLOAD_HOLDS_BYTES):
+    access = access_of(request)
+    await access.pace.turn(principal.tenant, announced_bytes(request))
+    with access.admission.room("batch", tenant=principal.tenant, body_bytes=_UPLOAD_HOLDS_BYTES):
         yield
 
 
