@@ -79,9 +79,10 @@ FILE_SEARCHES = _object(
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Object]:
-    """Items in any order; an output follows its call."""
+    """Items in any order, one of them more than a file search; an output follows its call."""
     items: list[Object] = []
-    for item in draw(st.lists(st.one_of(MESSAGES, CALLS, REASONING, FILE_SEARCHES), min_size=1, max_size=8)):
+    drawn = st.lists(st.one_of(MESSAGES, CALLS, REASONING, FILE_SEARCHES), min_size=1, max_size=8)
+    for item in draw(drawn.filter(lambda some: any(one.get("type") != "file_search_call" for one in some))):
         items.append(item)
         if item.get("type") in CALLS_BY_TYPE and draw(st.booleans()):
             items.append(draw(outputs_of(item)))
@@ -222,6 +223,19 @@ def test_every_item_that_a_request_may_have_is_drawn() -> None:
 def test_a_chat_says_what_the_items_say_in_their_order(items: list[Object]) -> None:
     messages = messages_of(items_of(items), None)
     assert list(said_in_messages(messages)) == joined_system(list(said_in_items(items)))
+
+
+def test_system_messages_around_a_file_search_are_one() -> None:
+    search: Object = {"type": "file_search_call", "id": "fs_1", "queries": [], "status": "completed"}
+    around: list[Object] = [{"role": role, "content": role} for role in ("system", "developer")]
+    messages = messages_of(items_of([around[0], search, around[1]]), None)
+    assert messages == [{"role": "system", "content": "system\n\ndeveloper"}]
+
+
+def test_a_file_search_alone_is_no_input() -> None:
+    search: Object = {"type": "file_search_call", "id": "fs_1", "queries": ["q"], "status": "completed"}
+    with pytest.raises(InvalidRequest, match="no input"):
+        messages_of(items_of([search]), None)
 
 
 @given(conversations(), TEXTS)

@@ -94,7 +94,9 @@ _OF_PARTS: Final = frozenset(
     for name in model.model_fields
 )
 
-Item: TypeAlias = Message | Reasoning | FileSearchCall | Call | Output
+EngineItem: TypeAlias = Message | Reasoning | Call | Output
+"""An item that an engine is sent."""
+Item: TypeAlias = EngineItem | FileSearchCall
 _MODELS: Final[tuple[type[Item], ...]] = (Message, *CALLS, *OUTPUTS, Reasoning, FileSearchCall)
 ITEMS: Final[dict[str, type[Item]]] = {get_args(model.model_fields["type"].annotation)[0]: model for model in _MODELS}
 PREFIXES: Final = {

@@ -2,6 +2,7 @@
 
 * Instructions, and system and developer messages at the beginning, become one system message: chat templates of open
   models take only one, and only there.
+* A file search is left out: the engine has seen the passages that it found.
 * Reasoning, a message of the assistant and its function calls, in this order, are one message of the assistant.
 * ``allowed_tools`` leaves out the other tools, which is what it means.
 """
@@ -21,7 +22,7 @@ from gateway.responses.calls import (
     Output,
     ToolSearchCall,
 )
-from gateway.responses.items import FileSearchCall, Item, Message, Reasoning
+from gateway.responses.items import EngineItem, FileSearchCall, Item, Message, Reasoning
 from gateway.responses.parts import InputAudio, InputFile, InputImage, InputText, Part, Refusal
 from gateway.responses.requests import Asked, Format
 from gateway.responses.tools import Offered, chosen
@@ -83,10 +84,11 @@ def messages_of(items: Sequence[Item], instructions: str | None) -> list[JsonVal
         if isinstance(item, OUTPUTS) and item.call_id not in calls:
             message = f"No tool call found for function call output with call_id {item.call_id}."
             raise InvalidRequest(message, param="input", code="tool_call_not_found")
+    sent = [item for item in items if not isinstance(item, FileSearchCall)]
     leading = 0
-    while leading < len(items) and _leads(items[leading]):
+    while leading < len(sent) and _leads(sent[leading]):
         leading += 1
-    messages = [*_system(instructions, items[:leading]), *_conversation(items[leading:])]
+    messages = [*_system(instructions, sent[:leading]), *_conversation(sent[leading:])]
     if not messages:
         raise InvalidRequest("The request has no input.", param="input", code="missing_required_parameter")
     return list(messages)
@@ -107,7 +109,7 @@ def _parts(message: Message) -> Sequence[Part]:
     )
 
 
-def _system(instructions: str | None, leading: Iterable[Item]) -> list[Json]:
+def _system(instructions: str | None, leading: Iterable[EngineItem]) -> list[Json]:
     texts = [] if instructions is None else [instructions]
     for item in leading:
         if isinstance(item, Message):
@@ -119,12 +121,10 @@ def _text(part: Part) -> str:
     return part.text if isinstance(part, InputText) or part.type == "output_text" else ""
 
 
-def _conversation(items: Iterable[Item]) -> list[Json]:
+def _conversation(items: Iterable[EngineItem]) -> list[Json]:
     messages: list[Json] = []
     others: list[JsonValue] = []
     for item in items:
-        if isinstance(item, FileSearchCall):
-            continue
         if isinstance(item, OUTPUTS):
             text, pictures = _returned(item)
             messages.append({"role": "tool", "tool_call_id": item.call_id, "content": text})
