@@ -11,18 +11,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.fakes.redis_server import RedisServer
+from tests.steady import draw_steadily
 
 if TYPE_CHECKING:
     from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
 
     from tests.side_by_side import ByFile
 
-settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("steady")
+draw_steadily()
 
 
 @pytest.hookimpl(optionalhook=True)
