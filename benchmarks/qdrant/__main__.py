@@ -14,7 +14,7 @@ import orjson
 import uvloop
 
 from benchmarks.memory.speed import SIZES
-from benchmarks.qdrant.measuring import AT_ONCE, Times, measured
+from benchmarks.qdrant.measuring import AT_ONCE, Load, Times, measured
 from benchmarks.qdrant.peers import Peer, peers
 from memloop.scoring.percentiles import percentile
 
@@ -27,18 +27,19 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["1k"], help="memories of 10 users")
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
-    figures = uvloop.run(run(asked.sizes, asked.rounds))
+    sizes = {size: SIZES[size] for size in asked.sizes}
+    figures = uvloop.run(run(sizes, Load(asked.rounds)))
     print(orjson.dumps({"benchmark": "qdrant", **figures, "cores": os.cpu_count()}).decode())
 
 
-async def run(sizes: Sequence[str], rounds: int) -> dict[str, float]:
+async def run(sizes: Mapping[str, int], load: Load) -> dict[str, float]:
     """Fill all peers with each size in turn, and measure them round by round."""
     figures: dict[str, float] = {}
-    for size in sizes:
+    for size, memories in sizes.items():
         with tempfile.TemporaryDirectory() as folder:
-            async with peers(Path(folder), SIZES[size]) as there:
-                found = await measured(there, rounds)
-                figures[f"edge_bytes_per_memory_{size}"] = round(_allocated(Path(folder)) / SIZES[size])
+            async with peers(Path(folder), memories) as there:
+                found = await measured(there, load)
+                figures[f"edge_bytes_per_memory_{size}"] = round(_allocated(Path(folder)) / memories)
                 figures |= {f"{name}_{size}": value for name, value in _figures(there, found).items()}
     return figures
 

@@ -16,13 +16,20 @@ from memory_store.vectors.filters import Condition, Ids, all_of
 from memory_store.vectors.port import Collection, Query, SparseVector
 
 AT_ONCE = 16
-_ONE_BY_ONE = 50
-_TOGETHER = 320
 _RANKED = 200
 """What a search ranks for an answer of ten."""
 _READ = 20
 """What it reads at first."""
 _WORDS = Bm25()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What each peer is asked: in every round some requests one by one, then some rankings, 16 at once."""
+
+    rounds: int = 5
+    one_by_one: int = 50
+    together: int = 320
 
 
 @dataclass(slots=True)
@@ -56,38 +63,42 @@ class _Asked:
         return [self.dense, self.words]
 
 
-async def measured(peers: Sequence[Peer], rounds: int) -> Mapping[str, Times]:
+async def measured(peers: Sequence[Peer], load: Load) -> Mapping[str, Times]:
     """Each peer in each round."""
     times = {peer.name: Times() for peer in peers}
     for peer in peers:
         await _rank(peer.collection, _asked(0).queries, _asked(0).where)
-    for number in range(rounds):
+    for number in range(load.rounds):
         for peer in peers:
-            await _one_by_one(peer.collection, number * _ONE_BY_ONE, times[peer.name])
-            await _at_once(peer.collection, number * _TOGETHER, times[peer.name])
+            await _one_by_one(peer.collection, _numbers(number, load.one_by_one), times[peer.name])
+            await _at_once(peer.collection, _numbers(number, load.together), times[peer.name])
     return times
 
 
-async def _one_by_one(collection: Collection, first: int, times: Times) -> None:
-    for number in range(first, first + _ONE_BY_ONE):
+def _numbers(turn: int, count: int) -> range:
+    """The questions of a round: no round asks those of another."""
+    return range(turn * count, (turn + 1) * count)
+
+
+async def _one_by_one(collection: Collection, numbers: range, times: Times) -> None:
+    for number in numbers:
         asked = _asked(number)
         times.rankings_ms.append(await _ms(_rank(collection, asked.queries, asked.where)))
         times.apart_ms.append(await _ms(_apart(collection, asked)))
         times.together_ms.append(await _ms(collection.nearest(asked.dense, where=asked.where, limit=_RANKED)))
 
 
-async def _at_once(collection: Collection, first: int, times: Times) -> None:
-    asked = [_asked(number) for number in range(first, first + _TOGETHER)]
-    numbers = iter(range(_TOGETHER))
+async def _at_once(collection: Collection, numbers: range, times: Times) -> None:
+    waiting = iter([_asked(number) for number in numbers])
 
     async def ask() -> None:
-        for number in numbers:
-            await _rank(collection, asked[number].queries, asked[number].where)
+        for asked in waiting:
+            await _rank(collection, asked.queries, asked.where)
 
     began = time.perf_counter()
     await asyncio.gather(*(ask() for _ in range(AT_ONCE)))
     times.took_s += time.perf_counter() - began
-    times.done += _TOGETHER
+    times.done += len(numbers)
 
 
 async def _rank(collection: Collection, queries: Sequence[Query], where: Condition) -> list[str]:
