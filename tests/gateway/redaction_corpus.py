@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.redaction.checks import is_iban, passes_luhn
+from gateway.policy.redaction.checks import is_iban, passes_luhn
 from memloop.wire.redaction import Kind
 
 ROUNDS: Final = 14

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.access.audit import DIFFERENT_IN_A_WINDOW, AuditLog, Auditor, Denial
-from gateway.redis.key_names import API_KEYS
+from gateway.access.key_names import API_KEYS
 from gateway.settings import GatewaySettings
 from memloop_service.logs import JsonLines
 from tests.fakes.redis_server import RedisServer

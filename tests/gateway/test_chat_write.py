@@ -3,7 +3,7 @@
 import asyncio
 
 from gateway.chat.memory import begin_turn
-from gateway.redis.key_names import event_id
+from gateway.memory import event_id
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import ChatRequest
 from memloop.wire.memory import MAX_TEXT_CHARS, Namespace

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
+from gateway.queue import Keys
 from gateway.queue.jobs import JobGone
 from gateway.queue.journal import Journal, JournalCheckpoints
-from gateway.redis.key_names import Keys
 from memloop.ports import Completion
 from memloop.wire.chat import FunctionCall, ToolCall
 from memloop.wire.memory import Usage

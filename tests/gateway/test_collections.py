@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.redis.key_names import file_id
+from memloop_service.redis_partitions import id_at
 from tests.fakes.job_engine import Body, Reply, last_text
 from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import upload
@@ -96,7 +96,7 @@ async def test_a_sentence_across_two_chunks_is_found(redis_url: str, tmp_path: P
         ({"file_ids": []}, 422, "document.file_ids"),
         ({"file_ids": ["file-1"] * 201}, 422, "document.file_ids"),
         ({"file_ids": ["file-1"], "text": "A text."}, 422, "document"),
-        ({"file_ids": [file_id("local", "0" * 32)]}, 404, "file_id"),
+        ({"file_ids": [id_at("file-", "local", "0" * 32)]}, 404, "file_id"),
     ],
     ids=["none", "too many", "with a text", "unknown"],
 )

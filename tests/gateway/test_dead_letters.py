@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.memory.dead_letters import DeadLetters, run
-from gateway.redis.key_names import Keys
+from gateway.queue import Keys
 from tests.fakes.job_engine import add_memory, tool_call
 from tests.gateway.redis_view import stream_length
 from tests.gateway.rig import ALICE, Rig, rig, script

@@ -45,7 +45,7 @@ async def fresh(redis: Redis, *, weights: Mapping[str, int] | None = None, name:
 
 
 async def submit(queue: LaneQueue, tenant: str, job_id: str, lane: str) -> None:
-    index = queue.keys.of_id(job_id).events_of(tenant, "user")
+    index = queue.keys.of_id(job_id).key("events", tenant, "user")
     fields = {"status": "queued", "tenant": tenant}
     assert await queue.submit(Submission(job_id, lane, int(time.time() * 1000), index, fields))
 
@@ -205,7 +205,7 @@ async def test_a_forgotten_job_gives_its_place_to_the_next_of_its_lane(redis: Re
     queue = await fresh(redis)
     for job_id in ("a", "b"):
         await submit(queue, "t", job_id, "t/ben")
-    index = queue.keys.of_id("a").events_of("t", "user")
+    index = queue.keys.of_id("a").key("events", "t", "user")
     await queue.forget("t/ben", "a", index=index)
     assert (await queue.depth()).tenants == 1
     assert await drained(queue) == ["b"]
@@ -215,7 +215,7 @@ async def test_a_forgotten_or_cancelled_lane_waits_no_longer(redis: Redis) -> No
     queue = await fresh(redis)
     for job_id in ("a", "b", "c"):
         await submit(queue, "t", job_id, job_id)
-    await queue.forget("a", "a", index=queue.keys.of_id("a").events_of("t", "user"))
+    await queue.forget("a", "a", index=queue.keys.of_id("a").key("events", "t", "user"))
     assert await queue.cancel("b", "b", record="{}", keep_ms=60_000) == "cancelled"
     assert await drained(queue) == ["c"]
 

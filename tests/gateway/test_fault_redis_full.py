@@ -13,10 +13,10 @@ from gateway.queue.handling import Hold
 from gateway.queue.jobs import Lease
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner
-from gateway.redis import redis_state
 from gateway.settings import GatewaySettings
 from memloop.wire.errors import Unavailable
 from memloop.wire.memory import Buffer
+from memloop_service.redis_room import redis_state
 from tests.fakes.job_engine import add_memory
 from tests.fakes.redis_server import RedisServer, find_redis_servers
 from tests.gateway.redis_view import connected

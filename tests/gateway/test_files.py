@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 
-from gateway.redis.key_names import FILES_EXPIRING, Keys, Partition
+from gateway.files.key_names import FILES_EXPIRING, Keys, Partition
 from tests.gateway.api_rig import Api, api, events_of
 from tests.gateway.file_uploads import FILES, objects, processed, sent, stored, upload
 from tests.gateway.long_reads import DOCUMENT, PATH, asked, ended, reader

@@ -12,9 +12,9 @@ from redis.asyncio import Redis
 
 from gateway.access.auth import KeyRing
 from gateway.access.key_cache import KeyCache
+from gateway.access.key_names import API_KEYS, API_KEYS_LOG, api_keys_of
 from gateway.access.key_records import KEYS_OF_A_TENANT, KeyRecord, KeyRecords, digest_of, new_key_id, new_secret
 from gateway.access.static_keys import load_static_keys
-from gateway.redis.key_names import API_KEYS, API_KEYS_LOG, api_keys_of
 from gateway.settings import GatewaySettings
 from memloop.wire.audit import AuditEntry
 from memloop.wire.errors import Conflict, Unavailable

@@ -9,10 +9,10 @@ from unittest.mock import ANY
 import pytest
 from redis.asyncio import Redis
 
+from gateway.queue import JobPartition, Keys
 from gateway.queue.jobs import Depth, Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.tickets import Ticket
-from gateway.redis.key_names import Keys, Partition
 from memloop.wire.errors import DependencyError
 from memloop_service.redis_scripts import entries
 from tests.fakes.redis_server import RedisServer
@@ -35,13 +35,13 @@ async def queue(redis: Redis) -> LaneQueue:
     return queue
 
 
-def part(redis: Redis) -> Partition:
+def part(redis: Redis) -> JobPartition:
     """Where the lane of ``t/ben`` lies, and so the jobs "a", "b" and "c"."""
     return Keys(redis).of_name("t/ben")
 
 
 def index(queue: LaneQueue) -> str:
-    return queue.keys.of_name("t/ben").events_of("t", "ben")
+    return queue.keys.of_name("t/ben").key("events", "t", "ben")
 
 
 async def submit(queue: LaneQueue, *job_ids: str, lane: str = "t/ben") -> None:
@@ -107,7 +107,7 @@ async def test_nothing_is_left_of_the_queue_when_all_is_done(queue: LaneQueue, r
     await finish(queue, await next_lease(queue))
     here = part(redis)
     left = [key for key in await keys(redis) if await redis.type(key) != b"stream" or await redis.xlen(key)]
-    assert left == sorted([here.changed("memory", "t/ben"), here.events_of("t", "ben"), here.fence, here.job("a")])
+    assert left == sorted([here.changed("memory", "t/ben"), here.key("events", "t", "ben"), here.fence, here.job("a")])
     assert 0 < await redis.pttl(here.changed("memory", "t/ben")) <= 60_000
     assert (await command(redis, "XPENDING", here.stream("memory"), "workers"))["pending"] == 0
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.redis.key_names import event_id
+from gateway.memory import event_id
 from memloop.wire.memory import Namespace
 from tests.fakes.job_engine import Body, Reply, add_memory, cut, last_text, tool_call
 from tests.fakes.job_store import Hold

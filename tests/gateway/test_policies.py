@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from gateway.policy.filed import read_policies
-from gateway.redaction import Refusals, refusals_of
+from gateway.policy.redaction import Refusals, refusals_of
 from gateway.settings import GatewaySettings
 from tests.fakes.job_engine import Body, Reply, last_text, tool_call
 from tests.gateway.api_rig import ALICE_KEY, TWO_TENANTS, configured

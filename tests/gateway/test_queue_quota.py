@@ -9,9 +9,9 @@ from redis.asyncio import Redis
 from gateway.queue.holdings import ExpiredLetters, queued_bytes
 from gateway.queue.jobs import Lease, Submission
 from gateway.queue.lanes import LaneQueue
-from gateway.redis import RedisRoom, redis_state
 from memloop.wire.errors import RateLimited
 from memloop.wire.memory import Namespace
+from memloop_service.redis_room import RedisRoom, redis_state
 from tests.gateway.api_rig import Api, api
 from tests.gateway.file_uploads import objects, sent
 from tests.gateway.long_reads import PATH, asked, reader
@@ -41,7 +41,7 @@ async def queue(redis: Redis) -> LaneQueue:
 
 
 def index(queue: LaneQueue) -> str:
-    return queue.keys.partitions[0].events_of("t", "ben")
+    return queue.keys.partitions[0].key("events", "t", "ben")
 
 
 async def submit(queue: LaneQueue, job_id: str, *, tenant: str = "t", size: int = 8000) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from gateway.redaction import Redaction, find_by_rules
+from gateway.policy.redaction import Redaction, find_by_rules
 from memloop.wire.redaction import ALL_KINDS, SECRETS, Kind
 from tests.gateway.redaction_corpus import Sentence, harmless, sensitive
 

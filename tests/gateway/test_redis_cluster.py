@@ -11,10 +11,10 @@ from redis.asyncio import Redis
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.jobs import Lease
 from gateway.queue.runner import Runner, RunnerOptions
-from gateway.redis.connection import redis_state
 from memloop.wire.errors import MemloopError
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import TAGS, primaries
+from memloop_service.redis_room import redis_state
 from tests.fakes.redis_cluster import RedisClusterServers
 from tests.gateway.redis_view import keys
 from tests.gateway.rig import eventually, memory_queue, turns

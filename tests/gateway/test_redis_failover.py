@@ -18,11 +18,13 @@ import aiohttp
 import pytest
 from redis.asyncio import Redis
 
+from gateway.access.key_names import API_KEYS
+from gateway.memory import event_id
+from gateway.queue import Keys
 from gateway.queue.handling import Hold, JobResult
 from gateway.queue.jobs import Lease, Submission
 from gateway.queue.lanes import LaneQueue
 from gateway.queue.runner import Runner, RunnerOptions
-from gateway.redis.key_names import API_KEYS, Keys, event_id
 from memloop.wire.errors import DependencyError, MemloopError
 from memloop_service.redis_link import connect
 from tests.fakes.job_engine import engine_server
@@ -95,7 +97,7 @@ class Handler:
 
 def job_of(queue: LaneQueue, number: int) -> Submission:
     lane = f"t/user{number % LANES}"
-    index = queue.keys.of_name(lane).events_of(*lane.split("/"))
+    index = queue.keys.of_name(lane).key("events", *lane.split("/"))
     job_id = event_id(lane, random.randbytes(16).hex())
     return Submission(job_id, lane, int(time.time() * 1000), index, {"status": "queued", "payload": "x" * 1000})
 

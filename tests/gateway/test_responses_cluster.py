@@ -3,11 +3,11 @@
 import pytest
 from redis.asyncio import Redis
 
-from gateway.redis import RedisRoom
 from gateway.responses.conversations import ConversationRecords, Limits, new_conversation_id
 from gateway.responses.records import Owner, ResponseRecords, StoredResponse, new_response_id
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import Namespace
+from memloop_service.redis_room import RedisRoom
 from tests.gateway.redis_view import keys
 
 

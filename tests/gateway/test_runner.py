@@ -75,7 +75,7 @@ async def running(
 
 def index(queue: LaneQueue) -> str:
     """Beside the jobs: an id that tells no place lies in the first partition."""
-    return queue.keys.partitions[0].events_of("t", "u")
+    return queue.keys.partitions[0].key("events", "t", "u")
 
 
 async def submit(queue: LaneQueue, job_id: str, lane: str = "lane") -> None:

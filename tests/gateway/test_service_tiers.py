@@ -8,9 +8,9 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.long_read.records import TIERS
+from gateway.queue import Keys
 from gateway.queue.jobs import Submission
 from gateway.queue.lanes import LaneQueue
-from gateway.redis.key_names import Keys
 from tests.fakes.job_engine import Body, Reply, add_memory
 from tests.gateway.api_rig import Api, api
 from tests.gateway.long_reads import PATH, asked, ended, queued, reader
@@ -32,7 +32,7 @@ async def _submit(queue: LaneQueue, tier: str, number: int) -> None:
     job_id = f"lr_00{tier}{number}"
     fields = {"status": "queued", "payload": "{}"}
     await queue.submit(
-        Submission(job_id, TIERED[tier] + job_id, number, queue.keys.of_id(job_id).reads_of("t"), fields)
+        Submission(job_id, TIERED[tier] + job_id, number, queue.keys.of_id(job_id).key("reads", "t"), fields)
     )
 
 

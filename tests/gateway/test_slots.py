@@ -5,8 +5,10 @@ from collections import Counter
 import pytest
 from redis.crc import key_slot
 
-from gateway.redis.key_names import Keys, delivery_id, event_id, file_id
+from gateway.memory import event_id
+from gateway.queue import Keys
 from memloop_service.redis_link import TAGS, connect, is_cluster
+from memloop_service.redis_partitions import id_at, id_beside
 
 SLOTS = 16384
 CLUSTER = "redis+cluster://127.0.0.1:7000,127.0.0.1:7001"
@@ -35,9 +37,9 @@ def test_an_id_names_the_partition_of_its_lane_tenant_or_read() -> None:
     for number in range(100):
         name = f"t/user{number}"
         assert here.of_id(event_id(name, DIGITS)) == here.of_name(name)
-        assert here.of_id(file_id(name, DIGITS)) == here.of_name(name)
+        assert here.of_id(id_at("file-", name, DIGITS)) == here.of_name(name)
         read_id = f"lr_{number:02x}{DIGITS[2:]}"
-        assert here.of_id(delivery_id(read_id, DIGITS)) == here.of_id(read_id)
+        assert here.of_id(id_beside("msg_", read_id, DIGITS)) == here.of_id(read_id)
 
 
 def test_users_spread_over_all_partitions() -> None:

@@ -8,7 +8,7 @@ import pytest
 from openai import APIStatusError, BadRequestError, ConflictError, NotFoundError, UnprocessableEntityError
 
 from gateway.memory.operations import erase
-from gateway.redis import Keys
+from gateway.vector_stores.key_names import Keys
 from memloop.wire.memory import Namespace
 from tests.gateway.file_searches import KEYS, TEA, Searches, searches
 from tests.gateway.rig import eventually, script

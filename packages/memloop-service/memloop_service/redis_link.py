@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
+from pydantic import SecretStr
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
@@ -88,6 +89,24 @@ def connect(
     pool = WaitingPool.from_url(url, wait_s=read_timeout_s, **options)  # pyright: ignore[reportUnknownMemberType] - redis types its keywords as Any
     pool.connection_class = OURS[pool.connection_class]
     return Redis.from_pool(pool)
+
+
+class RedisSettings(Protocol):
+    """The settings of a process that connects to Redis."""
+
+    @property
+    def redis_url(self) -> SecretStr: ...
+    @property
+    def redis_timeout_s(self) -> float: ...
+    @property
+    def redis_ack_copies(self) -> int: ...
+
+
+def redis_of(settings: RedisSettings) -> Redis:
+    """Return a client of the configured Redis; the caller enters and exits it."""
+    timeout_s, copies = settings.redis_timeout_s, settings.redis_ack_copies
+    url = settings.redis_url.get_secret_value()
+    return connect(url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, ack_copies=copies)
 
 
 class _Cluster(RedisCluster):

@@ -23,9 +23,9 @@ from gateway.console.files import open_console
 from gateway.document import describe
 from gateway.engine import Backend, ModelsConfig, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
-from gateway.fetching import routes as fetching
-from gateway.fetching.fetching import open_fetching
 from gateway.files import routes as uploads
+from gateway.files import url_routes
+from gateway.files.fetching import open_fetching
 from gateway.files.files import open_files
 from gateway.jobs import routes as jobs
 from gateway.jobs.letters import Jobs
@@ -41,7 +41,6 @@ from gateway.messages.style import ANTHROPIC
 from gateway.metrics import Metrics
 from gateway.policy import check_routes as policy_checks
 from gateway.policy import routes as policies
-from gateway.redis import redis_of
 from gateway.responses import routes as responses
 from gateway.responses.background.slice import open_background, open_erasure
 from gateway.responses.conversations import routes as conversations
@@ -64,6 +63,7 @@ from memloop_service import (
     start_tracing,
 )
 from memloop_service.http import ClientGone, FairStart
+from memloop_service.redis_link import redis_of
 
 CLIENT_CLOSED_REQUEST = 499
 LARGER = ("/v1/long-read", "/v1/long-read/estimate", "/v1/memory/batch", "/v1/memory/import", "/mcp")
@@ -82,7 +82,7 @@ ROUTERS = (
     messages.router,
     models.router,
     long_read.router,
-    fetching.router,  # before /v1/files/{file_id}, which matches its path
+    url_routes.router,  # before /v1/files/{file_id}, which matches its path
     uploads.router,
     policies.router,
     policy_checks.router,

@@ -30,8 +30,7 @@ from gateway.memory.memory import Memory, open_memory
 from gateway.memory.turn_batches import BufferLimits, flush_idle_repeatedly
 from gateway.memory.write import MemoryHandler, WriterTools
 from gateway.metrics import Metrics
-from gateway.queue import ExpiredLetters, LaneQueue, Runner, RunnerOptions, queued_bytes
-from gateway.redis import Keys, redis_of, redis_state
+from gateway.queue import ExpiredLetters, Keys, LaneQueue, Runner, RunnerOptions, queued_bytes
 from gateway.responses.background.handler import ResponseHandler
 from gateway.responses.background.slice import Background, open_background
 from gateway.settings import WorkerSettings
@@ -44,7 +43,8 @@ from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
 from memloop_service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
-from memloop_service.redis_link import redis_errors
+from memloop_service.redis_link import redis_errors, redis_of
+from memloop_service.redis_room import redis_state
 
 _LOG = logging.getLogger(__name__)
 _GAUGE_EVERY_S = 5.0

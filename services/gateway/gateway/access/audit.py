@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from redis.asyncio import Redis
 
-from gateway.redis import audit as stream_of
+from gateway.access.key_names import audit as stream_of
 from memloop.wire.audit import AuditEntry, AuditKind, AuditPage, AuditRecord
 from memloop.wire.errors import DependencyError
 from memloop_service.redis_link import redis_errors

@@ -11,8 +11,8 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
+from gateway.access import key_names as keys
 from gateway.access.audit import ENTRIES_KEPT
-from gateway.redis import key_names as keys
 from memloop.wire.audit import AuditEntry
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound

@@ -10,7 +10,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.redis import rate_window
+from gateway.access.key_names import rate_window
 from memloop_service.redis_scripts import Script
 
 _KEEP_S: Final = 61

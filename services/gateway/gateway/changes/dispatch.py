@@ -11,10 +11,9 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.changes.hooks import Hook, MemoryHooks
+from gateway.changes.hooks import MEMORY_HOOK_LOCK, Hook, MemoryHooks
 from gateway.metrics import Metrics
 from gateway.queue import LaneQueue
-from gateway.redis import key_names as keys
 from gateway.webhooks.deliveries import change_delivery
 from memloop.clients import StoreClient
 from memloop.wire.changes import LATEST, MOST_TENANTS, StoreChanges
@@ -69,7 +68,7 @@ class Dispatcher:
                 await self._serve_tenant(tenant, newest[tenant])
 
     async def _mine(self) -> bool:
-        return bool(await self._hold.number([keys.MEMORY_HOOK_LOCK], [self._name, _LEASE_MS]))
+        return bool(await self._hold.number([MEMORY_HOOK_LOCK], [self._name, _LEASE_MS]))
 
     async def _serve_tenant(self, tenant: str, newest: str) -> None:
         hooks = await self._hooks.of(tenant)

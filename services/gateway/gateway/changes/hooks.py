@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.redis import key_names as keys
+from gateway.webhooks.deliveries import memory_hooks_of
 from memloop.wire.base import Wire
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.errors import Conflict, NotFound
@@ -15,6 +15,9 @@ from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, text
 
 MOST_HOOKS: Final = 20
+MEMORY_HOOK_TENANTS: Final = "memloop:{memory-webhooks}:tenants"
+MEMORY_HOOK_PLACES: Final = "memloop:{memory-webhooks}:places"
+MEMORY_HOOK_LOCK: Final = "memloop:{memory-webhooks}:lock"
 
 _PUT: Final = """
 -- KEYS: the tenant's hooks, all tenants, places; ARGV: tenant, hook's id, hook, most, place
@@ -75,27 +78,27 @@ class MemoryHooks:
     async def of(self, tenant: str) -> Sequence[Hook]:
         """Return the tenant's subscriptions, oldest first."""
         with redis_errors():
-            found = await self._redis.hvals(keys.memory_hooks_of(tenant))
+            found = await self._redis.hvals(memory_hooks_of(tenant))
         hooks = [Hook.model_validate_json(text(raw)) for raw in cast("list[object]", found)]
         return sorted(hooks, key=lambda hook: (hook.created_at, hook.id))
 
     async def tenants(self) -> Sequence[str]:
         """Return the tenants with subscriptions."""
         with redis_errors():
-            return sorted(text(one) for one in await self._redis.smembers(keys.MEMORY_HOOK_TENANTS))
+            return sorted(text(one) for one in await self._redis.smembers(MEMORY_HOOK_TENANTS))
 
     async def places(self, hooks: Sequence[Hook]) -> Mapping[str, str]:
         """Return how far each subscription was served."""
         if not hooks:
             return {}
         with redis_errors():
-            found = await self._redis.hmget(keys.MEMORY_HOOK_PLACES, [hook.id for hook in hooks])
+            found = await self._redis.hmget(MEMORY_HOOK_PLACES, [hook.id for hook in hooks])
         pairs = zip(hooks, cast("list[object]", found), strict=True)
         return {hook.id: text(raw) for hook, raw in pairs if raw is not None}
 
     async def served(self, hook: Hook, place: str) -> None:
         """Note how far a subscription was served."""
-        await self._move([keys.MEMORY_HOOK_PLACES], [hook.id, place])
+        await self._move([MEMORY_HOOK_PLACES], [hook.id, place])
 
 
 def new_hook_id() -> str:
@@ -104,4 +107,4 @@ def new_hook_id() -> str:
 
 
 def _keys(tenant: str) -> list[str]:
-    return [keys.memory_hooks_of(tenant), keys.MEMORY_HOOK_TENANTS, keys.MEMORY_HOOK_PLACES]
+    return [memory_hooks_of(tenant), MEMORY_HOOK_TENANTS, MEMORY_HOOK_PLACES]

@@ -12,8 +12,8 @@ from typing import Final, cast
 
 from redis.asyncio import Redis
 
+from gateway.files.key_names import Keys, Partition
 from gateway.files.storage import Storage
-from gateway.redis import Keys, Partition
 from memloop.wire.base import Wire
 from memloop.wire.errors import TooLarge
 from memloop_service.redis_link import redis_errors

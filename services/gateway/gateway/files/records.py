@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias, cast
 from redis.asyncio import Redis
 
 from gateway.files.blobs import Blob, Blobs
+from gateway.files.key_names import FILES_EXPIRING, Keys
 from gateway.queue import LaneQueue, Submission
-from gateway.redis import FILES_EXPIRING
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, NotFound, TooLarge, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
@@ -51,7 +51,7 @@ class FileRecords:
     def __init__(self, redis: Redis, queue: LaneQueue, blobs: Blobs, *, tenant_files: int) -> None:
         self._redis = redis
         self._queue = queue
-        self._keys = queue.keys
+        self._keys = Keys(redis)
         self._tenant_files = tenant_files
         self._first: list[BeforeDeletion] = []
         self.blobs = blobs

@@ -15,10 +15,10 @@ from gateway.files.files import FilesDep
 from gateway.files.records import FileJob, FileRecords
 from gateway.files.uploads import Upload, receive_upload
 from gateway.idempotency import refuse_key_of_stream
-from gateway.redis import key_names as keys
 from memloop.wire.errors import Conflict, RateLimited, Unprocessable
 from memloop.wire.files import FileDeleted, FileObject, FilePage
 from memloop_service import ERRORS
+from memloop_service.redis_partitions import id_at
 
 _UPLOAD_HOLDS_BYTES: Final = 16 << 20
 """The admission bytes that an upload takes, whatever its size."""
@@ -119,7 +119,7 @@ async def delete_file(file_id: str, files: FilesDep, principal: PrincipalDep) ->
 
 async def entered(upload: Upload, files: FileRecords, tenant: str) -> FileObject:
     """Store the file's record if the form's fields are valid; otherwise delete the upload."""
-    file_id = keys.file_id(tenant, secrets.token_hex(16))
+    file_id = id_at("file-", tenant, secrets.token_hex(16))
     try:
         file = _file(upload, file_id)
     except Unprocessable:

@@ -27,11 +27,11 @@ from redis.asyncio import Redis
 
 from gateway.idempotency import scripts
 from gateway.idempotency.subjects import KEY_HEADER
-from gateway.redis import key_names as keys
 from memloop.wire.errors import Conflict, DependencyError, InvalidRequest, MemloopError, Unavailable
 from memloop.wire.memory import Namespace
 from memloop_service.http import EventStream
 from memloop_service.redis_link import RETRY_AFTER_S, redis_errors
+from memloop_service.redis_partitions import id_at
 from memloop_service.redis_scripts import Script, text
 
 REPLAYED_HEADER: Final = "idempotent-replayed"
@@ -54,7 +54,7 @@ class Attempt:
 
     def event_id(self, namespace: Namespace, part: str = "") -> str:
         """The id of a memory write in that namespace."""
-        return keys.event_id(namespace.lane(), self.id_of(part))
+        return id_at("evt_", namespace.lane(), self.id_of(part))
 
 
 Work = Callable[[Attempt], Awaitable[Response]]
@@ -229,11 +229,11 @@ def _replayed(status: str, kind: str, answer: str) -> Response:
 
 
 def _record(tenant: str, route: str, key: str) -> str:
-    return keys.idempotency(_digest(tenant, route, key))
+    return f"memloop:once:{_digest(tenant, route, key)}"
 
 
 def _subject_key(tenant: str, subject: str) -> str:
-    return keys.idempotency_of(_digest(tenant, subject))
+    return f"memloop:once-of:{_digest(tenant, subject)}"
 
 
 def _digest(*parts: str) -> str:

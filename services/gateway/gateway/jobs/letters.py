@@ -7,8 +7,7 @@ from typing import Final, cast
 from redis.asyncio import Redis
 
 from gateway.memory import dead_write, requeue
-from gateway.queue import Depth, LaneQueue
-from gateway.redis import Partition
+from gateway.queue import Depth, JobPartition, LaneQueue
 from memloop.wire.base import Wire
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import entry_list, text
@@ -110,7 +109,7 @@ def _place(cursor: str | None) -> tuple[int, str]:
     return int(number), after
 
 
-async def _letters(partition: Partition, redis: Redis, start: str, count: int) -> list[_Letter]:
+async def _letters(partition: JobPartition, redis: Redis, start: str, count: int) -> list[_Letter]:
     with redis_errors():
         found = cast(Sequence[object], await redis.xrange(partition.dead, min=start, count=count))
     return [_Letter(entry, fields["job"], fields["error"]) for entry, fields in entry_list(found)]

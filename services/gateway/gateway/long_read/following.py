@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from gateway.long_read.records import TERMINAL
 from gateway.long_read.streams import Entry, StreamReader
 from gateway.metrics import Metrics
-from gateway.redis import Keys
+from gateway.queue import Keys
 from memloop.wire.errors import Overloaded, RateLimited
 from memloop.wire.long_read import LongRead, ReadEvent
 

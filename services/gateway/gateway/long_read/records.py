@@ -17,6 +17,7 @@ from gateway.access import OtherTenants
 from gateway.files.blobs import Blob
 from gateway.files.records import ReadableFile
 from gateway.long_read import scripts
+from gateway.long_read.key_names import Keys
 from gateway.queue import DEFAULT_TIER, Entry, JobCancelled, JobGone, LaneQueue, Submission
 from gateway.webhooks import deliveries
 from memloop.wire.base import Wire
@@ -108,7 +109,7 @@ class ReadRecords:
         self._redis = redis
         self._queue = queue
         self._webhooks = webhooks
-        self._keys = queue.keys
+        self._keys = Keys(redis)
         self._publish = Script(redis, scripts.PUBLISH)
         self._publish_end = Script(redis, scripts.PUBLISH, acknowledged=True)
         self._open = Script(redis, scripts.OPEN_READ)
@@ -212,7 +213,7 @@ class ReadRecords:
         events = here.read_events(read_id)
         await self._queue.forget(_lane(record), read_id, index=here.reads_of(tenant), also=[events])
         message_id = deliveries.delivery_id(read_id)
-        await self._webhooks.forget(message_id, message_id, index=here.webhooks_of(tenant))
+        await self._webhooks.forget(message_id, message_id, index=deliveries.index_of(tenant, at=here))
         return ReadDeleted(id=read_id)
 
     async def notify(self, job: ReadJob, record: LongRead) -> None:

@@ -20,9 +20,8 @@ from gateway.long_read.plan import ReadingPlan, plan_read
 from gateway.long_read.progress import Publish, ReadAccount
 from gateway.long_read.reading import Reading
 from gateway.long_read.records import ReadJob, ReadRecords
-from gateway.memory import MemoryQueue
+from gateway.memory import MemoryQueue, event_id
 from gateway.metrics import Metrics
-from gateway.redis import key_names as keys
 from gateway.traces import RecordedChunks, RecordedModel, Recording, Served, TraceKeeper
 from memloop.evidence import Similarity
 from memloop.loops.budget import Budgeted, BudgetSpent
@@ -231,7 +230,7 @@ async def save_memory(job: ReadJob, question: str, memory: str, queue: MemoryQue
 
 def _event_id(job: ReadJob, question: str, namespace: Namespace) -> str:
     name = job.read_id if job.request.questions is None else f"{job.read_id}\0{question}"
-    return keys.event_id(namespace.lane(), hashlib.sha256(name.encode()).hexdigest()[:32])
+    return event_id(namespace.lane(), hashlib.sha256(name.encode()).hexdigest()[:32])
 
 
 def _passes_max(job: ReadJob) -> int:

@@ -15,7 +15,6 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Send
 
 from gateway.mcp.surface import Mcp
-from gateway.redis import mcp_call
 from memloop.wire.errors import DependencyError, NotFound
 from memloop_service.http import object_in, parsed_object
 from memloop_service.redis_link import redis_errors
@@ -88,4 +87,9 @@ class Session:
 
     def _key(self, call_id: object) -> str:
         named = json.dumps([self._tenant, self._id, call_id])
-        return mcp_call(hashlib.sha256(named.encode()).hexdigest())
+        return _call_key(hashlib.sha256(named.encode()).hexdigest())
+
+
+def _call_key(digest: str) -> str:
+    """Name the key that maps a call of an MCP session to its read."""
+    return f"memloop:mcp:{digest}"

@@ -1,6 +1,7 @@
 """Memories over HTTP, their durable writes, and the writer that decides what to remember."""
 
 from gateway.memory.jobs import MemoryQueue, dead_write, new_event_id, requeue
+from gateway.memory.key_names import event_id
 from gateway.memory.memory import Memory, MemoryDep
 from gateway.memory.operations import check_has_text, erase, search
 from gateway.memory.operations import write as write_memory
@@ -14,6 +15,7 @@ __all__ = [
     "check_has_text",
     "dead_write",
     "erase",
+    "event_id",
     "new_event_id",
     "ranked",
     "read_beside",

@@ -16,11 +16,10 @@ from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
 from gateway.memory.jobs import MEMORY_QUEUE, dead_write, requeue
-from gateway.queue import LaneQueue
-from gateway.redis import Partition, redis_of
+from gateway.queue import JobPartition, LaneQueue
 from gateway.settings import WorkerSettings
 from memloop.wire.errors import MemloopError
-from memloop_service.redis_link import redis_errors
+from memloop_service.redis_link import redis_errors, redis_of
 from memloop_service.redis_scripts import entry_list
 
 _PAGE = 100
@@ -69,7 +68,7 @@ class DeadLetters:
                     await self._redis.xdel(letter.at, letter.entry)
         return bool(letters)
 
-    async def _page(self, partition: Partition, after: str) -> list[DeadLetter]:
+    async def _page(self, partition: JobPartition, after: str) -> list[DeadLetter]:
         with redis_errors():
             found = cast(Sequence[object], await self._redis.xrange(partition.dead, min=after, count=_PAGE))
         return [

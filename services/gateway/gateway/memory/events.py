@@ -9,6 +9,7 @@ from typing import cast
 from redis.asyncio import Redis
 
 from gateway.access import OtherTenants
+from gateway.memory.key_names import Keys
 from gateway.queue import LaneQueue
 from memloop.wire.errors import NotFound
 from memloop.wire.memory import MemoryEvent, Namespace
@@ -51,7 +52,7 @@ class MemoryEvents:
     def __init__(self, redis: Redis, queue: LaneQueue) -> None:
         self._redis = redis
         self._queue = queue
-        self._keys = queue.keys
+        self._keys = Keys(redis)
 
     async def get(self, tenant: str, event_id: str) -> MemoryEvent:
         """Return the event. Raises NotFound when the tenant has no such event."""

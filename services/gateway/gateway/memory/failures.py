@@ -15,8 +15,8 @@ from typing import Final
 from redis.asyncio import Redis
 
 from gateway.memory.jobs import MemoryJob
+from gateway.memory.key_names import WRITES_REFUSED, Keys
 from gateway.metrics import Metrics
-from gateway.redis import WRITES_REFUSED, Keys
 from memloop.wire.base import Wire
 from memloop.wire.errors import DependencyError, EngineError, MemloopError
 from memloop.wire.memory import Namespace

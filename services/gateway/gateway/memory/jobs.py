@@ -14,10 +14,10 @@ from pydantic import Field, JsonValue
 from redis.asyncio import Redis
 
 from gateway.memory.events import MemoryEvents
+from gateway.memory.key_names import event_id
 from gateway.memory.redacting import chars_of, redacted_metadata, redacted_turns
 from gateway.policy import Keeper, Redaction
 from gateway.queue import KEEP_MS, LaneQueue, QueueRules, Submission
-from gateway.redis import event_id as id_in_lane
 from memloop.wire.base import Wire
 from memloop.wire.errors import Conflict, Erased, MemloopError, RateLimited, TooLarge, Unavailable
 from memloop.wire.limits import MAX_WRITE_BYTES
@@ -60,7 +60,7 @@ class MemoryJob(Wire):
 
 def new_event_id(namespace: Namespace) -> str:
     """Return a new id of 128 random bits."""
-    return id_in_lane(namespace.lane(), secrets.token_hex(16))
+    return event_id(namespace.lane(), secrets.token_hex(16))
 
 
 class MemoryQueue:

@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 
 from gateway.memory.failures import FailedWrite
 from gateway.memory.jobs import MEMORY_QUEUE, MemoryJob
+from gateway.memory.key_names import Keys
 from gateway.queue import BEGAN
-from gateway.redis import Keys
 from memloop.patience import patient
 from memloop.wire.errors import DependencyError
 from memloop.wire.memory import Namespace, PendingTurn

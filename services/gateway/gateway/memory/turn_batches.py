@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from gateway.memory.key_names import event_id
 from gateway.memory.memory import Memory
-from gateway.redis import key_names as keys
 from memloop.loops.rendering import conversation_lines
 from memloop.ports import Splitter
 from memloop.profiles import PLAIN_TURNS, Profile, TurnLines
@@ -115,7 +115,7 @@ async def flush_idle(memory: Memory, *, age_s: float) -> None:
 def _flush_id(buffer: Buffer) -> str:
     """Derive the flush's id from the buffer's state, so that all workers use the same one."""
     state = buffer.model_dump_json(include={"namespace", "updated_at"})
-    return keys.event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
+    return event_id(buffer.namespace.lane(), hashlib.sha256(state.encode()).hexdigest()[:32])
 
 
 def _pieces(

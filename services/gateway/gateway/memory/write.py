@@ -29,8 +29,7 @@ from gateway.memory.turn_batches import BufferLimits, batches, conversation_room
 from gateway.memory.verbatim import adds_of, groups, slices
 from gateway.metrics import Metrics
 from gateway.policy import Keeper, with_rules
-from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Lease
-from gateway.redis import Keys
+from gateway.queue import Hold, JobGone, JobResult, Journal, JournalCheckpoints, Keys, Lease
 from gateway.traces import RecordedIndex, RecordedModel, Recording, Served, TraceKeeper
 from memloop.clients.store import NamespaceIndex, StoreClient
 from memloop.loops.decisions import DecisionResult

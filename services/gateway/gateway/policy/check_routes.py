@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 
 from gateway.access import AllowanceDep, PrincipalDep, Room, needs
 from gateway.policy.merging import category_of, end_of
+from gateway.policy.redaction import Redaction
 from gateway.policy.routes import KeeperDep
-from gateway.redaction import Redaction
 from memloop.wire.errors import TooLarge
 from memloop.wire.policy import CheckedText, PolicyCheck, PolicyChecked, Span
 from memloop.wire.redaction import (

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from gateway.metrics import Metrics
 from gateway.policy.filed import read_policies
 from gateway.policy.policies import Loaded, Policies
-from gateway.redaction import NEVER, Detector, Redaction, detector_at, refusals_of
+from gateway.policy.redaction import NEVER, Detector, Redaction, detector_at, refusals_of
 from gateway.settings import GatewaySettings
 from memloop.wire.memory import Scope
 from memloop.wire.policy import EffectivePolicy

@@ -11,7 +11,6 @@ from redis.asyncio import Redis
 
 from gateway.policy.filed import FiledPolicies
 from gateway.policy.merging import merged
-from gateway.redis import policies_of
 from memloop.wire.errors import Conflict, TooLarge
 from memloop.wire.memory import Namespace, Scope
 from memloop.wire.policy import EffectivePolicy, KeepPolicy, MemoryPolicy
@@ -132,3 +131,8 @@ def _of_app(user_id: str) -> str:
 
 def _app_levels(scope: Scope) -> tuple[str, ...]:
     return () if scope.user_id is None else (_of_app(scope.user_id),)
+
+
+def policies_of(tenant: str) -> str:
+    """Name the hash of a tenant's memory policies, by level."""
+    return f"memloop:policies:{tenant}"

@@ -5,6 +5,7 @@ from gateway.queue.handling import Hold, JobResult
 from gateway.queue.holdings import ExpiredLetters, QueuedBytes, queued_bytes
 from gateway.queue.jobs import Depth, Entry, JobCancelled, JobGone, Lease, Submission
 from gateway.queue.journal import Journal, JournalCheckpoints
+from gateway.queue.key_names import JobKeys, JobPartition, Keys
 from gateway.queue.lanes import KEEP_MS, LaneQueue
 from gateway.queue.rules import QueueRules, queue_rules
 from gateway.queue.runner import Runner, RunnerOptions, is_outage
@@ -21,9 +22,12 @@ __all__ = [
     "Hold",
     "JobCancelled",
     "JobGone",
+    "JobKeys",
+    "JobPartition",
     "JobResult",
     "Journal",
     "JournalCheckpoints",
+    "Keys",
     "LaneQueue",
     "Lease",
     "QueueRules",

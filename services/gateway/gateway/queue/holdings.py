@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, Partition
+from gateway.queue.key_names import JobPartition, Keys
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, entry_list, text
 
@@ -60,7 +60,7 @@ class ExpiredLetters:
         """Look at the next thousand letters of each partition. Returns how many were deleted. Raises Unavailable."""
         return sum([await self._sweep(partition) for partition in self._partitions])
 
-    async def _sweep(self, partition: Partition) -> int:
+    async def _sweep(self, partition: JobPartition) -> int:
         with redis_errors():
             page = cast(
                 Sequence[object],
@@ -70,7 +70,7 @@ class ExpiredLetters:
         self._after[partition] = f"({letters[-1][0]}" if len(letters) == _LOOKED_AT else "-"
         return sum([await self._dropped(partition, entry, letter) for entry, letter in letters])
 
-    async def _dropped(self, partition: Partition, entry: str, letter: Mapping[str, str]) -> int:
+    async def _dropped(self, partition: JobPartition, entry: str, letter: Mapping[str, str]) -> int:
         job_id, index = letter["job"], letter.get("index", "")
         keys = [partition.dead, partition.job(job_id), partition.queued_bytes, *([index] if index else [])]
         return await self._drop.number(keys, [entry, job_id, letter.get("tenant", ""), letter.get("bytes", "0")])

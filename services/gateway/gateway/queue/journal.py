@@ -6,7 +6,7 @@ The journal is deleted with its job: writes for an erased job are refused, so no
 from redis.asyncio import Redis
 
 from gateway.queue.jobs import JobGone
-from gateway.redis import Keys
+from gateway.queue.key_names import Keys
 from memloop.loops.journal import dump_completion, load_completion
 from memloop.ports import Completion
 from memloop_service.redis_link import redis_errors

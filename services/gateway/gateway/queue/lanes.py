@@ -15,7 +15,8 @@ The lock is ``SET PX`` with a fencing token from one counter for all lanes. The 
 the ticket's idle time; every step of the holder compares the lock's value first.
 
 A queue has *partitions*: one on a single Redis, more in a cluster. All keys of a lane and its jobs are in one partition
-and so in one slot (``gateway.redis.key_names``). Each partition has its own stream, token counter and dead letters.
+and so in one slot (``memloop_service.redis_partitions``). Each partition has its own stream, token counter and dead
+letters.
 """
 
 import math
@@ -27,9 +28,9 @@ from redis.asyncio import Redis
 from gateway.queue import scripts as lane_scripts
 from gateway.queue.entering import NEWEST
 from gateway.queue.jobs import Beat, Counter, Depth, Entry, Lease, Submission
+from gateway.queue.key_names import JobPartition, Keys
 from gateway.queue.rules import QueueRules
 from gateway.queue.tickets import DEFAULT_TIER, GROUP, Ticket, Tickets, ready
-from gateway.redis import Keys, Partition
 from memloop.wire.correlation import Origin
 from memloop.wire.errors import Erased, RateLimited
 from memloop_service.redis_link import redis_errors
@@ -80,7 +81,7 @@ class LaneQueue:
         self._cancel = Script(redis, lane_scripts.CANCEL, acknowledged=True)
         self._requeue = Script(redis, lane_scripts.REQUEUE, acknowledged=True)
 
-    def _lane_keys(self, part: Partition, lane: str) -> list[str]:
+    def _lane_keys(self, part: JobPartition, lane: str) -> list[str]:
         stream = self._tickets[part].stream_of(lane)
         return [
             stream,
@@ -95,7 +96,7 @@ class LaneQueue:
             part.queued_bytes,
         ]
 
-    def _held_keys(self, lease: Lease) -> tuple[Partition, list[str]]:
+    def _held_keys(self, lease: Lease) -> tuple[JobPartition, list[str]]:
         part = self.keys.of_id(lease.job_id)
         return part, [*self._lane_keys(part, lease.ticket.lane), part.job(lease.job_id)]
 
@@ -146,12 +147,12 @@ class LaneQueue:
             await tickets.ensure_groups()
 
     async def take(
-        self, consumer: str, *, partition: Partition | None = None, passing: Collection[str] = ()
+        self, consumer: str, *, partition: JobPartition | None = None, passing: Collection[str] = ()
     ) -> Ticket | None:
         """Take the next lane of a partition (default: the first), or None when none waits; pass over these tenants."""
         return await self._tickets[partition or self.keys.partitions[0]].take(consumer, passing=passing)
 
-    async def wait(self, *, block_ms: int, partition: Partition | None = None) -> None:
+    async def wait(self, *, block_ms: int, partition: JobPartition | None = None) -> None:
         """Wait at most ``block_ms`` until a lane of the partition waits for a worker."""
         await self._tickets[partition or self.keys.partitions[0]].wait(block_ms=block_ms)
 
@@ -288,7 +289,7 @@ class LaneQueue:
             tenants=sum(depth.tenants for depth in found),
         )
 
-    async def _depth(self, part: Partition) -> Depth:
+    async def _depth(self, part: JobPartition) -> Depth:
         with redis_errors():
             jobs = await self._redis.zcard(part.waiting(self.name))
             tenants = await self._redis.zcard(part.turns(self.name))
@@ -301,7 +302,7 @@ class LaneQueue:
             found: object = await self._redis.zrange(key, 0, 0, withscores=True)  # pyright: ignore[reportUnknownMemberType]
         return next((int(float(cast(float, pair[1]))) for pair in cast(Sequence[Sequence[object]], found)), None)
 
-    async def _tenant(self, part: Partition, lane: str) -> str:
+    async def _tenant(self, part: JobPartition, lane: str) -> str:
         """Return the tenant of the lane's jobs, empty when it has none."""
         with redis_errors():
             head = await self._redis.lindex(part.lane(self.name, lane), 0)  # pyright: ignore

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from prometheus_client import Counter
 from redis.asyncio import Redis
 
-from gateway.redis import RedisRoom
 from gateway.settings import GatewaySettings, weights_of
 from memloop.wire.errors import RateLimited, Unavailable
+from memloop_service.redis_room import RedisRoom
 
 
 @dataclass(frozen=True, slots=True)

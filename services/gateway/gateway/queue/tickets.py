@@ -12,7 +12,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from gateway.queue import turns
-from gateway.redis import Partition
+from gateway.queue.key_names import JobPartition
 from memloop.wire.errors import Unavailable
 from memloop_service.redis_link import redis_errors
 from memloop_service.redis_scripts import Script, entry_list
@@ -42,7 +42,7 @@ class Tickets:
     """
 
     def __init__(
-        self, redis: Redis, part: Partition, queue: str, tiers: Sequence[str], weights: Mapping[str, int]
+        self, redis: Redis, part: JobPartition, queue: str, tiers: Sequence[str], weights: Mapping[str, int]
     ) -> None:
         self._redis = redis
         self._stream = part.stream(queue)

@@ -14,13 +14,13 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, RedisRoom
-from gateway.redis import response_id as id_of_tenant
+from gateway.responses.key_names import Keys, placed_response_id
 from gateway.responses.scripts import CONTINUE, DELETE, END, KEEP, ROOM
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace, Scope
 from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_room import RedisRoom
 from memloop_service.redis_scripts import Script, text
 
 Outcome: TypeAlias = Literal["kept", "full", "erased"]
@@ -230,7 +230,7 @@ class ResponseRecords:
 
 def new_response_id(tenant: str) -> str:
     """Return a new id of 120 random bits at the tenant's place."""
-    return id_of_tenant(tenant, secrets.token_hex(16))
+    return placed_response_id(tenant, secrets.token_hex(16))
 
 
 def _stored(previous: str, given: str, response: str) -> StoredResponse:

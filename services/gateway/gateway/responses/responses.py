@@ -10,12 +10,12 @@ from redis.asyncio import Redis
 
 from gateway.chat import USER_HEADER
 from gateway.metrics import Metrics
-from gateway.redis import RedisRoom
 from gateway.responses.conversations import ConversationRecords, open_conversations
 from gateway.responses.records import ResponseRecords
 from gateway.settings import GatewaySettings
 from memloop.wire.chat import Json
 from memloop_service.http import objects_in
+from memloop_service.redis_room import RedisRoom
 
 _STATE: Final = ("previous_response_id", "conversation", "memory", "background")
 _USERS: Final = ("user", "safety_identifier", "metadata")

@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 
 from redis.asyncio import Redis
 
-from gateway.redis import trace_body, trace_switch, traces_of, traces_of_user
 from memloop.wire.memory import Namespace
 from memloop.wire.traces import TraceSettings
 from memloop_service.redis_link import acknowledged, redis_errors
@@ -123,3 +122,23 @@ class TraceRecords:
         with redis_errors():
             found: Any = await self._redis.zrangebyscore(index, oldest, "+inf")  # pyright: ignore[reportUnknownMemberType]
         return [text(id_) for id_ in cast(list[object], found)]
+
+
+def trace_switch(tenant: str) -> str:
+    """Name the switch that keeps a tenant's traces. All trace keys of a tenant share the tenant's tag."""
+    return f"memloop:traces:{{{tenant}}}:on"
+
+
+def traces_of(tenant: str) -> str:
+    """Name the sorted set of the tenant's traces, by time."""
+    return f"memloop:traces:{{{tenant}}}:all"
+
+
+def traces_of_user(tenant: str, user_id: str) -> str:
+    """Name the sorted set of the traces of a user's writes, by time."""
+    return f"memloop:traces:{{{tenant}}}:of:{user_id}"
+
+
+def trace_body(tenant: str, trace_id: str) -> str:
+    """Name the hash of a trace."""
+    return f"memloop:traces:{{{tenant}}}:trace:{trace_id}"

@@ -8,7 +8,7 @@ match. Names and prose remain. Where that is not enough, configure another redac
 from collections.abc import Callable
 from typing import Final, TypeAlias, cast
 
-from gateway.redaction import Found, find_by_rules, redacted_json, replaced
+from gateway.policy import Found, find_by_rules, redacted_json, replaced
 from gateway.settings import function_at
 from memloop.wire.redaction import ALL_KINDS, Kind
 

@@ -9,13 +9,14 @@ from typing import Final, Literal, cast
 import orjson
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, RedisRoom
-from gateway.redis import key_names as names
+from gateway.vector_stores.key_names import Keys
 from gateway.vector_stores.schemas import FileCounts, VectorStore, VectorStoreCreate, VectorStoreFile, VectorStoreUpdate
 from gateway.vector_stores.scripts import ATTACH, CHANGE, CREATE, DETACH, TOUCH
 from memloop.wire.chat import Json
 from memloop.wire.errors import NotFound, TooLarge
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_partitions import id_at
+from memloop_service.redis_room import RedisRoom
 from memloop_service.redis_scripts import Script, text
 
 _DAY_S: Final = 24 * 3600
@@ -73,7 +74,7 @@ class VectorStoreRecords:
         """Make a vector store without files and return its id. Raises TooLarge over the tenant's number of them."""
         await self._room.check()
         here, now = self._keys.of_name(tenant), int(time.time())
-        store_id = names.vector_store_id(tenant, secrets.token_hex(16))
+        store_id = id_at("vs_", tenant, secrets.token_hex(16))
         head = asked.model_dump(mode="json", include={"name", "description", "expires_after", "metadata"})
         fields = ["head", orjson.dumps(head).decode(), "created", now, "active", now, "user", user_id]
         keys = [*self._of(tenant, store_id), here.vector_stores_of(tenant), here.vector_stores_of_user(tenant, user_id)]
@@ -177,7 +178,7 @@ class VectorStoreRecords:
 
     def new_job(self, tenant: str) -> str:
         """Return the id of a job that will index a file of the tenant."""
-        return names.indexing_id(tenant, secrets.token_hex(16))
+        return id_at("vsj_", tenant, secrets.token_hex(16))
 
     def index_of(self, tenant: str, job_id: str) -> str:
         """Name the sorted set that lists the job."""

@@ -7,13 +7,15 @@ recognise duplicates. The body is built once: every attempt sends the same bytes
 import hashlib
 import time
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from gateway.queue import Submission
-from gateway.redis import key_names as keys
 from memloop.wire.base import Wire
 from memloop.wire.changes import MemoryChange
 from memloop.wire.long_read import LongRead, ReadStatus
+from memloop_service.redis_partitions import Partition, Partitions, id_beside
+
+_PREFIX: Final = "msg_"
 
 
 class MessageData(Wire):
@@ -69,10 +71,20 @@ class Delivery(Wire):
 
 def delivery_id(read_id: str) -> str:
     """Return the id of the message about a read's end."""
-    return keys.delivery_id(read_id, hashlib.sha256(read_id.encode()).hexdigest()[:32])
+    return id_beside(_PREFIX, read_id, hashlib.sha256(read_id.encode()).hexdigest()[:32])
 
 
-def delivery_of(record: LongRead, *, tenant: str, url: str, at: keys.Partition) -> Submission:
+def index_of(tenant: str, *, at: Partition) -> str:
+    """Name the sorted set of the tenant's deliveries in this partition, by time."""
+    return at.key("webhooks", tenant)
+
+
+def memory_hooks_of(tenant: str) -> str:
+    """Name the hash of a tenant's subscriptions to changes, which a delivery belongs to."""
+    return f"memloop:{{memory-webhooks}}:of:{tenant}"
+
+
+def delivery_of(record: LongRead, *, tenant: str, url: str, at: Partition) -> Submission:
     """Return the job that notifies ``url`` of the read's end; ``at`` is the read's partition."""
     message = Message(
         type=f"long_read.{record.status}",
@@ -80,23 +92,23 @@ def delivery_of(record: LongRead, *, tenant: str, url: str, at: keys.Partition) 
         data=MessageData(id=record.id, status=record.status),
     )
     delivery = Delivery(id=delivery_id(record.id), tenant=tenant, url=url, body=message.model_dump_json())
-    return _submission(delivery, index=at.webhooks_of(tenant))
+    return _submission(delivery, index=index_of(tenant, at=at))
 
 
-def change_delivery(change: MemoryChange, *, hook: Delivered, at: keys.Keys) -> Submission:
+def change_delivery(change: MemoryChange, *, hook: Delivered, at: Partitions[Partition]) -> Submission:
     """Return the job that sends a change to a subscription; repeated for the same change it is the same job."""
     about = ("reason", "version", "supersedes", "user_id", "agent_id", "run_id")
     data = ChangeData(id=change.memory_id, change_id=change.id, **change.model_dump(include=set(about)))
     message = Message(type=change.type, timestamp=change.at, data=data)
     digits = hashlib.sha256(f"{hook.id} {change.id}".encode()).hexdigest()[:32]
     delivery = Delivery(
-        id=keys.delivery_id(hook.id, digits),
+        id=id_beside(_PREFIX, hook.id, digits),
         tenant=hook.tenant,
         url=hook.url,
         body=message.model_dump_json(exclude_none=True),
         hook_id=hook.id,
     )
-    return _submission(delivery, index=at.of_id(delivery.id).webhooks_of(hook.tenant))
+    return _submission(delivery, index=index_of(hook.tenant, at=at.of_id(delivery.id)))
 
 
 def _submission(delivery: Delivery, *, index: str) -> Submission:

@@ -8,10 +8,8 @@ from redis.asyncio import Redis
 
 from gateway.addresses import AddressRefused, CheckedResolver, Lookup, system_lookup
 from gateway.metrics import Metrics
-from gateway.queue import Hold, JobGone, JobResult, Lease
-from gateway.redis import Keys
-from gateway.redis.key_names import memory_hooks_of
-from gateway.webhooks.deliveries import Delivery
+from gateway.queue import Hold, JobGone, JobResult, Keys, Lease
+from gateway.webhooks.deliveries import Delivery, memory_hooks_of
 from gateway.webhooks.rules import WebhookRules
 from memloop.wire.errors import MemloopError, Unavailable
 from memloop_service.redis_link import redis_errors

@@ -12,12 +12,12 @@ from gateway.access import Allowance, Principal
 from gateway.chat import Chat, asked_chat
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_response, subject_of_user
 from gateway.long_read.following import Followers
-from gateway.redis import response_id
 from gateway.responses.answer import draft_of
 from gateway.responses.asking import earlier_items, keeping_of, question_of
 from gateway.responses.background.admission import Admitted, check_background, queue_response
 from gateway.responses.background.jobs import UNDER_WAY
 from gateway.responses.background.slice import Background
+from gateway.responses.key_names import placed_response_id
 from gateway.responses.records import Owner
 from gateway.responses.requests import Asked
 from memloop.wire.chat import Json
@@ -45,7 +45,7 @@ async def create_background(
     plain = asked_chat(request, chat, principal, JsonBody(json_text(question.body), question.body), question.read)
 
     def id_of(attempt: Attempt) -> str:
-        return response_id(tenant, attempt.id_of())
+        return placed_response_id(tenant, attempt.id_of())
 
     async def work(attempt: Attempt) -> Response:
         await allowance.admit(question.body["messages"])

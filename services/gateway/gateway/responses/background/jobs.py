@@ -12,6 +12,7 @@ import orjson
 from redis.asyncio import Redis
 
 from gateway.queue import JobGone, LaneQueue, Submission
+from gateway.responses.key_names import Keys
 from memloop.wire.base import Wire
 from memloop.wire.chat import Json, MemoryOptions
 from memloop.wire.memory import Namespace
@@ -62,7 +63,7 @@ class BackgroundJobs:
     def __init__(self, redis: Redis, queue: LaneQueue) -> None:
         self._redis = redis
         self._queue = queue
-        self._keys = queue.keys
+        self._keys = Keys(redis)
         self._publish = Script(redis, _PUBLISH)
 
     async def enqueue(self, job: ResponseJob, first_event: Json) -> None:

@@ -15,14 +15,15 @@ from typing import Final, Literal, TypeAlias, cast
 import orjson
 from redis.asyncio import Redis
 
-from gateway.redis import Keys, RedisRoom
-from gateway.redis import conversation_id as id_of_tenant
 from gateway.responses.conversations import scripts
+from gateway.responses.key_names import Keys
 from gateway.responses.records import Owner
 from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, NotFound, RateLimited
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import redis_errors
+from memloop_service.redis_partitions import id_at
+from memloop_service.redis_room import RedisRoom
 from memloop_service.redis_scripts import Script, text
 
 Added: TypeAlias = Literal["added", "erased", "gone", "many", "full", "long", "duplicate"]
@@ -227,7 +228,7 @@ class ConversationRecords:
 
 def new_conversation_id(tenant: str) -> str:
     """Return a new id of 120 random bits at the tenant's place."""
-    return id_of_tenant(tenant, secrets.token_hex(16))
+    return id_at("conv_", tenant, secrets.token_hex(16))
 
 
 def _shown(conversation_id: str, created_at: str, metadata: Json) -> Json:

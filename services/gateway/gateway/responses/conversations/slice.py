@@ -5,9 +5,9 @@ from typing import Annotated, TypeAlias, cast
 from fastapi import Depends, Request
 from redis.asyncio import Redis
 
-from gateway.redis import RedisRoom
 from gateway.responses.conversations.records import ConversationRecords, Limits
 from gateway.settings import GatewaySettings
+from memloop_service.redis_room import RedisRoom
 
 
 def open_conversations(settings: GatewaySettings, redis: Redis) -> ConversationRecords:

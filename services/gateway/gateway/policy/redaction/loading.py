@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from gateway.redaction.finding import Detector, find_by_rules
+from gateway.policy.redaction.finding import Detector, find_by_rules
 from gateway.settings import function_at
 
 

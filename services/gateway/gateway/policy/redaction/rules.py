@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from gateway.redaction import checks
+from gateway.policy.redaction import checks
 from memloop.wire.redaction import Kind
 
 Check: TypeAlias = Callable[[str], bool]

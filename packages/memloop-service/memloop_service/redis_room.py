@@ -1,17 +1,34 @@
-"""Whether Redis has room for new work: looked at every few seconds, so that what it holds can still be done."""
+"""Reads Redis's memory usage and durability, and refuses new work while Redis is nearly full.
+
+Redis is read every few seconds, so that it can still do the work that it holds.
+"""
 
 import math
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from redis.asyncio import Redis
 
-from gateway.redis.connection import redis_state
-from gateway.redis.key_names import Keys
 from memloop.wire.errors import Unavailable
+from memloop_service.redis_link import redis_errors, servers, tags_of
 
 _EVERY_S: Final = 2.0
 _RETRY_AFTER_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RedisState:
+    """Memory and durability of Redis: of its fullest primary.
+
+    ``limit_bytes`` is ``maxmemory``, or the machine's memory if unset. ``durable``: the append-only file works.
+    """
+
+    used_bytes: int
+    limit_bytes: int
+    durable: bool
+    primaries: int = 1
 
 
 class RedisRoom:
@@ -22,7 +39,7 @@ class RedisRoom:
 
     def __init__(self, redis: Redis, *, share: float, tenant_share: float = 1.0) -> None:
         self._redis = redis
-        self._partitions = len(Keys(redis).partitions)
+        self._partitions = len(tags_of(redis))
         self._share = share
         self._tenant_share = tenant_share
         self._looked_at = float("-inf")
@@ -48,3 +65,24 @@ class RedisRoom:
         if self._is_full:
             raise Unavailable("Redis is nearly full and takes no new work.", retry_after_s=_RETRY_AFTER_S)
         return self._tenant_bytes
+
+
+async def redis_state(redis: Redis) -> RedisState:
+    """Read ``INFO`` of every primary. Returns the fullest one, durable if all are. Raises Unavailable."""
+    with redis_errors():
+        states = [_state(await server("INFO")) for server in await servers(redis, primaries=True)]
+    fullest = max(states, key=lambda state: state.used_bytes / max(1, state.limit_bytes))
+    return replace(fullest, durable=all(state.durable for state in states), primaries=len(states))
+
+
+def _state(info: Mapping[str, object]) -> RedisState:
+    return RedisState(
+        used_bytes=_number(info, "used_memory"),
+        limit_bytes=_number(info, "maxmemory") or _number(info, "total_system_memory"),
+        durable=bool(_number(info, "aof_enabled")) and info.get("aof_last_write_status") == "ok",
+    )
+
+
+def _number(info: Mapping[str, object], name: str) -> int:
+    value = info.get(name)
+    return value if isinstance(value, int) else 0

@@ -11,8 +11,8 @@ import aiohttp
 from yarl import URL
 
 from gateway.addresses import AddressRefused, CheckedResolver
-from gateway.fetching.fetching import Fetching
 from gateway.files.blobs import Blob, Blobs
+from gateway.files.fetching import Fetching
 from gateway.files.uploads import Upload, safe_name
 from memloop.wire.errors import TooLarge, Unprocessable
 

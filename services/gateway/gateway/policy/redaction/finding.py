@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
-from gateway.redaction.phrases import Refusals
-from gateway.redaction.rules import RULES
+from gateway.policy.redaction.phrases import Refusals
+from gateway.policy.redaction.rules import RULES
 from memloop.wire.redaction import Kind
 
 NEVER: Final = "never"

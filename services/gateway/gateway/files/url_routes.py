@@ -5,8 +5,8 @@ from dataclasses import replace
 from fastapi import APIRouter, Depends, Request
 
 from gateway.access import AllowanceDep, PrincipalDep, needs
-from gateway.fetching.download import downloaded
-from gateway.fetching.fetching import FetchingDep
+from gateway.files.download import downloaded
+from gateway.files.fetching import FetchingDep
 from gateway.files.files import FilesDep
 from gateway.files.routes import entered, upload_room
 from gateway.idempotency import refuse_key_of_stream
