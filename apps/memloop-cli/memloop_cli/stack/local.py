@@ -57,6 +57,8 @@ def ports_from(first: int, environment: Mapping[str, str]) -> Ports:
 def local_stages(home: Path, ports: Ports, environment: Mapping[str, str]) -> Stages:
     """Build the stack for this machine. With an engine's URL or a models file set, it starts no engine.
 
+    All but Redis start at once: gateway and worker wait for what is not there yet, and take less time than an engine.
+
     ``MEMLOOP_READER_MODEL`` starts a second one, for long reads. Raises CliError when there is no Redis to start, or
     when this variable stands beside given engines.
     """
@@ -65,11 +67,8 @@ def local_stages(home: Path, ports: Ports, environment: Mapping[str, str]) -> St
     if given and ports.with_reader:
         raise CliError(f"{READER_MODEL} starts a second local engine; with {given[0]}, name it in a models file")
     engines = () if given else (stack.inference(), stack.reader()) if ports.with_reader else (stack.inference(),)
-    return (
-        (stack.redis(),),
-        (stack.store(), *engines),
-        (stack.gateway("gateway.main", "gateway"), stack.gateway("gateway.worker", "worker")),
-    )
+    gateways = stack.gateway("gateway.main", "gateway"), stack.gateway("gateway.worker", "worker")
+    return (stack.redis(),), (*engines, stack.store(), *gateways)
 
 
 @dataclass(frozen=True, slots=True)

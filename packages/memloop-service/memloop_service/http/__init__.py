@@ -6,7 +6,7 @@ from memloop_service.http.deadline import deadline_s, within
 from memloop_service.http.disconnect import ClientGone, StopWhenGone
 from memloop_service.http.event_stream import EventStream, Outlet, Sink, Source
 from memloop_service.http.fair_start import FairStart
-from memloop_service.http.fragments import Fragment, body_of, engines_body, streams
+from memloop_service.http.fragments import Fragment, body_of, engines_body, streams, with_schema
 from memloop_service.http.json_output import json_text
 from memloop_service.http.lenient_json import object_in, objects_in, parsed_object
 from memloop_service.http.pace import Pace
@@ -46,5 +46,6 @@ __all__ = [
     "streams",
     "strictly",
     "validated",
+    "with_schema",
     "within",
 ]

@@ -1,6 +1,7 @@
 """What a route adds to the OpenAPI document: a body that it reads by hand, an answer that may be a stream."""
 
-from typing import Any, Final
+from pkgutil import resolve_name
+from typing import Any, Final, cast
 
 from pydantic import BaseModel
 
@@ -9,11 +10,24 @@ Fragment = dict[str, Any]
 
 _EVENT_STREAM: Final[Fragment] = {"text/event-stream": {}}
 _REF = "#/components/schemas/{model}-Input"
+_MODEL: Final = "x-model"
 
 
 def body_of(model: type[BaseModel]) -> Fragment:
-    """Return a route's ``openapi_extra``: a JSON body that the route reads and validates itself."""
-    return _json_body(model.model_json_schema(ref_template=_REF))
+    """Return a route's ``openapi_extra``: a JSON body that the route reads and validates itself.
+
+    It holds the model's name; ``with_schema`` makes the schema, which would take a start too long.
+    """
+    return _json_body({_MODEL: f"{model.__module__}:{model.__qualname__}"})
+
+
+def with_schema(fragment: Fragment | None) -> Fragment | None:
+    """Return what ``body_of`` made with the JSON Schema of its model; anything else as it is."""
+    content = (fragment or {}).get("requestBody", {}).get("content", {}).get("application/json", {})
+    name = content.get("schema", {}).get(_MODEL)
+    if name is None:
+        return fragment
+    return _json_body(cast(type[BaseModel], resolve_name(name)).model_json_schema(ref_template=_REF))
 
 
 def engines_body(*required: str) -> Fragment:

@@ -22,17 +22,25 @@ _SEQUENCES: Final = ("list", "tuple", "set", "frozenset")
 _NO_SCHEMAS: Final = ("default", "metadata")
 
 
-def _stop_at_first_fault(part: object) -> None:
+def _stop_at_first_fault(part: object, model: type) -> None:
+    """Mark the sequences of the model's schema; those of a model inside it are marked already."""
     if isinstance(part, dict):
         schema = cast("dict[str, object]", part)
+        if _is_another(schema, model):
+            return
         if schema.get("type") in _SEQUENCES:
             schema["fail_fast"] = True
         for name, inner in schema.items():
             if name not in _NO_SCHEMAS:
-                _stop_at_first_fault(inner)
+                _stop_at_first_fault(inner, model)
     elif isinstance(part, list):
         for inner in cast("list[object]", part):
-            _stop_at_first_fault(inner)
+            _stop_at_first_fault(inner, model)
+
+
+def _is_another(schema: Mapping[str, object], model: type) -> bool:
+    found = schema.get("cls") if schema.get("type") == "model" else None
+    return isinstance(found, type) and found is not model and issubclass(found, FirstFault)
 
 
 class FirstFault(BaseModel):
@@ -44,7 +52,7 @@ class FirstFault(BaseModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        _stop_at_first_fault(schema)
+        _stop_at_first_fault(schema, source)
         return schema
 
 
