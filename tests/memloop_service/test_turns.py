@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
-from memloop_service.turns import INLINE_BYTES, TENANT, TURNS, Turns, in_turn
+from memloop_service.turns import INLINE_BYTES, REST, TENANT, TURNS, Turns, in_turn
 
 
 class Work:
@@ -88,3 +89,34 @@ async def test_a_short_body_does_not_wait_for_a_long_one() -> None:
     work.go.set()
     await long
     assert await beside != threading.get_ident()
+
+
+class Clock:
+    """A clock that only computations put forward."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def compute(self, seconds: float) -> float:
+        """Seem to take that long; the real time at the end."""
+        self.now += seconds
+        return time.monotonic()
+
+
+@pytest.mark.parametrize("tenant", ["a", "b"], ids=["the same tenant", "another tenant"])
+async def test_a_long_computation_is_followed_by_a_rest_of_three_times_its_length(tenant: str) -> None:
+    clock = Clock()
+    turns = Turns(clock)
+    ended = await turns.run("a", lambda: clock.compute(0.1))
+    assert await turns.run(tenant, lambda: clock.compute(0.0)) - ended >= REST * 0.1
+
+
+async def test_a_rest_is_never_longer_than_half_a_second() -> None:
+    clock = Clock()
+    turns = Turns(clock)
+    await turns.run("a", lambda: clock.compute(3600.0))
+    async with asyncio.timeout(60.0):
+        await turns.run("a", lambda: clock.compute(0.0))

@@ -3,19 +3,29 @@
 To join, count, parse and validate a body of megabytes takes tens of milliseconds each. On the event loop every other
 request would wait for it at each of its own dozen turns there. A second thread would not help: both want the
 interpreter's lock. The order is that of the queues (docs/decisions/0047-tenants-take-turns.md).
+
+One call of a parser holds that lock for as long as it takes, and a client can send one long body after the other. So a
+long computation is followed by a rest of three times its length: the event loop meets a held lock in a quarter of its
+turns at most (docs/decisions/0083-long-bodies-leave-the-interpreter-to-others.md).
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import Final, TypeVar, cast
 
 from starlette.types import Scope
 
 INLINE_BYTES: Final = 16_384
 """Bodies up to this length are parsed on the event loop: a thread would take longer."""
+LONG_S: Final = 0.004
+"""A computation that takes longer is followed by a rest."""
+REST: Final = 3.0
+_MOST_REST_S: Final = 0.5
 TURNS: Final = "memloop.turns"
 """The key in a request's scope that holds the process's ``Turns``."""
 TENANT: Final = "memloop.tenant"
@@ -24,9 +34,13 @@ _Result = TypeVar("_Result")
 
 
 class Turns:
-    """Runs one computation at a time, in a thread; a tenant's next one runs after one of each other tenant."""
+    """Runs one computation at a time, in a thread; a tenant's next one runs after one of each other tenant.
 
-    def __init__(self) -> None:
+    ``clock`` returns seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._thread = ThreadPoolExecutor(1, "turns")
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}
         self._busy = False
@@ -34,9 +48,9 @@ class Turns:
     async def run(self, tenant: str, work: Callable[[], _Result]) -> _Result:
         """Return what ``work`` returns. One that has begun runs to its end, even if its caller is cancelled."""
         await self._turn(tenant)
-        loop = asyncio.get_running_loop()
+        loop, began = asyncio.get_running_loop(), self._clock()
         running = loop.run_in_executor(self._thread, copy_context().run, work)
-        running.add_done_callback(self._over)
+        running.add_done_callback(partial(self._over, began))
         return await asyncio.shield(running)
 
     async def _turn(self, tenant: str) -> None:
@@ -52,9 +66,13 @@ class Turns:
                 self._next()
             raise
 
-    def _over(self, running: "asyncio.Future[_Result]") -> None:
+    def _over(self, began: float, running: "asyncio.Future[_Result]") -> None:
         del running
-        self._next()
+        took_s = self._clock() - began
+        if took_s <= LONG_S:
+            self._next()
+        else:
+            asyncio.get_running_loop().call_later(min(REST * took_s, _MOST_REST_S), self._next)
 
     def _next(self) -> None:
         """Give the turn to the tenant that has waited longest for one."""

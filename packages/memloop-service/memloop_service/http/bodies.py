@@ -4,10 +4,12 @@ orjson rejects a lone surrogate (``"\\ud83d"``, half an emoji that a client cut 
 standard library parses it and U+FFFD replaces the half character; nothing else changes.
 """
 
+import gc
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Never, TypeVar, cast
@@ -20,8 +22,8 @@ from memloop.wire.chat import Json
 from memloop.wire.errors import InvalidRequest, Unprocessable
 from memloop.wire.limits import LIMIT_CODES
 from memloop_service.http.json_output import json_text
-from memloop_service.http.json_size import is_lost, refuse_lost_digits, refuse_too_many_parts
-from memloop_service.turns import in_turn
+from memloop_service.http.json_size import has_odd_numbers, is_lost, refuse_lost_digits, refuse_too_many_parts
+from memloop_service.turns import INLINE_BYTES, in_turn
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _Result = TypeVar("_Result")
@@ -39,7 +41,12 @@ class JsonBody:
 async def read_json(request: Request) -> JsonBody:
     """Parse the body, one JSON object. Raises InvalidRequest (400), and Unprocessable for too many values."""
     raw = await _whole(request)
-    return await in_turn(request.scope, len(raw), partial(_parsed, raw))
+
+    def read() -> JsonBody:
+        with _no_collection(raw):
+            return _parsed(raw)
+
+    return await in_turn(request.scope, len(raw), read)
 
 
 async def read_as(request: Request, model: type[Model]) -> tuple[JsonBody, Model]:
@@ -47,8 +54,9 @@ async def read_as(request: Request, model: type[Model]) -> tuple[JsonBody, Model
     raw = await _whole(request)
 
     def read() -> tuple[JsonBody, Model]:
-        body = _parsed(raw)
-        return body, validated(model, body.fields)
+        with _no_collection(raw):
+            body = _parsed(raw)
+            return body, validated(model, body.fields)
 
     return await in_turn(request.scope, len(raw), read)
 
@@ -88,7 +96,43 @@ def validated(model: type[Model], fields: Json) -> Model:
 async def read_ours(request: Request, model: type[Model]) -> Model:
     """Parse the body as one of our models, types strict: ``0`` is not a boolean. Raises as the two above."""
     raw = await _whole(request)
-    return await in_turn(request.scope, len(raw), lambda: strictly(model, _parsed(raw).raw))
+
+    def read() -> Model:
+        with _no_collection(raw):
+            return _ours(model, raw)
+
+    return await in_turn(request.scope, len(raw), read)
+
+
+def _ours(model: type[Model], raw: bytes) -> Model:
+    """Parse and validate in one go. What the validator's own parser may read otherwise than orjson goes through both.
+
+    Those are numbers, and bodies with a fault that is not in one of the fields.
+    """
+    refuse_too_many_parts(raw)
+    if not has_odd_numbers(raw):
+        try:
+            return model.model_validate_json(raw, strict=True)
+        except ValidationError as error:
+            if error.errors(include_url=False, include_input=False, include_context=False)[0]["loc"]:
+                raise _first_fault(error) from error
+    return strictly(model, _parsed(raw).raw)
+
+
+@contextmanager
+def _no_collection(raw: bytes) -> Generator[None]:
+    """Make all objects of a long body without a collection in between: it would visit them all every few thousand.
+
+    100,000 small objects take 19 ms in place of 85 ms, and the event loop waits for these.
+    """
+    if len(raw) <= INLINE_BYTES:
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def strictly(model: type[Model], raw: bytes) -> Model:

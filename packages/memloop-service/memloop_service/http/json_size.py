@@ -29,6 +29,12 @@ _STEP: Final = 6
 """Nineteen digits in a row cover three bytes that are six apart, wherever they begin."""
 _ZEROS: Final = bytes(ord("0") if byte in b"0123456789" else ord(" ") for byte in range(256))
 """Translates every digit to a zero and every other byte to a space."""
+_NUMBERS: Final = bytes(
+    ord("0") if byte in b"0123456789" else ord("e") if byte in b"eE" else ord(" ") for byte in range(256)
+)
+"""Translates every digit to a zero, the sign of an exponent to ``e`` and every other byte to a space."""
+_ODD: Final = (b"0e00", b"0" * _LEAST_DIGITS)
+_NO_NUMBERS: Final = (b"NaN", b"Infinity")
 _RUN: Final = re.compile(rb"[0-9]++")
 _INTEGER: Final = re.compile(rb"(?<![0-9.eE+-])-?[0-9]++(?![.eE])")
 
@@ -49,6 +55,16 @@ def refuse_lost_digits(raw: bytes) -> None:
         found = _INTEGER.match(plain, at - plain.endswith(b"-", 0, at))
         if found is not None and is_lost(found[0].decode()):
             raise Unprocessable("An integer in the body takes more than 64 bits.", code="number_out_of_range")
+
+
+def has_odd_numbers(raw: bytes) -> bool:
+    """Return whether the text may hold a number on which parsers differ: beyond 64 bits, infinite, or not one."""
+    for at in range(0, len(raw), _WINDOW):
+        window = raw[at : at + _WINDOW + _LEAST_DIGITS]
+        numbers = window.translate(_NUMBERS, b"+")
+        if any(odd in numbers for odd in _ODD) or any(word in window for word in _NO_NUMBERS):
+            return True
+    return False
 
 
 def is_lost(digits: str) -> bool:
