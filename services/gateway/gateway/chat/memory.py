@@ -30,6 +30,9 @@ from memloop.wire.memory import MemoryEvent, Namespace, Usage
 _NO_USER = "Memory is off: the request has no user_id."
 _ERASED = "The user's memories were erased during this chat; this turn will not be remembered."
 _NOT_QUEUED = "Queuing the memory write failed; this turn will not be remembered."
+_FULL = "The queue holds as many of your memory writes as it may; this turn will not be remembered."
+_TOO_LARGE = "This turn is longer than a memory write may be; it will not be remembered."
+_LATE = "Queuing the memory write took more than {seconds:g} s; this turn may not be remembered."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,18 @@ class ChatTurn:
                 return self.event_id, None
         except Conflict:
             return None, _ERASED
-        except (DependencyError, RateLimited, TooLarge, TimeoutError):
+        except (DependencyError, RateLimited, TooLarge, TimeoutError) as error:
             chat.memory.metrics.turns_not_queued.inc()
-            return None, _NOT_QUEUED
+            return None, _lost(error, chat.enqueue_timeout_s)
+
+
+def _lost(error: Exception, waited_s: float) -> str:
+    """Return why a turn was not queued. After a timeout it may be queued nevertheless: Redis had the command."""
+    if isinstance(error, TimeoutError):
+        return _LATE.format(seconds=waited_s)
+    if isinstance(error, RateLimited):
+        return _FULL
+    return _TOO_LARGE if isinstance(error, TooLarge) else _NOT_QUEUED
 
 
 async def begin_turn(
