@@ -21,7 +21,7 @@ from gateway.chat.chat import open_chat
 from gateway.console import routes as console
 from gateway.console.files import open_console
 from gateway.document import describe
-from gateway.engine import Backend, ModelsConfig, open_backend, read_models, refusing_wrong_models
+from gateway.engine import Backend, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.engine import routes as models
 from gateway.files import routes as uploads
 from gateway.files import url_routes
@@ -203,8 +203,9 @@ async def opened(
             queues = (memory.queue.lanes, reading.queue, files.queue, webhooks.queue, background.queue, searched.queue)
             app.state.jobs = Jobs(redis, memory.queue.lanes, queues)
             app.state.mcp = Mcp(host.answer, memory, reading, access.admission, redis)
+            app.state.rollouts = rollouts = Rollouts(redis, backend.models, metrics)
             app.state.usage = usage.Usage(ledger := Ledger(redis, metrics), settings.prices)
-            async with access.running(), ledger.keeping():
+            async with access.running(), ledger.keeping(), rollouts.following():
                 yield
 
 

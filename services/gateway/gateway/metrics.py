@@ -91,6 +91,14 @@ class EngineMetrics:
         )
         self._token_usage_of = lru_cache(maxsize=256)(self.token_usage.labels)
         self._spent: Callable[[TokenKind, str, int], object] = lambda kind, model, tokens: None
+        self._call_seconds = Histogram(
+            "gateway_engine_call_seconds",
+            "Time of an engine call that succeeded, to its last byte.",
+            ("model",),
+            buckets=_LATENCY_S,
+            registry=registry,
+        )
+        self._called: Callable[[str, float | None], object] = lambda model, seconds: None
         self.usage_lost = count(
             "gateway_usage_lost", "Engine calls that are missing from the tenants' usage because Redis failed."
         )
@@ -113,6 +121,17 @@ class EngineMetrics:
     def count_error(self, error: MemloopError, *, model: str) -> None:
         """Count a failed engine call of the model by its kind."""
         self.upstream_errors.labels(type(error).__name__.lower(), model).inc()
+        if error.http_status >= 500:
+            self._called(model, None)
+
+    def count_call(self, model: str, seconds: float) -> None:
+        """Record an engine call of the model that succeeded."""
+        self._call_seconds.labels(model).observe(seconds)
+        self._called(model, seconds)
+
+    def watch_calls(self, called: Callable[[str, float | None], object]) -> None:
+        """Call ``called`` with the model of every engine call and its seconds, None if the engine failed."""
+        self._called = called
 
     def watch_tokens(self, spent: Callable[[TokenKind, str, int], object]) -> None:
         """Call ``spent`` with the tokens of every engine call and the model's label."""

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 
 from gateway.changes.dispatch import Dispatcher
 from gateway.chat import Chat, open_chat
-from gateway.engine import Backend, LoopModel, ModelsConfig, open_backend, read_models, refusing_wrong_models
+from gateway.engine import Backend, LoopModel, ModelsConfig, Rollouts, open_backend, read_models, refusing_wrong_models
 from gateway.files.extraction import ExtractionLimits
 from gateway.files.files import open_files
 from gateway.files.handler import FileHandler
@@ -41,6 +41,7 @@ from gateway.vector_stores.indexing import IndexHandler
 from gateway.webhooks.handler import DeliveryHandler
 from gateway.webhooks.webhooks import open_webhooks
 from memloop.wire.errors import DependencyError
+from memloop.wire.memory import Namespace
 from memloop_service import Check, create_app, ended, new_registry, run, start_tracing, watch_disk
 from memloop_service.http.admission import Admission, Capacity
 from memloop_service.redis_link import redis_errors, redis_of
@@ -94,7 +95,7 @@ async def open_work(config: ModelsConfig, settings: WorkerSettings, metrics: Met
         background = open_background(settings, redis, rules, metrics)
         chat = open_chat(settings, backend=backend, memory=memory, admission=_no_clients())
         searched = open_vector_stores(settings, redis, rules, files=files, store=memory.store, keeper=memory.keeper)
-        async with Ledger(redis, metrics).keeping():
+        async with Ledger(redis, metrics).keeping(), Rollouts(redis, backend.models, metrics).following():
             yield Work(redis, backend, memory, reading, background, searched, chat, metrics)
 
 
@@ -198,8 +199,12 @@ async def _writes(work: Work, settings: WorkerSettings, stop: asyncio.Event, con
         writer.cancel()
         return
     limits = BufferLimits(settings.buffer_flush_turns, settings.buffer_flush_tokens)
-    tools = _writer_tools(work, writer.result(), limits)
-    handler = MemoryHandler(tools, dead_letter_keep_s=settings.dead_letter_keep_s)
+
+    def tools_for(namespace: Namespace) -> WriterTools:
+        return _writer_tools(work, work.backend.models.writing(writer.result(), key=namespace.lane()), limits)
+
+    keep_s = settings.dead_letter_keep_s
+    handler = MemoryHandler(work.redis, work.metrics, tools_for, dead_letter_keep_s=keep_s)
     options = _options(settings, settings.worker_concurrency)
     await Runner(work.memory.queue.lanes, handler, options, consumer=consumer).run(stop)
 

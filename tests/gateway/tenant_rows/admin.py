@@ -14,6 +14,11 @@ ATTEMPTS: dict[str, list[Attempt]] = {
     ],
     "DELETE /v1/admin/keys/{key_id}": [Attempt("/v1/admin/keys/{key}")],
     "GET /v1/admin/queues": [Attempt("/v1/admin/queues", status=403)],
+    "GET /v1/admin/rollouts": [Attempt("/v1/admin/rollouts", status=403)],
+    "PUT /v1/admin/rollouts": [
+        Attempt("/v1/admin/rollouts", {"model": "m", "candidate": "n", "share": 1}, 403),
+    ],
+    "DELETE /v1/admin/rollouts": [Attempt("/v1/admin/rollouts?model=m", status=403)],
     "GET /v1/admin/usage": [
         Attempt("/v1/admin/usage", status=403),
         Attempt("/v1/admin/usage?by=day", status=403),

@@ -23,6 +23,8 @@ AuditAction: TypeAlias = Literal[
     "memory_policy.deleted",
     "memory_webhook.created",
     "memory_webhook.deleted",
+    "rollout.changed",
+    "rollout.ended",
     "denied",
 ]
 
@@ -39,7 +41,8 @@ class AuditEntry(Wire):
     actor_key: str = ""
     """The caller's key: its id, or the start of the hash of a configured one."""
     target: str = ""
-    """The id of the key that was changed; of a memory policy, its level; of a memory webhook, its id."""
+    """The id of the key that was changed; of a memory policy, its level; of a memory webhook, its id; of a
+    rollout, its model."""
     method: str = ""
     route: str = ""
     """The route's template, never the path that was asked for."""

@@ -106,8 +106,8 @@ def asked_chat(
     form: AnswerForm = OPENAI,
 ) -> AskedChat:
     """Determine model, user and rights of a chat. Raises NotFound, Unavailable, Forbidden and Unprocessable."""
-    model = chat.backend.models.named(fields.model)
     named = namespace_of(principal, fields, request.headers)
+    model = chat.backend.models.serving(fields.model, key=named.lane() if named is not None else None)
     remembers = asks_for_memory(fields, request.headers, for_users=chat.memory_for_users)
     namespace = named if remembers else None
     fields, left_out = permitted(fields, namespace, principal)

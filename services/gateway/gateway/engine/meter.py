@@ -47,6 +47,7 @@ class Meter:
         self._started = time.perf_counter()
         self._ours = _Stopwatch()
         self._saw_byte = False
+        self._lost = False
 
     def goes_to(self, model: LoopModel) -> None:
         """Set the model that serves the request, once the request has been read."""
@@ -89,12 +90,15 @@ class Meter:
 
     def lost(self, error: MemloopError) -> None:
         """Record that the engine failed in mid-stream."""
+        self._lost = True
         self._metrics.count_error(error, model=self._model)
         self.broken()
 
     def finish(self) -> None:
         """Record the completed answer."""
         self._metrics.count_overhead(self._route, self._ours.total_s)
+        if not self._lost:
+            self._metrics.count_call(self._model, time.perf_counter() - self._started - self._ours.total_s)
 
 
 def _count(usage: Json, names: tuple[str, str]) -> int | None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from gateway.engine.models_file import ModelSpec, Role
 from gateway.engine.served import LoopModel
+from gateway.engine.shares import Shares
 from memloop.chunking import EstimatingSplitter
 from memloop.ports import Splitter
 from memloop.wire.chat import Json
@@ -32,6 +33,7 @@ class Models:
 
         For ``wait_s`` seconds it is normal that no model is there.
         """
+        self.shares = Shares()
         self._specs = {spec.id: spec for spec in specs if roles}
         self._roles = roles
         self._models: dict[str, LoopModel] = {}
@@ -83,6 +85,10 @@ class Models:
                 return self._in_role("writer")
             await arrived.wait()
 
+    def writing(self, writer: LoopModel, *, key: str) -> LoopModel:
+        """Return the model that decides over a user's turns: the writer, or its candidate."""
+        return self.serving(writer.id, key=key) if self._roles else writer
+
     def named(self, model_id: str) -> LoopModel:
         """Return the model of this id.
 
@@ -97,20 +103,33 @@ class Models:
             raise Unavailable(message, code="model_not_ready", retry_after_s=_RETRY_AFTER_S)
         raise NotFound(f"There is no model {model_id!r}.", param="model", code="model_not_found")
 
+    def lists(self, model_id: str) -> bool:
+        """Return whether the models file has a model of this id."""
+        return model_id in self._specs
+
+    def serving(self, model_id: str, *, key: str | None) -> LoopModel:
+        """Return the model of this id, or the candidate that serves the key's share of its requests.
+
+        A candidate that is not there leaves the request to the model. Raises as ``named`` does.
+        """
+        target = self.shares.target_of(model_id, key)
+        return self._models[target] if target in self._models else self.named(model_id)
+
     def asked(self, model: object) -> LoopModel:
         """Return the model that a passed-through body names. Raises as ``named`` does, and InvalidRequest.
 
         Without a models file the engine decides about a body that names none.
         """
         if isinstance(model, str):
-            return self.named(model)
+            return self.serving(model, key=None)
         if not self._roles:
             return self._first
         raise InvalidRequest("The request must name a model.", param="model")
 
-    def reading(self, model_id: str | None) -> LoopModel:
-        """Return the model of a long read, which may name one. Raises as ``named`` does."""
-        return self.reader if model_id is None else self.named(model_id)
+    def reading(self, model_id: str | None, *, key: str) -> LoopModel:
+        """Return the model of a long read, which may name one. Raises as ``serving`` does."""
+        named = model_id or self._roles.get("reader")
+        return self._first if named is None else self.serving(named, key=key)
 
     def reading_for(self, chat: LoopModel) -> LoopModel:
         """Return the model that reads the oversized parts of a chat: the reader, else the chat's own."""

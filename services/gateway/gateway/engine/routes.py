@@ -1,20 +1,40 @@
-"""Passes models, embeddings and completions through to the engine, without memory."""
+"""Passes models, embeddings and completions through to the engine, without memory; lists and changes rollouts."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated, TypeAlias, cast
 
-from gateway.access import AllowanceDep, PrincipalDep, Room, needs
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from gateway.access import AllowanceDep, Principal, PrincipalDep, Room, audit_action, needs
 from gateway.engine.backend import Backend, BackendDep
 from gateway.engine.errors import soon
 from gateway.engine.passthrough import pass_through
+from gateway.engine.rollouts import Rollouts
 from memloop.wire.chat import Json
-from memloop.wire.errors import EngineError, NotFound
+from memloop.wire.errors import EngineError, Forbidden, NotFound
+from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
 from memloop_service import ERRORS
 from memloop_service.direct_route import DirectRoute
-from memloop_service.http import engines_body, objects_in, streams
+from memloop_service.http import body_of, engines_body, objects_in, read_ours, streams
 
 listings = APIRouter(tags=["engine"])
 router = APIRouter(tags=["engine"], route_class=DirectRoute, responses=ERRORS)
+rollouts = APIRouter(prefix="/v1/admin/rollouts", tags=["admin"], dependencies=[needs("admin")], responses=ERRORS)
 _CHAT = needs("chat")
+
+
+async def _operator(principal: PrincipalDep) -> Principal:
+    """Return the caller: with configured keys only an operator, because models serve all tenants."""
+    if principal.key and not principal.is_operator:
+        raise Forbidden("Only operator keys may see and change rollouts.", code="permission_denied")
+    return principal
+
+
+async def _rollouts(request: Request) -> Rollouts:
+    return cast(Rollouts, request.app.state.rollouts)
+
+
+OperatorDep: TypeAlias = Annotated[Principal, Depends(_operator)]
+RolloutsDep: TypeAlias = Annotated[Rollouts, Depends(_rollouts)]
 
 
 @listings.get("/v1/models", dependencies=[needs(None)])
@@ -54,7 +74,38 @@ async def create_completion(request: Request, backend: BackendDep, allowance: Al
     return await pass_through(request, backend, allowance, "completions")
 
 
+@rollouts.get("")
+async def list_rollouts(kept: RolloutsDep, operator: OperatorDep) -> RolloutPage:
+    """List the models of which a share of the requests goes to a candidate, and the calls of both."""
+    del operator
+    return RolloutPage(data=await kept.all())
+
+
+@rollouts.put("", dependencies=[Room], openapi_extra=body_of(RolloutChange))
+async def change_rollout(request: Request, kept: RolloutsDep, operator: OperatorDep) -> Rollout:
+    """Send a share of a model's requests to a candidate; both are models of the models file.
+
+    A user's requests and a read's chunks stay with one of the two. All processes follow within two seconds.
+    """
+    change = await read_ours(request, RolloutChange)
+    await audit_action("rollout.changed", request, operator, tenant=operator.tenant, target=change.model)
+    return await kept.change(change)
+
+
+@rollouts.delete("", dependencies=[Room])
+async def end_rollout(
+    request: Request,
+    kept: RolloutsDep,
+    operator: OperatorDep,
+    model: Annotated[str, Query(min_length=1, max_length=128)],
+) -> RolloutEnded:
+    """End a model's rollout: its requests go to itself again."""
+    await audit_action("rollout.ended", request, operator, tenant=operator.tenant, target=model)
+    return RolloutEnded(model=model, deleted=await kept.end(model))
+
+
 router.include_router(listings)
+router.include_router(rollouts)
 
 
 async def _models(backend: Backend) -> Json:

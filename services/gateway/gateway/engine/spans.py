@@ -4,6 +4,7 @@ Source: OpenTelemetry semantic conventions, "Generative client AI spans". No att
 model; the client-supplied model name is truncated.
 """
 
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final
@@ -59,12 +60,14 @@ class WatchedModel:
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the inner model's reply and raise its errors."""
         await self._pace.turn(spender.get())
+        began = time.perf_counter()
         with loop_call(self._model_id) as call:
             try:
                 completion = await self._model.complete(prompt)
             except DependencyError as error:
                 self._metrics.count_error(error, model=self._label)
                 raise
+            self._metrics.count_call(self._label, time.perf_counter() - began)
             usage = completion.usage
             self._metrics.count_tokens("input", self._operation, self._label, usage.input_tokens)
             self._metrics.count_tokens("output", self._operation, self._label, usage.output_tokens)

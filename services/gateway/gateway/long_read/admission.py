@@ -38,12 +38,13 @@ async def admitted_read(asked: LongReadRequest, reading: Reading, principal: Pri
         began = await reading.memory.queue.lanes.newest_token()
     if asked.webhook is not None:
         reading.webhooks.rules.check_url(asked.webhook.url)
-    model = reading.backend.models.reading(asked.model)
+    read_id = f"lr_{secrets.token_hex(16)}"
+    model = reading.backend.models.reading(asked.model, key=read_id)
     tools = ReadingTools.of(reading, model, asked)
     plan = await tools.plan_of(asked)
     files = await _files_of(asked, reading, principal)
     job = ReadJob(
-        read_id=f"lr_{secrets.token_hex(16)}",
+        read_id=read_id,
         tenant=principal.tenant,
         model=model.id,
         request=asked,

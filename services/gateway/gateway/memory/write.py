@@ -15,7 +15,7 @@ the turns that the previous one left buffered. A round whose reply is truncated 
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -283,26 +283,36 @@ class MemoryWrite:
 class MemoryHandler:
     """Runs memory writes."""
 
-    def __init__(self, tools: WriterTools, *, dead_letter_keep_s: float) -> None:
-        self._tools = tools
+    def __init__(
+        self,
+        redis: Redis,
+        metrics: Metrics,
+        tools_for: Callable[[Namespace], WriterTools],
+        *,
+        dead_letter_keep_s: float,
+    ) -> None:
+        """``tools_for`` chooses the model that decides over a namespace's turns."""
+        self._redis = redis
+        self._metrics = metrics
+        self._tools_for = tools_for
         self._dead_letter_keep_ms = int(dead_letter_keep_s * 1000)
-        self._keys = Keys(tools.redis)
-        self._failures = WriteFailures(tools.redis)
+        self._keys = Keys(redis)
+        self._failures = WriteFailures(redis)
 
     async def run(self, lease: Lease, hold: Hold) -> JobResult:
         """Run the write. Raises the errors that make it fail."""
         job = await self._job(lease.job_id)
-        async with self._failures.watching(job, self._tools.metrics):
-            tools = await self._tools.under_policy(job.namespace)
+        async with self._failures.watching(job, self._metrics):
+            tools = await self._tools_for(job.namespace).under_policy(job.namespace)
             event = await MemoryWrite(job, tools, hold, attempt=lease.failures).run()
         return JobResult("completed", event.model_dump_json())
 
     async def give_up(self, lease: Lease, error: MemloopError, *, attempts: int) -> JobResult:
         """Return the failed event; payload and journal are kept for an operator, and the store has the raw turns."""
         job = await self._job(lease.job_id)
-        event = await failed_event(job, self._tools.redis, attempts=attempts, error=error.message)
+        event = await failed_event(job, self._redis, attempts=attempts, error=error.message)
         await self._failures.failed(job, error)
-        self._tools.metrics.memory_dead_letters.inc()
+        self._metrics.memory_dead_letters.inc()
         return JobResult("failed", event.model_dump_json(), keep_ms=self._dead_letter_keep_ms, keeps_work=True)
 
     async def cancelled(self, lease: Lease) -> JobResult:
@@ -311,7 +321,7 @@ class MemoryHandler:
 
     async def _job(self, job_id: str) -> MemoryJob:
         with redis_errors():
-            payload = await self._tools.redis.hget(self._keys.job(job_id), "payload")
+            payload = await self._redis.hget(self._keys.job(job_id), "payload")
         if payload is None:
             raise JobGone(job_id)
         return MemoryJob.model_validate_json(text(payload))

@@ -4,10 +4,12 @@ The engine's answer goes into the job's journal before anything is made of it, s
 makes the same response and publishes the same events.
 """
 
+import time
+
 from redis.asyncio import Redis
 
 from gateway.chat import ENGINE_PATH, Chat, begin_turn, engine_body
-from gateway.engine import refusal
+from gateway.engine import LoopModel, refusal
 from gateway.long_read.hosts import is_hopeless
 from gateway.queue import Hold, JobGone, JobResult, Journal, Lease
 from gateway.responses.answer import Draft
@@ -98,7 +100,8 @@ class ResponseHandler:
 
     async def _answered(self, job: ResponseJob, asked: Asked, question: Question) -> tuple[Json, ChatMemory | None]:
         """Return the engine's answer, redacted, and the response's memory field; the turn's write is queued."""
-        chat, model = self._chat, self._chat.backend.models.named(asked.request.model)
+        chat, key = self._chat, job.namespace.lane() if job.namespace is not None else job.response_id
+        model = chat.backend.models.serving(asked.request.model, key=key)
         read = question.read.model_copy(update={"memory": job.memory})
         turn = await begin_turn(
             chat, model, read, job.namespace, event_id=job.event_id, left_out=job.left_out, began=job.began
@@ -107,19 +110,22 @@ class ResponseHandler:
         known = await journal.read("answer")
         if known is None:
             body = JsonBody(json_text(question.body), question.body)
-            answer = await self._asked(engine_body(body, model, turn), asked.request.model)
+            answer = await self._asked(engine_body(body, model, turn), model)
             answer = await redacted_answer(answer, job, chat)
             known = await journal.keep("answer", json_text(answer).decode())
         answer = parsed_object(known.encode())
         count_tokens(chat.memory.metrics, model.label, answer)
         return answer, None if turn is None else await turn.answered(chat, reply_of(answer), waits=False)
 
-    async def _asked(self, body: bytes, model: str) -> Json:
-        upstream = await self._chat.backend.models.named(model).engines.send(body, path=ENGINE_PATH)
+    async def _asked(self, body: bytes, model: LoopModel) -> Json:
+        began = time.perf_counter()
+        upstream = await model.engines.send(body, path=ENGINE_PATH)
         try:
             if upstream.status >= 400:
                 raise await refusal(upstream)
-            return parsed_object(await upstream.read())
+            answer = parsed_object(await upstream.read())
+            self._chat.backend.metrics.count_call(model.label, time.perf_counter() - began)
+            return answer
         finally:
             upstream.close()
 

@@ -1,0 +1,174 @@
+"""Keeps the rollouts of candidates in Redis, where all processes follow them and add up their engine calls.
+
+A process asks Redis every ``EVERY_S`` seconds and keeps what it has while Redis is away. Counts are gathered in the
+process and sent in one pipeline. Those that Redis does not take in ``WAIT_S`` seconds are dropped: a lost answer does
+not say whether it took them.
+"""
+
+import asyncio
+import logging
+import secrets
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from redis.asyncio import Redis
+
+from gateway.engine.models import Models
+from gateway.engine.shares import Share
+from gateway.metrics import Metrics
+from memloop.patience import patient
+from memloop.wire.base import Wire
+from memloop.wire.errors import Conflict, DependencyError, NotFound
+from memloop.wire.rollouts import CALL_BOUNDS_S, Rollout, RolloutChange, TargetCalls
+from memloop_service.redis_link import acknowledged, redis_errors
+from memloop_service.redis_scripts import text
+
+ROLLOUTS: Final = "memloop:rollouts"
+EVERY_S: Final = 1.0
+WAIT_S: Final = 2.0
+KEEP_S: Final = 35 * 24 * 3600
+Target: TypeAlias = Literal["incumbent", "candidate"]
+_LOG = logging.getLogger(__name__)
+
+
+class _Kept(Wire):
+    """A rollout as Redis holds it."""
+
+    id: str
+    model: str
+    candidate: str
+    share: float
+    created: int
+
+
+class Rollouts:
+    """The rollouts of all models. Methods raise Unavailable when Redis is unreachable."""
+
+    def __init__(self, redis: Redis, models: Models, metrics: Metrics) -> None:
+        self._redis = redis
+        self._models = models
+        self._metrics = metrics
+        self._counted: Mapping[str, tuple[tuple[str, Target], ...]] = {}
+        self._waiting: Counter[tuple[str, str]] = Counter()
+
+    @asynccontextmanager
+    async def following(self) -> AsyncGenerator[None]:
+        """Follow the rollouts and count the calls of their models until the block exits."""
+        self._metrics.watch_calls(self.called)
+        with suppress(DependencyError, TimeoutError):
+            await self._follow()
+        task = asyncio.create_task(self._follow_repeatedly())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            await self._send()
+
+    def called(self, model: str, seconds: float | None) -> None:
+        """Count an engine call of the model; without seconds it failed."""
+        for rollout, target in self._counted.get(model, ()):
+            self._waiting[rollout, f"{target}|calls"] += 1
+            place = "failed" if seconds is None else str(bisect_left(CALL_BOUNDS_S, seconds))
+            self._waiting[rollout, f"{target}|{place}"] += 1
+
+    async def all(self) -> tuple[Rollout, ...]:
+        """Return the rollouts with their counts, by model."""
+        kept = await self._kept()
+        return tuple([await self._shown(kept[model]) for model in sorted(kept)])
+
+    async def change(self, change: RolloutChange) -> Rollout:
+        """Begin a rollout, or change its share. Raises NotFound for an unknown model, and Conflict."""
+        kept = await self._kept()
+        self._check(change, kept)
+        known = kept.get(change.model)
+        new = _Kept(id=secrets.token_hex(8), created=int(time.time()), **change.model_dump())
+        if known is not None:
+            new = known.model_copy(update={"share": change.share})
+        with redis_errors():
+            await acknowledged(self._redis, "HSET", ROLLOUTS, new.model, new.model_dump_json())
+        await self._follow()
+        return await self._shown(new)
+
+    async def end(self, model: str) -> bool:
+        """End a model's rollout: all its requests go to itself. Returns False if it had none."""
+        with redis_errors():
+            gone = int(await acknowledged(self._redis, "HDEL", ROLLOUTS, model))
+        await self._follow()
+        return bool(gone)
+
+    def _check(self, change: RolloutChange, kept: Mapping[str, _Kept]) -> None:
+        for param, model in (("model", change.model), ("candidate", change.candidate)):
+            if not self._models.lists(model):
+                raise NotFound(f"There is no model {model!r} in the models file.", param=param, code="model_not_found")
+        if change.model == change.candidate:
+            raise Conflict("A model cannot be its own candidate.", param="candidate")
+        if (known := kept.get(change.model)) is not None and known.candidate != change.candidate:
+            raise Conflict(f"{change.model} has the candidate {known.candidate}: end that first.", param="candidate")
+        others = {each.candidate for each in kept.values()} - {change.candidate}
+        if change.model in others or change.candidate in kept:
+            raise Conflict("A candidate cannot have a candidate.", param="candidate")
+
+    async def _kept(self) -> dict[str, _Kept]:
+        with redis_errors():
+            found = cast(Mapping[Any, Any], await cast(Any, self._redis).hgetall(ROLLOUTS))
+        return {text(model): _Kept.model_validate_json(text(raw)) for model, raw in found.items()}
+
+    async def _shown(self, kept: _Kept) -> Rollout:
+        with redis_errors():
+            found = cast(Mapping[Any, Any], await cast(Any, self._redis).hgetall(_counts(kept.id)))
+        counts = {text(field): int(count) for field, count in found.items()}
+        return Rollout(
+            **kept.model_dump(),
+            incumbent_calls=_calls("incumbent", kept.model, counts),
+            candidate_calls=_calls("candidate", kept.candidate, counts),
+        )
+
+    async def _follow_repeatedly(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            await self._send()
+            try:
+                async with patient(WAIT_S):
+                    await self._follow()
+            except (DependencyError, TimeoutError) as error:
+                _LOG.debug("rollouts are not followed: %s", error)
+
+    async def _follow(self) -> None:
+        kept = await self._kept()
+        self._models.shares.replace({each.model: Share(each.candidate, each.share) for each in kept.values()})
+        counted: dict[str, tuple[tuple[str, Target], ...]] = {}
+        for each in kept.values():
+            for model, target in ((each.model, "incumbent"), (each.candidate, "candidate")):
+                counted[model] = (*counted.get(model, ()), (each.id, cast(Target, target)))
+        self._counted = counted
+
+    async def _send(self) -> None:
+        waiting, self._waiting = self._waiting, Counter()
+        if not waiting:
+            return
+        with suppress(DependencyError, TimeoutError):
+            async with patient(WAIT_S), self._redis.pipeline(transaction=False) as pipe:
+                for (rollout, field), count in waiting.items():
+                    pipe.hincrby(_counts(rollout), field, count)
+                for rollout in {rollout for rollout, _ in waiting}:
+                    pipe.expire(_counts(rollout), KEEP_S)
+                with redis_errors():
+                    await pipe.execute()
+
+
+def _counts(rollout: str) -> str:
+    return f"memloop:rollout:{rollout}"
+
+
+def _calls(target: Target, model: str, counts: Mapping[str, int]) -> TargetCalls:
+    return TargetCalls(
+        model=model,
+        calls=counts.get(f"{target}|calls", 0),
+        failed=counts.get(f"{target}|failed", 0),
+        durations=tuple(counts.get(f"{target}|{place}", 0) for place in range(len(CALL_BOUNDS_S) + 1)),
+    )
