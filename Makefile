@@ -218,7 +218,7 @@ test-fast: $(READY) $(SGLANG)
 	$(PYTEST) -m "not slow and not engine"
 
 # Each runs by a command of its own below.
-SLOW_ALONE := tests/stack/test_gate.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py test_vector_contract.py qdrant) \
+SLOW_ALONE := tests/stack/test_gate.py tests/stack/test_rollout.py $(addprefix tests/memory_store/,test_state_machine.py test_stores_killed.py test_stores_redis_failover.py test_vector_contract.py qdrant) \
   $(addprefix tests/gateway/test_,worker_kills.py redis_failover.py rolling_restart.py) tests/hostile tests/install
 test-slow: $(READY) ## the tests that take minutes and have no command of their own, the whole demo among them
 	$(BIN)/pytest -m slow $(SLOW_ALONE:%=--ignore=%)
@@ -257,6 +257,10 @@ test-mutants: $(TRAINER_READY) ## changes signs, masks and means of the objectiv
 .PHONY: test-gate
 test-gate: $(READY) ## the gate before serving, on the real stack: an incumbent, a candidate that passes, one that is refused
 	$(BIN)/pytest -m slow -s tests/stack/test_gate.py
+
+.PHONY: test-rollout
+test-rollout: $(READY) $(TRAINER_READY) ## a checkpoint's way: traces, rows, GRPO, export, storage, cache, gate, canary, promoted; once rolled back, once refused
+	$(BIN)/pytest -m slow -s tests/stack/test_rollout.py
 
 test-state-machine: $(READY) ## ten thousand random steps of the store beside its plain model
 	$(BIN)/pytest -m slow -s tests/memory_store/test_state_machine.py
@@ -490,6 +494,8 @@ lock: $(UV_READY) ## resolve the pinned versions anew
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/bench.lock
 	$(UV) pip compile trainer/requirements.in --override trainer/overrides.txt --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o trainer/requirements.lock
+	$(UV) pip compile trainer/requirements-gpu.in --generate-hashes --python-platform x86_64-manylinux_2_31 \
+	  --python-version 3.11 --no-header --no-annotate --upgrade -o trainer/requirements-gpu.lock
 	$(UV) pip compile requirements/frameworks.in --generate-hashes \
 	  --python-version 3.11 --no-header --no-annotate --upgrade -o requirements/frameworks.lock
 	$(UV) pip compile requirements/ray.in -c requirements/workspace.lock --generate-hashes \

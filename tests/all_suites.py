@@ -35,6 +35,7 @@ SUITES: Final = (
     "test-agents",
     "test-mutants",
     "test-gate",
+    "test-rollout",
     "test-deploy",
     "test-docs",
     "test-install",

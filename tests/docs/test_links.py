@@ -22,7 +22,11 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/**/*.md"))
 SETTINGS_PAGE = ROOT / "docs/operations/settings.md"
 COMPOSE = ROOT / "docker-compose.yml"
-READS_VARIABLES = (*(ROOT / "apps").glob("**/*.py"), *(ROOT / "deploy").glob("*.py"))
+READS_VARIABLES = (
+    *(ROOT / "apps").glob("**/*.py"),
+    *(ROOT / "deploy").glob("*.py"),
+    *(ROOT / "trainer/trainer/promotion").glob("*.py"),
+)
 NAME = re.compile(r"MEMLOOP_[A-Z0-9_]*")
 ENGINES = {"sglang.launch_server"}
 """Modules of engines that users install themselves."""

@@ -13,6 +13,12 @@ CAPABILITIES: Final[Mapping[str, tuple[str, str, str]]] = {
     "estimate": ("trainer.rollout.command", "estimate", "estimate GPU memory and hours of a recipe"),
     "gate": ("trainer.gate.command", "main", "measure a checkpoint beside the serving one, and approve it"),
     "export": ("trainer.rollout.command", "export", "export a run's checkpoint for serving"),
+    "publish": ("trainer.rollout.publish", "publish", "upload an export, from where inference fetches it"),
+    "promote": (
+        "trainer.promotion.command",
+        "main",
+        "gate a published checkpoint, and move production to it step by step",
+    ),
     "tiny": ("trainer.tiny.command", "main", "the tiny model: train it, evaluate it"),
     "train": ("trainer.rollout.command", "train", "run a recipe of reinforcement learning"),
 }

@@ -45,6 +45,18 @@ class _Mark(BaseModel):
     files: dict[str, int]
 
 
+def store_at(url: str) -> ObjectStore:
+    """Open ``s3://bucket/prefix``, ``gs://…``, ``az://…`` or ``file:///folder`` (created if missing).
+
+    Credentials come from the providers' own variables, including ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` (obstore reads
+    the last one itself only if no options are given). Raises BaseError, ValueError or OSError for an invalid URL.
+    """
+    if url.startswith("file:"):
+        return from_url(url, mkdir=True)
+    plain: ClientConfig = {"allow_http": os.environ.get("AWS_ALLOW_HTTP", "") == "true"}
+    return from_url(url, client_options=_TIMES | plain, retry_config=_RETRIES)
+
+
 def step_folder(step: int) -> str:
     """Return the folder name that verl uses."""
     return f"{_STEP}{step}"
@@ -63,16 +75,9 @@ class CheckpointStore:
 
     @classmethod
     def at(cls, url: str) -> CheckpointStore:
-        """Open ``s3://bucket/prefix``, ``gs://…``, ``az://…`` or ``file:///folder`` (created if missing).
-
-        Credentials come from the providers' own variables, including ``AWS_ENDPOINT`` and ``AWS_ALLOW_HTTP`` (obstore
-        reads the last one itself only if no options are given). Raises ValueError for an invalid URL.
-        """
+        """Open the storage at the URL, as ``store_at`` does. Raises ValueError for an invalid URL."""
         try:
-            if url.startswith("file:"):
-                return cls(from_url(url, mkdir=True))
-            plain: ClientConfig = {"allow_http": os.environ.get("AWS_ALLOW_HTTP", "") == "true"}
-            return cls(from_url(url, client_options=_TIMES | plain, retry_config=_RETRIES))
+            return cls(store_at(url))
         except (BaseError, ValueError, OSError) as error:
             raise ValueError(f"memloop.checkpoints={url}: {error}") from error
 

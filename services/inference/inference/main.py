@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import uvicorn
 from fastapi import FastAPI
 
-from inference import plan_command
+from inference import fetch_command, plan_command
 from inference.conformance import command as conformance
 from inference.engines import BUILDERS, Command
 from inference.lifecycle import Lifecycle
@@ -65,11 +65,14 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command")
     commands.add_parser("serve", help="start the engine and watch it (the default)")
     plan_command.add_arguments(commands.add_parser("plan", help="print command, memory and warnings; start nothing"))
+    fetch_command.add_arguments(commands.add_parser("fetch", help="load a published checkpoint into the model cache"))
     profile_command.add_arguments(commands.add_parser("profile", help="import a published checkpoint's own prompts"))
     conformance.add_arguments(commands.add_parser("conformance", help="check what an engine supports; print a table"))
     arguments = parser.parse_args()
     if arguments.command == "conformance":
         return conformance.run(arguments)
+    if arguments.command == "fetch":
+        return fetch_command.run(arguments)
     if arguments.command == "profile":
         return profile_command.run(arguments)
     try:

@@ -128,6 +128,12 @@ def _end(reason: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer gate", description=__doc__)
+    add_arguments(parser)
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the gate's own arguments, for every command that begins with a gate."""
     add = parser.add_argument
     add("--candidate", type=Path, required=True, help="the folder of an export")
     add("--gateway", required=True, metavar="URL", help="a running gateway that serves it")
@@ -155,7 +161,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout-s", type=float, default=3600.0, help="for one row (default %(default)s)")
     add("--api-key-variable", default="MEMLOOP_API_KEY", help="that holds the gateway's key (default %(default)s)")
     add("--incumbent-api-key-variable", help="default: the same")
-    return parser
 
 
 def _margin(text: str) -> float:

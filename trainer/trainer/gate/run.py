@@ -126,7 +126,7 @@ async def gate(plan: Plan, progress: Progress, *, engine_check: EngineCheck = ch
 
 async def _measure_incumbent(plan: Plan, answers: Answers, progress: Progress) -> None:
     if plan.incumbent_launcher is not None:
-        served = await _served(plan.incumbent_launcher)
+        served = await served_by(plan.incumbent_launcher)
         facts = served.model.checkpoint
         if served.model.id == plan.incumbent and facts and facts.weights_sha256 == plan.record.weights_sha256:
             raise DataError(f"the candidate is served as {plan.incumbent}: serve the incumbent until it is measured")
@@ -137,13 +137,14 @@ async def _measure_incumbent(plan: Plan, answers: Answers, progress: Progress) -
 
 async def _looked_at(plan: Plan, gateway: Gateway) -> tuple[Served, list[str]]:
     """Return the served model, and the reasons against the candidate."""
-    served = await _served(plan.launcher)
+    served = await served_by(plan.launcher)
     await _check_listed(plan, gateway, served.model.id)
     profile = await gateway.profile_ref(served.model.id)
     return served, check_served(plan.candidate, plan.record, served, gateway_profile=profile)
 
 
-async def _served(launcher: str) -> Served:
+async def served_by(launcher: str) -> Served:
+    """Ask a launcher what it serves. Raises DataError and Unavailable."""
     async with InferenceClient(launcher) as client:
         try:
             return await look_at(client)

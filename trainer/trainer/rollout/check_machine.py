@@ -18,6 +18,7 @@ from trainer.rollout.recipe import Composed
 _LOGGERS: Final[Mapping[str, str]] = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow"}
 _ENGINES: Final[Mapping[str, str]] = {"vllm": "vllm", "sglang": "sglang"}
 _MEGATRON: Final = ("megatron", "transformer_engine")
+_FLASH: Final = "flash_attention_2"
 _SAVED_BYTES, _ADAPTED_BYTES = 12, 2
 """Of a parameter in a checkpoint: float32 weights with both of Adam's moments, or bfloat16 under an adapter."""
 
@@ -68,9 +69,16 @@ def _packages(config: Any, machine: Machine) -> Iterator[str]:
         needed[f"actor_rollout_ref.rollout.name={parts.rollout.name}"] = _ENGINES[parts.rollout.name]
     if parts.actor.strategy == "megatron":
         needed |= {f"model_engine=megatron ({package})": package for package in _MEGATRON}
+    elif _attention(config) == _FLASH:
+        needed[f"attn_implementation={_FLASH} (without it: sdpa, and use_remove_padding=false)"] = "flash_attn"
     for setting, package in needed.items():
         if not machine.installed(package):
             yield f"{setting} needs the package {package}, which is not installed"
+
+
+def _attention(config: Any) -> str:
+    """Return the implementation that verl takes: flash-attn unless the recipe names another one."""
+    return str((config.actor_rollout_ref.model.override_config or {}).get("attn_implementation", _FLASH))
 
 
 def _disk(recipe: Composed, machine: Machine) -> Iterator[str]:

@@ -16,6 +16,7 @@ from memloop.wire.chat import ChatMemory, Json
 from memloop.wire.files import FileObject
 from memloop.wire.keys import KeyCreate, KeyPage, KeyRevoked, NewApiKey
 from memloop.wire.long_read import Estimate, LongRead, LongReadRequest, ReadEvent
+from memloop.wire.rollouts import Rollout, RolloutChange, RolloutEnded, RolloutPage
 
 _DONE: Final = "[DONE]"
 
@@ -134,6 +135,18 @@ class GatewayClient(MemoryCalls):
     async def revoke_key(self, key_id: str) -> KeyRevoked:
         """Revoke a key."""
         return parsed(KeyRevoked, await self._call("DELETE", f"admin/keys/{segment(key_id)}"))
+
+    async def rollouts(self) -> tuple[Rollout, ...]:
+        """Return the models of which a share of the requests goes to a candidate, with the calls of both."""
+        return parsed(RolloutPage, await self._call("GET", "admin/rollouts")).data
+
+    async def change_rollout(self, change: RolloutChange) -> Rollout:
+        """Begin a rollout, or change its share."""
+        return parsed(Rollout, await self._call("PUT", "admin/rollouts", body=body_of(change)))
+
+    async def end_rollout(self, model: str) -> bool:
+        """Give all requests back to the model. Returns False if it had no rollout."""
+        return parsed(RolloutEnded, await self._call("DELETE", "admin/rollouts", params={"model": model})).deleted
 
 
 class _Listed(OpenWire):
