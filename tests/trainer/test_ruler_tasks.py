@@ -9,7 +9,8 @@ import pytest
 from evaluation.ruler.items import items, source_of
 from trainer.__main__ import main
 from trainer.data.parquet import read_parquet
-from trainer.data.ruler import TASKS, ruler_items
+from trainer.data.ruler import TASKS, RulerItem, ruler_items
+from trainer.tiny.prose import Haystack
 
 
 def words(text: str) -> int:
@@ -82,3 +83,40 @@ def test_the_files_are_those_that_the_evaluation_reads(tmp_path: Path) -> None:
     ]
     rows = list(read_parquet(folder / "validation.parquet"))
     assert [row["reward_model"]["ground_truth"] for row in rows] == [[", ".join(item.golds)] for item in read]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("task", ["niah_single_2", "niah_multikey_1", "niah_multivalue", "vt"])
+def test_the_same_needles_stand_in_the_haystack_that_is_asked_for(task: str) -> None:
+    marks: dict[Haystack, str] = {"novel": "whale", "addresses": "Congress", "repeated": "The tide comes in"}
+    made = {
+        name: list(ruler_items(task, tokens=3000, count=1, seed=0, tokens_of=words, haystack=name)) for name in marks
+    }
+    assert len({(item.input, item.outputs) for (item,) in made.values()}) == 1
+    for name, (item,) in made.items():
+        assert [marks[each] in item.context for each in marks] == [each == name for each in marks]
+        assert all(output in item.context for output in item.outputs)
+
+
+def passages(item: RulerItem) -> list[str]:
+    return re.split(r"Document \d+:\n", item.context)[1:]
+
+
+def test_a_question_on_a_made_up_passage_has_its_answer_in_one_passage() -> None:
+    for item in ruler_items("qa_1", tokens=2000, count=5, seed=0, tokens_of=words):
+        asked = re.search(r"What is the (.*) of (\w+)\?", item.input)
+        assert asked
+        told = [each for each in passages(item) if f"The {asked[1]} of {asked[2]} is {item.outputs[0]}." in each]
+        assert len(told) == 1
+        others = re.findall(rf"The {asked[1]} of \w+ is (\d+)\.", item.context)
+        assert len(others) == len(set(others)) == len(passages(item)) > 10
+
+
+def test_a_question_of_two_hops_needs_two_passages() -> None:
+    for item in ruler_items("qa_2", tokens=2000, count=5, seed=0, tokens_of=words):
+        asked = re.search(r"What is the (.*) of the place where (\w+) lives\?", item.input)
+        assert asked
+        (place,) = re.findall(rf"{asked[2]} lives in (\w+)\.", item.context)
+        assert re.findall(rf"The {asked[1]} of {place} is (\d+)\.", item.context) == list(item.outputs)
+        homes = [each for each in passages(item) if " lives in " in each]
+        assert not any(item.outputs[0] in each for each in homes)
+        assert len(homes) > 3

@@ -1,6 +1,7 @@
 """The CPU rollout's batching: it must generate what the model alone would, whoever else is in the batch."""
 
 import asyncio
+import random
 from typing import Any, cast
 
 import pytest
@@ -10,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tests.dialogues.scripted import TINY
 from trainer.rollout.cpu.batcher import Batcher, Request
 from trainer.rollout.cpu.engine import CpuEngine, Size
-from trainer.rollout.cpu.sampling import Decoding, Sampler
+from trainer.rollout.cpu.sampling import Decoding, draw
 
 GREEDY = Decoding(temperature=0.0)
 MODEL: Any = cast(Any, AutoModelForCausalLM).from_pretrained(TINY, dtype=torch.float32).eval()
@@ -88,6 +89,28 @@ def test_rows_of_one_prompt_draw_differently() -> None:
     assert len({tuple(request.made) for request in requests}) > 1
 
 
+async def test_a_seed_gives_the_same_reply_whichever_other_requests_run() -> None:
+    engine = CpuEngine(TINY, Size(rows=8, length=96), seed=0)
+    warm = Decoding(temperature=2.0)
+
+    async def reply(seed: str) -> list[int]:
+        return (await engine.generate(prompts()[1], max_tokens=12, decoding=warm, seed=seed)).made
+
+    crowd = await asyncio.gather(*(reply(f"call {number}") for number in range(12)))
+    alone = [await reply(f"call {number}") for number in reversed(range(12))][::-1]
+    engine.close()
+    assert crowd == alone
+    assert len({tuple(made) for made in crowd}) > 6
+
+
+def test_tokens_are_drawn_as_often_as_their_probabilities() -> None:
+    logits = torch.tensor([[0.5, 0.3, 0.15, 0.05]]).log().repeat(4000, 1)
+    dice = random.Random(0)
+    tokens, _ = draw(logits, [Decoding()] * 4000, [dice] * 4000)
+    for token, share in enumerate((0.5, 0.3, 0.15, 0.05)):
+        assert tokens.count(token) / 4000 == pytest.approx(share, abs=0.03)
+
+
 def test_a_request_that_does_not_fit_a_row_is_refused() -> None:
     with pytest.raises(ValueError, match="do not fit 32"):
         Batcher(MODEL, ends=ENDS, rows=1, length=32, seed=0).submit(Request([1] * 30, 3, GREEDY))
@@ -96,7 +119,7 @@ def test_a_request_that_does_not_fit_a_row_is_refused() -> None:
 @pytest.mark.parametrize(("decoding", "possible"), [(Decoding(top_k=2), {0, 3}), (Decoding(top_p=0.6), {0, 3})])
 def test_restricted_decoding_draws_among_the_likeliest(decoding: Decoding, possible: set[int]) -> None:
     logits = torch.tensor([[3.0, 0.0, 1.0, 2.9]]).repeat(200, 1)
-    tokens, _ = Sampler(0).draw(logits, [decoding] * 200)
+    tokens, _ = draw(logits, [decoding] * 200, [random.Random(0)] * 200)
     assert set(tokens) == possible
 
 

@@ -1,10 +1,11 @@
 """Dynamic sampling ends: groups of equal rewards are replaced up to a bound, and beyond it trained on."""
 
+from random import Random
 from typing import Any, cast
 
 import pytest
 
-from trainer.rollout.group_filter import BoundedReplayBuffer
+from trainer.rollout.group_filter import DROPPED, SURPLUS, BoundedReplayBuffer
 
 PROMPTS = 2
 
@@ -60,7 +61,7 @@ def step(buffer: HeldBuffer) -> tuple[list[str], dict[str, Any]]:
 def test_groups_of_equal_rewards_are_replaced() -> None:
     batch, metrics = step(HeldBuffer(max_dropped=20, rewards=[1.0, None, 0.0, None, None]))
     assert batch == ["g1", "g3"]
-    assert metrics["training/filter_groups/evicted_samples"] == 2
+    assert metrics[DROPPED] == 2
 
 
 @pytest.mark.parametrize("reward", [0.0, 1.0])
@@ -69,4 +70,51 @@ def test_a_policy_that_is_always_alike_still_fills_every_batch(reward: float) ->
     for _ in range(2):  # the second step may drop as many again
         batch, metrics = step(buffer)
         assert len(batch) == PROMPTS
-        assert metrics["training/filter_groups/evicted_samples"] == 4
+        assert metrics[DROPPED] == 4
+
+
+def test_a_full_batch_at_the_bound_has_the_groups_with_a_gradient_first() -> None:
+    batch, metrics = step(HeldBuffer(max_dropped=1, rewards=[1.0, 1.0, 1.0, None, None]))
+    assert batch == ["g1", "g3"]
+    assert metrics[DROPPED] == 1
+    assert metrics[SURPLUS] == 1
+
+
+def test_what_is_left_over_is_counted_and_not_kept_for_the_next_step() -> None:
+    buffer = HeldBuffer(max_dropped=20, rewards=[1.0, None, None, None, None, None])
+    batch, metrics = step(buffer)
+    assert batch == ["g1", "g2"]
+    assert metrics[SURPLUS] == 1
+    assert buffer.finished_keys["train"] == set()
+
+
+class SlowBuffer(HeldBuffer):
+    """Finishes one group at each poll, in an order of its own."""
+
+    def __init__(self, *, order: Random, rewards: dict[int, float | None]) -> None:
+        super().__init__(max_dropped=20, rewards=[])
+        self._order, self._of_group = order, rewards
+
+    def roll_out(self, prompts: int) -> int:
+        for _ in range(prompts):
+            self.running_keys["train"].add(f"g{self.made}")
+            self.made += 1
+        return prompts
+
+    def _sync_metadata_from_transfer_queue(self) -> None:
+        running = sorted(self.running_keys["train"])
+        if running:
+            uid = self._order.choice(running)
+            self.running_keys["train"].remove(uid)
+            self.finished_keys["train"].add(uid)
+            self.partitions["train"][f"{uid}_0_0"] = {}
+            self._dapo_classification_cache["train"][uid] = self._of_group[int(uid[1:])]
+
+
+def test_batch_and_number_of_prompts_do_not_depend_on_which_group_finishes_first() -> None:
+    rewards: dict[int, float | None] = {number: 1.0 if number % 3 else None for number in range(100)}
+    found = set[tuple[tuple[str, ...], int]]()
+    for seed in range(8):
+        buffer = SlowBuffer(order=Random(seed), rewards=rewards)
+        found.add((tuple(step(buffer)[0]), buffer.made))
+    assert found == {(("g0", "g3"), 4)}

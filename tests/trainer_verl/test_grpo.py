@@ -8,9 +8,6 @@ import os
 import random
 import subprocess
 import sys
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,10 +20,8 @@ from memloop.chunking import TokenizerSplitter
 from memloop.clients.engine import EngineClient
 from memloop.loops.memagent import read_document
 from memloop.profiles import load_profile
-from memloop.wire.errors import DependencyError
 from tests.dialogues.scripted import DOCUMENT, QUESTION, TINY
-from tests.fakes.ports import free_port
-from tests.fakes.processes import end
+from tests.trainer_verl.serving import serving, until_up
 from trainer.data import schemas
 from trainer.data.parquet import write_parquet
 from trainer.data.rows import AgentName
@@ -36,9 +31,7 @@ from trainer.tiny.prose import book
 LOOPS: tuple[AgentName, ...] = ("memagent", "memreread", "memreader")
 PROMPTS, ROLLOUTS, STEPS = 4, 4, 6
 KL = 0.1
-SERVING = Path(".venv/bin/python")
-"""The workspace's environment: the engine lives there."""
-RUN_TIMEOUT_S, SERVE_TIMEOUT_S = 900, 600
+RUN_TIMEOUT_S = 900
 pytestmark = pytest.mark.timeout(1800)
 
 
@@ -128,9 +121,9 @@ def test_an_export_keeps_tokenizer_and_template_and_describes_itself(exported: P
 async def test_vllm_serves_the_exported_checkpoint_to_the_loop(exported: Path) -> None:
     profile = load_profile("tiny")
     chunks = TokenizerSplitter((exported / "tokenizer.json").read_bytes()).split(DOCUMENT, chunk_tokens=256)
-    with _serving(exported) as url:
+    with serving(exported) as url:
         async with EngineClient(url, model="memloop-tiny") as engine:
-            await _until_up(engine)
+            await until_up(engine)
             result = await read_document(QUESTION, chunks, model=engine, profile=profile)
     assert result.usage.llm_calls == len(chunks) + 1
     assert result.boxed
@@ -159,31 +152,3 @@ def _trainer(arguments: list[str], environment: dict[str, str], timeout_s: float
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:]
-
-
-@contextmanager
-def _serving(checkpoint: Path) -> Generator[str]:
-    assert SERVING.exists(), "`make setup` first: the engine lives in the workspace's environment"
-    port, engine_port = free_port(), free_port()
-    environment = {
-        "MEMLOOP_MODEL": "memloop-tiny",
-        "MEMLOOP_MODEL_PATH": str(checkpoint),
-        "MEMLOOP_PORT": str(port),
-        "MEMLOOP_ENGINE_PORT": str(engine_port),
-        "VLLM_NO_USAGE_STATS": "1",
-    }
-    launcher = subprocess.Popen([SERVING, "-m", "inference.main"], env={**os.environ, **environment})
-    try:
-        yield f"http://127.0.0.1:{engine_port}/v1"
-    finally:
-        end(launcher)
-
-
-async def _until_up(engine: EngineClient) -> None:
-    deadline = time.monotonic() + SERVE_TIMEOUT_S
-    while True:
-        try:
-            return await engine.check()
-        except DependencyError:
-            assert time.monotonic() < deadline
-            time.sleep(1)  # noqa: ASYNC251 -- nothing else runs here

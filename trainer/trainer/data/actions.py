@@ -116,9 +116,8 @@ def ruler(options: argparse.Namespace) -> Facts:
     made: dict[str, int] = {}
     for task in options.task or TASKS:
         for tokens in options.tokens:
-            items = list(
-                ruler_items(task, tokens=tokens, count=options.items, seed=options.seed, tokens_of=splitter.count)
-            )
+            size = {"tokens": tokens, "count": options.items, "seed": options.seed}
+            items = list(ruler_items(task, **size, tokens_of=splitter.count, haystack=options.haystack))
             folder: Path = options.out / str(tokens) / task
             folder.mkdir(parents=True, exist_ok=True)
             lines = (json.dumps(item, ensure_ascii=False) for item in as_ruler_rows(items))

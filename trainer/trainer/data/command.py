@@ -18,6 +18,7 @@ from trainer.data.rows import AgentName
 from trainer.data.ruler import TASKS
 from trainer.objectives.answer_reward import AnswerScore
 from trainer.tiny.documents import NEAR_MISSES, TRAINED_CHUNKS
+from trainer.tiny.prose import Haystack
 
 Add: TypeAlias = Callable[..., object]
 Act: TypeAlias = Callable[[argparse.Namespace], actions.Facts]
@@ -108,6 +109,7 @@ def _tiny_rows(add: Add) -> None:
 def _ruler(add: Add) -> None:
     add("--task", choices=TASKS, action="append", help="again for each; all without")
     add("--tokens", type=_positive, nargs="+", default=[8192])
+    add("--haystack", choices=get_args(Haystack), help="around needles and chains; else the task's own")
     add("--items", type=_positive, default=100, help="of each task and size")
     add("--tokenizer", type=Path, help="tokenizer.json that --tokens are counted by; else by an estimate")
     add("--seed", type=int, default=0)

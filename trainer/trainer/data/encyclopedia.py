@@ -21,7 +21,7 @@ _MIDDLES = ("a", "e", "i", "o", "u", "an", "en", "in", "on", "ar", "er", "or", "
 _JOINTS = ("r", "l", "n", "s")
 _PLACE_TAILS = ("by", "don", "ford", "hythe", "low", "mere", "ness", "stead", "ton", "wick", "worth", "field")
 _NAME_TAILS = ("bert", "da", "dric", "fred", "gard", "la", "mund", "na", "rik", "ta", "vin", "wen")
-_ATTRIBUTES = ("tide mark", "lamp code", "post number", "bell weight", "well depth", "gate number", "mast height")
+ATTRIBUTES = ("tide mark", "lamp code", "post number", "bell weight", "well depth", "gate number", "mast height")
 _PLACES_OF_A_QUESTION = 5
 _WHOLE_NAMES = len(_HEADS) * len(_JOINTS) * len(_MIDDLES) ** 2 * len(_PLACE_TAILS)
 
@@ -55,12 +55,17 @@ def made_up_name(number: int) -> str:
     return _name(number, _PLACE_TAILS)
 
 
+def made_up_person(number: int) -> str:
+    """Return a person's name, unique for each number below 196,608."""
+    return _name(number, _NAME_TAILS)
+
+
 def _row(id_: str, numbers: list[int], rng: random.Random, prose: Prose, chars: int) -> Json:
     """Build one question over five people and their five places."""
-    attribute = rng.choice(_ATTRIBUTES)
+    attribute = rng.choice(ATTRIBUTES)
     values = rng.sample(range(1000, 10_000), len(numbers))
     places = [made_up_name(number) for number in numbers]
-    people = [_name(number, _NAME_TAILS) for number in numbers]
+    people = [made_up_person(number) for number in numbers]
     told = [(place, f"The {attribute} of {place} is {value}.") for place, value in zip(places, values, strict=True)]
     told += [(person, f"{person} lives in {place}.") for person, place in zip(people, places, strict=True)]
     facts: list[JsonValue] = [[people[0], 1], [places[0], 1]]
@@ -71,7 +76,7 @@ def _row(id_: str, numbers: list[int], rng: random.Random, prose: Prose, chars: 
         "answer": str(values[0]),
         "type": "bridge",
         "supporting_facts": facts,
-        "context": [[title, [_filler(prose, rng, chars), f" {fact}"]] for title, fact in told],
+        "context": [[title, [filler(prose, rng, chars), f" {fact}"]] for title, fact in told],
     }
 
 
@@ -84,7 +89,7 @@ def _name(number: int, tails: tuple[str, ...]) -> str:
     return _HEADS[head] + _MIDDLES[middle] + _JOINTS[joint] + _MIDDLES[last] + tails[tail]
 
 
-def _filler(prose: Prose, rng: random.Random, chars: int) -> str:
-    """Return whole words of prose on one line."""
+def filler(prose: Prose, rng: random.Random, chars: int) -> str:
+    """Return about ``chars`` characters of whole words of the prose on one line."""
     words = prose.slice(rng, chars).split()
     return " ".join(words[1:-1])

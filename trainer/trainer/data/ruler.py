@@ -5,8 +5,10 @@
     niah_multivalue         four values of one key           niah_multiquery   four keys
     vt                      which variables hold a value, along a chain of assignments, among others' chains
     fwe                     the three most frequent coded words
+    qa_1/2                  a question on one passage / on two, among others' passages (:mod:`trainer.data.ruler_qa`)
 
-``qa_1`` needs users' paragraphs: ``data synthesise`` makes similar tasks. Needles stand at any place with equal chance.
+Needles stand at any place with equal chance. Each task has RULER's kind of haystack, the noise or an author's prose;
+``haystack`` replaces it, except in tasks whose haystack is needles, words or passages.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ from functools import partial
 from memloop.wire.chat import Json
 from trainer.data.encyclopedia import made_up_name
 from trainer.data.rows import reading_row
-from trainer.tiny.prose import book, plant
+from trainer.data.ruler_qa import asked_passages
+from trainer.tiny.prose import Haystack, Prose, book, plant
+from trainer.tiny.prose import haystack as prose_of
 
 Count = Callable[[str], int]
 """Counts the tokens of a text."""
-_NOISE = "The tide comes in and the tide goes out. A lamp is lit and a lamp is put out. Nothing else is told here. "
 _CODED = 400
 _TRIES = 24
 
@@ -62,16 +65,18 @@ _TASKS: Mapping[str, _Needles] = {
     "niah_multivalue": _Needles(values=4),
     "niah_multiquery": _Needles(keys=4),
 }
-TASKS = (*_TASKS, "vt", "fwe")
+TASKS = (*_TASKS, "vt", "fwe", "qa_1", "qa_2")
 
 
-def ruler_items(task: str, *, tokens: int, count: int, seed: int, tokens_of: Count) -> Iterator[RulerItem]:
+def ruler_items(
+    task: str, *, tokens: int, count: int, seed: int, tokens_of: Count, haystack: Haystack | None = None
+) -> Iterator[RulerItem]:
     """Yield ``count`` items of at most ``tokens`` tokens. Raises ValueError for an unknown task or too few tokens."""
     if task not in TASKS:
         raise ValueError(f"there is no task {task!r}; the tasks are {', '.join(TASKS)}")
     for index in range(count):
         name = f"{seed} {task} {tokens} {index}"
-        yield _fitted(partial(_item, task, name), tokens, tokens_of)
+        yield _fitted(partial(_item, task, name, haystack), tokens, tokens_of)
 
 
 def as_ruler_rows(items: Sequence[RulerItem]) -> Iterator[Json]:
@@ -115,17 +120,29 @@ def _fitted(make: Callable[[int], RulerItem], tokens: int, tokens_of: Count) -> 
     return best
 
 
-def _item(task: str, name: str, chars: int) -> RulerItem:
+def _item(task: str, name: str, chosen: Haystack | None, chars: int) -> RulerItem:
     """Build the item with ``chars`` characters of filler; the needles do not depend on the length."""
     rng = random.Random(name)
-    if task == "vt":
-        return _chains(rng, chars)
-    if task == "fwe":
-        return _frequent(rng, chars)
-    return _needles(task, _TASKS[task], rng, chars)
+    match task:
+        case "vt":
+            return _chains(rng, chars, _prose(chosen, "repeated"))
+        case "fwe":
+            return _frequent(rng, chars)
+        case "qa_1" | "qa_2":
+            question, context, answer = asked_passages(rng, chars, hops=int(task[-1]))
+            return RulerItem(task, question, context, (answer,))
+        case _:
+            shape = _TASKS[task]
+            return _needles(task, shape, rng, chars, _prose(chosen, None if shape.prose else "repeated"))
 
 
-def _needles(task: str, shape: _Needles, rng: random.Random, chars: int) -> RulerItem:
+def _prose(chosen: Haystack | None, usual: Haystack | None) -> Prose:
+    """Return the chosen haystack, else the task's own: None for the novel's part that training reads too."""
+    name = chosen or usual
+    return prose_of(name) if name else book("train")
+
+
+def _needles(task: str, shape: _Needles, rng: random.Random, chars: int, prose: Prose) -> RulerItem:
     names = iter(rng.sample(range(100_000), 20_000))
     asked = [f"{made_up_name(next(names))} lamp" for _ in range(shape.keys)]
     held = {key: [_value(rng, shape) for _ in range(shape.values)] for key in asked}
@@ -133,7 +150,7 @@ def _needles(task: str, shape: _Needles, rng: random.Random, chars: int) -> Rule
     others = chars // 60 if shape.packed else shape.others
     sentences += [_needle(f"{made_up_name(next(names))} lamp", _value(rng, shape)) for _ in range(min(others, 19_000))]
     rng.shuffle(sentences)
-    context = " ".join(sentences) if shape.packed else _planted(rng, chars, sentences, prose=shape.prose)
+    context = " ".join(sentences) if shape.packed else _planted(rng, chars, sentences, prose)
     which = " and ".join(f"the {key}" for key in asked)
     many = shape.keys * shape.values > 1
     question = f"What {'are all the codes' if many else 'is the code'} of {which}?"
@@ -148,14 +165,14 @@ def _value(rng: random.Random, shape: _Needles) -> str:
     return str(uuid.UUID(int=rng.getrandbits(128), version=4)) if shape.uuids else str(rng.randrange(10**6, 10**7))
 
 
-def _planted(rng: random.Random, chars: int, sentences: list[str], *, prose: bool) -> str:
-    text = book("train").slice(rng, chars) if prose else (_NOISE * (chars // len(_NOISE) + 1))[:chars]
-    while prose and len(text) < chars:
-        text += "\n\n" + book("train").slice(rng, chars - len(text))
+def _planted(rng: random.Random, chars: int, sentences: list[str], prose: Prose) -> str:
+    text = prose.slice(rng, chars)
+    while len(text) < chars:
+        text += "\n\n" + prose.slice(rng, chars - len(text))
     return plant(rng, text, sentences)
 
 
-def _chains(rng: random.Random, chars: int, *, chains: int = 3, hops: int = 4) -> RulerItem:
+def _chains(rng: random.Random, chars: int, prose: Prose, *, chains: int = 3, hops: int = 4) -> RulerItem:
     """Build interleaved chains of assignments, each in order; the question asks for the first chain's value."""
     names = iter(rng.sample(range(100_000), chains * (hops + 1)))
     told: list[list[str]] = []
@@ -170,7 +187,7 @@ def _chains(rng: random.Random, chars: int, *, chains: int = 3, hops: int = 4) -
     while any(told):
         chain = rng.choice([each for each in told if each])
         sentences.append(chain.pop(0))
-    context = _planted(rng, chars, sentences, prose=False)
+    context = _planted(rng, chars, sentences, prose)
     return RulerItem("vt", f"Which variables hold the value {values[0]}? Name all of them.", context, first)
 
 

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import count
 from typing import Any, ClassVar
-from uuid import uuid4
 
 from omegaconf import OmegaConf
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
@@ -18,23 +18,36 @@ from trainer.chat_template import ChatTemplate
 from trainer.data.rows import AgentName
 from trainer.rollout.agent_function import FunctionSession, load_function, run_function
 from trainer.rollout.conversations import AgentModel
+from trainer.rollout.cpu import ROLLOUT
 from trainer.rollout.recording import Generated, RecordingModel
 from trainer.rollout.sessions import LoopRunner, Session
 from trainer.rollout.settings import LoopSettings
 
 
 class VerlTokens:
-    """A TokenEngine over verl's servers, with verl's decoding and the loop's limit.
+    """A TokenEngine over verl's servers, with verl's decoding and the loop's limit, for one ``session``.
 
-    verl does not report why a reply ended. A reply at its limit was truncated unless its last token is among ``ends``.
+    Our CPU engine draws by the name of each ``call``, so that a repeated step draws the same tokens. verl does not
+    report why a reply ended. A reply at its limit was truncated unless its last token is among ``ends``.
     """
 
-    def __init__(self, servers: Any, sampling: dict[str, Any], *, max_reply_tokens: int, ends: frozenset[int]) -> None:
+    def __init__(
+        self,
+        servers: Any,
+        sampling: dict[str, Any],
+        *,
+        session: str,
+        names_calls: bool,
+        max_reply_tokens: int,
+        ends: frozenset[int],
+    ) -> None:
         self._servers = servers
         self._sampling = sampling
         self._max_reply_tokens = max_reply_tokens
         self._ends = ends
-        self._session = uuid4().hex
+        self._session = session
+        self._names_calls = names_calls
+        self._calls = count()
 
     async def generate(self, prompt_ids: list[int], *, max_tokens: int) -> Generated:
         """See ``TokenEngine``. Raises ValueError when the profile's replies are longer than the run's rows."""
@@ -42,8 +55,11 @@ class VerlTokens:
             raise ValueError(
                 f"the profile allows replies of {max_tokens} tokens: data.max_response_length={self._max_reply_tokens}"
             )
+        sampling = {**self._sampling, "max_tokens": max_tokens}
+        if self._names_calls:
+            sampling["call"] = f"{self._session}_{next(self._calls)}"
         output: TokenOutput = await self._servers.generate(
-            self._session, prompt_ids=prompt_ids, sampling_params={**self._sampling, "max_tokens": max_tokens}
+            self._session, prompt_ids=prompt_ids, sampling_params=sampling
         )
         made = tuple(output.token_ids)
         return Generated(
@@ -59,11 +75,13 @@ class _Agent(AgentLoopBase):
         tokenizer: Any = self.tokenizer
         return ChatTemplate(tokenizer)
 
-    def engine(self, sampling_params: dict[str, Any]) -> VerlTokens:
+    def engine(self, sampling_params: dict[str, Any], row: dict[str, Any]) -> VerlTokens:
         tokenizer: Any = self.tokenizer
         return VerlTokens(
             self.server_manager,
             sampling_params,
+            session=f"{row['uid']}_{row['session_id']}",
+            names_calls=self.rollout_config.name == ROLLOUT,
             max_reply_tokens=self.rollout_config.response_length,
             ends=frozenset(tokenizer.all_special_ids),
         )
@@ -80,7 +98,7 @@ class LoopAgent(_Agent):
         verl's V1 trainer accepts such a list, though its base class declares one output.
         """
         model = RecordingModel(
-            self.engine(sampling_params),
+            self.engine(sampling_params, row),
             self.template(),
             max_prompt_tokens=self.rollout_config.prompt_length,
         )
@@ -95,7 +113,7 @@ class FunctionAgent(_Agent):
         """Return a list of AgentLoopOutput, one for each conversation of the agent."""
         settings = self.config.memloop
         model = AgentModel(
-            self.engine(sampling_params),
+            self.engine(sampling_params, row),
             self.template(),
             max_prompt_tokens=self.rollout_config.prompt_length,
             max_calls=settings.max_calls,

@@ -18,19 +18,22 @@ import torch
 import transfer_queue as tq
 from omegaconf import OmegaConf
 from tensordict import TensorDict
-from torch import Tensor
 from transfer_queue import KVBatchMeta
 from verl.plugin.platform import get_platform
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils.metric import reduce_metrics
 from verl.utils.py_functional import rename_dict
+from verl.utils.tensordict_utils import assign_non_tensor_stack
 from verl.workers.utils.padding import response_to_nested
 
 from trainer.rollout.advantages import Rows, advantages_of, filled, trained_mask
+from trainer.rollout.curves import Curves
 from trainer.rollout.group_filter import BoundedReplayBuffer
-from trainer.rollout.overwrites import overwrite_shares
+from trainer.rollout.latest import repair_tracker
+from trainer.rollout.order import PromptNames, row_order
 from trainer.rollout.settings import LoopSettings
+from trainer.rollout.told import step_metrics
 
 NAME = "memloop"
 """The value of ``trainer.v1.trainer_mode``."""
@@ -42,6 +45,8 @@ class LoopTrainer(PPOTrainerSync):
 
     def __init__(self, config: Any) -> None:
         self.settings = LoopSettings.model_validate(OmegaConf.to_container(config.memloop))
+        self._names = PromptNames()
+        self._curves = Curves(Path(config.trainer.default_local_dir).absolute())
         super().__init__(config)
 
     def _build_replay_buffer(self) -> Any:
@@ -69,18 +74,31 @@ class LoopTrainer(PPOTrainerSync):
 
             self.role_worker_mapping = {role: ray.remote(CpuWorker) for role in self.role_worker_mapping}
 
+    def _fetch_one_gen_batch(self) -> TensorDict:
+        """Fetch prompts, named by step and number (:mod:`trainer.rollout.order`)."""
+        fetched: Any = super()._fetch_one_gen_batch()
+        assign_non_tensor_stack(fetched, "uid", self._names.next(self.global_steps, len(fetched)))
+        return fetched
+
+    def _balance_batch(self, batch: KVBatchMeta, metrics: Any, *args: Any, **options: Any) -> KVBatchMeta:
+        """Order the rows by their names, then balance as verl does."""
+        batch.reorder(row_order(batch.keys))
+        return super()._balance_batch(batch, metrics, *args, **options)
+
     def _get_required_batch_multiple(self, dp_size: int) -> int:
         self._multiple = dp_size * self.settings.updates
         return self._multiple
 
     def _load_checkpoint(self) -> None:
-        """Load from the disk, after fetching a newer checkpoint from the object storage."""
+        """Load the newest checkpoint, after fetching it from the object storage if that holds a newer one."""
         if url := self.settings.checkpoints:
             from trainer.rollout.kept import prepare  # other runs do not need the storage's library
 
             folder = Path(self.config.trainer.default_local_dir).absolute()
             prepare(url, folder, resume_mode=self.config.trainer.resume_mode)
+        repair_tracker(Path(self.config.trainer.default_local_dir).absolute())
         super()._load_checkpoint()
+        self._curves.resume(self.global_steps)
 
     def _compute_advantage(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
         """Compute advantages by our objectives, with one reward per rollout; verl's would use one per row."""
@@ -93,7 +111,7 @@ class LoopTrainer(PPOTrainerSync):
         mask = padded["response_mask"]
         rows = Rows(batch.keys, facts, padded["rm_scores"].sum(-1), mask.float())
         real = torch.tensor([not tag.get("is_padding", False) for tag in batch.tags])
-        metrics.update(_told(rows, real))
+        metrics.update(step_metrics(rows, real))
         advantages = response_to_nested(advantages_of(rows, self.settings), nested)
         in_loss = trained_mask(rows, self.settings)
         self._in_loss = {key for key, row in zip(batch.keys, in_loss, strict=True) if row.any()}
@@ -101,6 +119,11 @@ class LoopTrainer(PPOTrainerSync):
         masks = {"response_mask": trained, "loss_mask": trained.clone()}  # one for the loss, one for its mean
         output = TensorDict({"advantages": advantages, "returns": advantages.clone(), **masks}, batch_size=len(batch))
         return tq.kv_batch_put(keys=batch.keys, partition_id=part, fields=output)
+
+    def _compute_metrics(self, batch: Any, metrics: Any, timing_raw: Any, global_steps: int, epoch: int) -> None:
+        """Compute verl's metrics, then extend the run's curves."""
+        super()._compute_metrics(batch, metrics, timing_raw, global_steps, epoch)
+        self._curves.add(global_steps, metrics)
 
     def _update_actor(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
         actor = self.config.actor_rollout_ref.actor
@@ -136,21 +159,3 @@ class LoopTrainer(PPOTrainerSync):
         live: list[bool] = data.to_padded_tensor()["advantages"].ne(0).any(-1).tolist()
         metrics["memloop/live_rows"] = float(sum(live))
         return batch.select_keys(filled(batch.keys, live, self._multiple))
-
-
-def _told(rows: Rows, real: Tensor) -> dict[str, float]:
-    """Return metrics per rollout (verl's are per row, so that long documents weigh more)."""
-    rollouts = rows.rollouts()
-    kept = torch.zeros(len(rollouts.rewards), dtype=torch.bool)
-    kept[rollouts.sessions[real]] = True
-    groups = rollouts.groups[kept]
-    rewards = rollouts.rewards[kept]
-    live = sum(bool(rewards[groups == group].std(correction=0) > 0) for group in groups.unique())
-    return {
-        "memloop/rollouts": float(kept.sum()),
-        "memloop/rows": float(real.sum()),
-        "memloop/reward": float(rewards.mean()),
-        "memloop/truncated": float(rows.truncated[real].float().mean()),
-        "memloop/live_groups": live / max(1, len(groups.unique())),
-        **overwrite_shares([each.get("change") for each, kept in zip(rows.facts, real.tolist(), strict=True) if kept]),
-    }

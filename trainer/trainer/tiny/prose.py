@@ -1,4 +1,4 @@
-"""Filler prose: a public-domain novel, split into a training part and a held-out part."""
+"""Filler prose: a public-domain novel in a training part and a held-out part, and other haystacks for evaluation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-_BOOK = Path(__file__).parent / "prose" / "moby_dick.txt"
+_TEXTS = Path(__file__).parent / "prose"
+_BOOK, _ADDRESSES = _TEXTS / "moby_dick.txt", _TEXTS / "addresses.txt"
+_NOISE = "The tide comes in and the tide goes out. A lamp is lit and a lamp is put out. Nothing else is told here. "
+_LONGEST_NOISE = 1 << 20
 _TRAIN_SHARE = 0.75
 _WORD = re.compile(r"\S+")
 _PASSAGE_CHARS = 1000
@@ -18,6 +21,8 @@ _REPLACED = (0.0, 0.1, 0.3, 1.0)
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 Part = Literal["train", "held_out"]
+Haystack = Literal["novel", "addresses", "repeated"]
+"""Prose that training never shows: the novel's held-out part, two presidents' addresses, or few sentences repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,18 @@ def book(part: Part) -> Prose:
     text = _BOOK.read_text("utf-8")
     cut = text.index("\n\nCHAPTER", int(len(text) * _TRAIN_SHARE))
     return Prose(text[:cut] if part == "train" else text[cut:].lstrip())
+
+
+@cache
+def haystack(name: Haystack) -> Prose:
+    """Return the prose of a haystack."""
+    match name:
+        case "novel":
+            return book("held_out")
+        case "addresses":
+            return Prose(_ADDRESSES.read_text("utf-8"))
+        case "repeated":
+            return Prose(_NOISE * (_LONGEST_NOISE // len(_NOISE)))
 
 
 def sprinkled(rng: random.Random, prose: Prose, words: Sequence[str]) -> Prose:

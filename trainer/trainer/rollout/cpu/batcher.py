@@ -12,6 +12,7 @@ draft's tokens itself, they cost no step each. The reply's distribution stays th
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from trainer.rollout.cpu.row_cache import RowCache
-from trainer.rollout.cpu.sampling import Decoding, Sampler
+from trainer.rollout.cpu.sampling import Decoding, draw
 
 
 @dataclass(eq=False)
@@ -29,12 +30,14 @@ class Request:
     """A prompt and its reply so far: ``made`` tokens, the last one an end token unless the limit cut it off.
 
     ``log_probs`` are of the sampling distribution; of the model's own when decoding is greedy. ``draft`` is a guess.
+    ``dice`` draw its tokens; without dice of its own it gets some of the batcher's seed.
     """
 
     prompt: list[int]
     max_tokens: int
     decoding: Decoding
     draft: list[int] = field(default_factory=list[int])
+    dice: random.Random | None = None
     made: list[int] = field(default_factory=list[int])
     log_probs: list[float] = field(default_factory=list[float])
     ended: bool = False
@@ -70,7 +73,7 @@ class Batcher:
         self._model = model.eval()
         self._ends = ends
         self._cache = RowCache(model.config, rows=rows, length=length, dtype=model.dtype)
-        self._sampler = Sampler(seed)
+        self._random = random.Random(seed)
         self._waiting: list[Request] = []
         self._running: list[Request] = []
 
@@ -84,6 +87,7 @@ class Batcher:
         needed = len(request.prompt) + request.max_tokens
         if not request.prompt or request.max_tokens < 1 or needed > self._cache.length:
             raise ValueError(f"{len(request.prompt)} + {request.max_tokens} tokens do not fit {self._cache.length}")
+        request.dice = request.dice or random.Random(self._random.random())
         self._waiting.append(request)
 
     @torch.inference_mode()
@@ -124,8 +128,7 @@ class Batcher:
         at = torch.cat(
             [torch.arange(count) + len(request.prompt) - 1 for request, count in zip(admitted, counts, strict=True)]
         )
-        decodings = [admitted[number].decoding for number in row.tolist()]
-        tokens, log_probs = self._sampler.draw(self._head(hidden[row, at]), decodings)
+        tokens, log_probs = _drawn(self._head(hidden[row, at]), [admitted[number] for number in row.tolist()])
         start = 0
         for number, (request, count) in enumerate(zip(admitted, counts, strict=True), start=len(self._running)):
             span = slice(start, start + count)
@@ -153,7 +156,7 @@ class Batcher:
         return head(hidden).float()
 
     def _take(self, requests: Sequence[Request], logits: Tensor) -> None:
-        tokens, log_probs = self._sampler.draw(logits, [request.decoding for request in requests])
+        tokens, log_probs = _drawn(logits, requests)
         for request, token, log_prob in zip(requests, tokens, log_probs, strict=True):
             request.take(token, log_prob, self._ends)
 
@@ -167,3 +170,9 @@ class Batcher:
                     self._running[row] = last
                     self._cache.move(len(self._running), row)
         return finished
+
+
+def _drawn(logits: Tensor, requests: Sequence[Request]) -> tuple[list[int], list[float]]:
+    """Draw a token for each row of logits, with its request's decoding and dice."""
+    dice = [request.dice for request in requests if request.dice]
+    return draw(logits, [request.decoding for request in requests], dice)

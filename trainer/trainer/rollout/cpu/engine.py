@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -42,10 +43,21 @@ class CpuEngine:
         self._thread.start()
 
     async def generate(
-        self, prompt: list[int], *, max_tokens: int, decoding: Decoding, draft: Sequence[int] = ()
+        self,
+        prompt: list[int],
+        *,
+        max_tokens: int,
+        decoding: Decoding,
+        draft: Sequence[int] = (),
+        seed: str | None = None,
     ) -> Request:
-        """Return the finished request; a ``draft`` changes its cost alone. Raises ValueError when it does not fit."""
+        """Return the finished request; a ``draft`` changes its cost alone. Raises ValueError when it does not fit.
+
+        The same prompt and ``seed`` give the same reply, whichever other requests run, except where two tokens are so
+        near that rounding decides. With one row (``Size.rows``) it is the same to the last digit.
+        """
         request, reply = Request(prompt, max_tokens, decoding, list(draft)), Future[Request]()
+        request.dice = None if seed is None else random.Random(seed)
         self._inbox.put(lambda: self._submit(request, reply))
         return await asyncio.wrap_future(reply)
 

@@ -26,12 +26,13 @@ class CpuServer:
     def __init__(self, folder: str, size: Size, *, seed: int) -> None:
         torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
         self._engine = CpuEngine(folder, size, seed=seed)
+        self._seed = seed
         self._version = 0
 
     async def generate(
         self, request_id: str, prompt_ids: list[int], sampling_params: dict[str, Any], **_: Any
     ) -> TokenOutput:
-        """Generate token IDs and log-probabilities from token IDs."""
+        """Generate token IDs and log-probabilities from token IDs, the same ones for the same ``call``."""
         decoding = Decoding(
             temperature=sampling_params["temperature"],
             top_p=sampling_params.get("top_p", 1.0),
@@ -39,7 +40,10 @@ class CpuServer:
         )
         version = self._version
         reply = await self._engine.generate(
-            list(prompt_ids), max_tokens=sampling_params["max_tokens"], decoding=decoding
+            list(prompt_ids),
+            max_tokens=sampling_params["max_tokens"],
+            decoding=decoding,
+            seed=f"{self._seed} {sampling_params['call']}",
         )
         return TokenOutput(
             token_ids=reply.made,
@@ -74,7 +78,7 @@ class CpuReplica(RolloutReplica):
             max_concurrency=self.max_concurrency,
             num_cpus=0,
             scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=node, soft=False),
-        ).remote(self.model_config.path, size, seed=self.config.seed + self.replica_rank)
+        ).remote(self.model_config.path, size, seed=self.config.seed)
         self.servers = [self._server_handle]
         self._server_address = _actor_name(self.replica_rank)
 

@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,27 +21,28 @@ class Decoding:
     top_k: int = -1
 
 
-class Sampler:
-    """Samples from one stream of random numbers."""
+def draw(logits: Tensor, decodings: Sequence[Decoding], dice: Sequence[random.Random]) -> tuple[list[int], list[float]]:
+    """Sample a token for each row of logits (rows, vocabulary) by a number from its own dice; with log-probabilities.
 
-    def __init__(self, seed: int) -> None:
-        self._random = torch.Generator().manual_seed(seed)
+    These are of the sampling distribution: after temperature, top-k and top-p. Those of greedy rows are the model's.
+    """
+    temperature = torch.tensor([each.temperature for each in decodings])
+    greedy = temperature <= 0
+    scaled = logits / torch.where(greedy, 1.0, temperature)[:, None]
+    for row, each in enumerate(decodings):
+        if not greedy[row] and (each.top_p < 1 or each.top_k > 0):
+            scaled[row] = _restricted(scaled[row], each)
+    log_probs = scaled.log_softmax(-1)
+    drawn = _at(log_probs, torch.tensor([each.random() for each in dice], dtype=torch.float64))
+    tokens = torch.where(greedy, log_probs.argmax(-1), drawn)
+    return tokens.tolist(), log_probs.gather(1, tokens[:, None])[:, 0].tolist()
 
-    def draw(self, logits: Tensor, decodings: Sequence[Decoding]) -> tuple[list[int], list[float]]:
-        """Sample a token for each row of logits (rows, vocabulary), with its log-probability.
 
-        That is of the sampling distribution: after temperature, top-k and top-p. For greedy rows it is the model's own.
-        """
-        temperature = torch.tensor([each.temperature for each in decodings])
-        greedy = temperature <= 0
-        scaled = logits / torch.where(greedy, 1.0, temperature)[:, None]
-        for row, each in enumerate(decodings):
-            if not greedy[row] and (each.top_p < 1 or each.top_k > 0):
-                scaled[row] = _restricted(scaled[row], each)
-        log_probs = scaled.log_softmax(-1)
-        drawn = torch.multinomial(log_probs.exp(), 1, generator=self._random)[:, 0]
-        tokens = torch.where(greedy, log_probs.argmax(-1), drawn)
-        return tokens.tolist(), log_probs.gather(1, tokens[:, None])[:, 0].tolist()
+def _at(log_probs: Tensor, shares: Tensor) -> Tensor:
+    """Return the tokens (rows,) at which the sum of the probabilities exceeds the shares (rows,), from 0 to 1."""
+    sums = log_probs.double().exp().cumsum(-1)
+    found = torch.searchsorted(sums, (shares * sums[:, -1])[:, None], right=True)[:, 0]
+    return found.clamp(max=log_probs.shape[-1] - 1)
 
 
 def _restricted(logits: Tensor, decoding: Decoding) -> Tensor:
