@@ -250,6 +250,14 @@ test-ray-job: $(TRAINER_READY) ## two jobs of a recipe on a Ray cluster of this 
 test-agents: $(TRAINER_READY) ## the how-to page on agents, followed to the letter: two steps on real verl
 	$(TRAINER_PYTEST) tests/trainer_verl/test_agent_training.py
 
+.PHONY: test-resume
+test-resume: $(TRAINER_READY) ## a run killed at five random moments repeats an unbroken one to the last digit, on real verl
+	$(TRAINER_PYTEST) -s -m slow tests/trainer_verl/test_resume.py
+
+.PHONY: test-lora
+test-lora: $(TRAINER_READY) $(READY) ## adapters trained on real verl, exported, and served by vLLM
+	$(TRAINER_PYTEST) -s -m slow tests/trainer_verl/test_lora_run.py
+
 .PHONY: test-mutants
 test-mutants: $(TRAINER_READY) ## changes signs, masks and means of the objectives, each of which a test must notice
 	OMP_NUM_THREADS=1 $(TRAINER_VENV)/bin/python tests/trainer_verl/mutants.py $(ARGS)
@@ -444,6 +452,11 @@ parity: $(READY) ## a published loop (UPSTREAM=a checkout of MemReread or MemAge
 .PHONY: bench-training
 bench-training: $(READY) $(TRAINER_READY) ## what GRPO adds to a hasty reader, and how far that reaches; ARGS="--seeds 0 1 2 --keep"
 	$(BIN)/python -m benchmarks.training $(ARGS)
+
+.PHONY: bench-elsewhere
+bench-elsewhere: $(READY) ## RULER's families over haystacks outside training, before and after: BEFORE=FOLDER AFTER=FOLDER
+	@test -n "$(BEFORE)" -a -n "$(AFTER)" || { echo "give BEFORE=CHECKPOINT AFTER=EXPORT" >&2; exit 2; }
+	$(BIN)/python -m benchmarks.training.elsewhere "$(BEFORE)" "$(AFTER)" $(ARGS)
 
 .PHONY: bench-synthesis
 bench-synthesis: $(READY) ## seconds and peak memory of making 1,000 and 10,000 items of 200 documents; ITEMS="…"

@@ -33,6 +33,8 @@ SUITES: Final = (
     "test-ray",
     "test-ray-job",
     "test-agents",
+    "test-resume",
+    "test-lora",
     "test-mutants",
     "test-gate",
     "test-rollout",

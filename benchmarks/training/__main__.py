@@ -21,7 +21,7 @@ from benchmarks.comparing import Gain, Share, drop, paired_gain
 from benchmarks.kept import show
 from benchmarks.training import policies, results
 from benchmarks.training.plot import save_curves, save_lengths
-from benchmarks.training.reading import PARTS, Reading, Scores, parts_of, read_or_recall
+from benchmarks.training.reading import PARTS, Loop, Reading, Scores, parts_of, read_or_recall
 from benchmarks.training.results import Curve, Found, Row
 from memloop.profiles import load_profile
 from trainer.tiny.documents import TRAINED_CHUNKS
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             seed: policies.reinforced(plan, start, folder, steps=options.steps, seed=seed, changes=options.set)
             for seed in options.seeds
         }
-        readings = _readings(start, {seed: run.exported for seed, run in runs.items()}, options)
+        readings = _readings(start, {seed: run.exported for seed, run in runs.items()}, plan.loop, options)
         rows, strict = _read(readings, folder)
     curves = [
         Curve(seed=seed, held_out=_percent(run.held_out), sampled=_percent(run.sampled)) for seed, run in runs.items()
@@ -84,18 +84,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _readings(start: Path, trained: dict[int, Path], options: argparse.Namespace) -> list[Reading]:
+def _readings(start: Path, trained: dict[int, Path], loop: Loop, options: argparse.Namespace) -> list[Reading]:
     """Return all readings. Both policies of a seed read the same documents of the training length."""
     readings = list[Reading]()
     for seed, times in product(trained, options.times):
         counts = (options.documents_1x,) * 2 if times == 1 else (options.documents_before, options.documents)
         for policy, checkpoint, count in zip((BEFORE, AFTER), (start, trained[seed]), counts, strict=True):
             if count:
-                readings.append(Reading(policy, checkpoint, seed=seed, times=times, count=count))
+                readings.append(Reading(policy, checkpoint, seed=seed, times=times, count=count, loop=loop))
     if options.farthest:
         seed = options.seeds[0]
-        farthest = {"times": options.farthest, "count": options.farthest_documents}
-        readings.append(Reading(AFTER, trained[seed], seed=seed, **farthest))
+        times, count = options.farthest, options.farthest_documents
+        readings.append(Reading(AFTER, trained[seed], seed=seed, times=times, count=count, loop=loop))
     return readings
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import orjson
 
+from benchmarks.training.reading import Loop
 from memloop.wire.checkpoint import RECORD
 
 _RECIPES = Path("trainer/recipes")
 TRAINER = Path(".venv-trainer/bin/python")
 """The environment of verl and Ray; supervised training runs in the current environment."""
 _HELD_OUT = 128
-_HELD_OUT_SHARE = "val-core/memloop/tiny/memagent/acc/mean@1"
+_HELD_OUT_SHARE = "val-core/memloop/tiny/{loop}/acc/mean@1"
 _SAMPLED_SHARE = "memloop/reward"
 
 Curve = tuple[tuple[int, float], ...]
@@ -24,11 +25,15 @@ Curve = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a start is trained (``trainer.tiny train --budget``, from the checkpoint ``base``), and GRPO's recipe."""
+    """How a start is trained (``trainer.tiny train --budget``, from the checkpoint ``base``), and the run's recipe.
+
+    ``memreread`` reads documents of two hops, whose facts stand in the wrong order for one pass.
+    """
 
     budget: str
     recipe: Path
     base: Path | None = None
+    loop: Loop = "memagent"
 
 
 _SHIPPED = Path("services/inference/models/memloop-tiny")
@@ -41,6 +46,8 @@ PLANS: Mapping[str, Plan] = {
         f"hasty-{name}": Plan("hasty", _RECIPES / f"tiny-memagent-hasty-{name}-cpu.yaml", _SHIPPED)
         for name in _OBJECTIVES
     },
+    "two-hop-rea-grpo": Plan("hasty", _RECIPES / "tiny-memreread-hasty-cpu.yaml", _SHIPPED, "memreread"),
+    "two-hop-amortised": Plan("hasty", _RECIPES / "tiny-memreread-hasty-amortised-cpu.yaml", _SHIPPED, "memreread"),
 }
 """``early`` confuses facts, and so loses them in long documents; ``hasty`` overlooks facts, and keeps what it has."""
 
@@ -76,7 +83,9 @@ def reinforced(plan: Plan, start: Path, folder: Path, *, steps: int, seed: int, 
     if not (exported / RECORD).is_file():
         checkpoint = _trained(plan, start, folder, log, steps=steps, seed=seed, changes=changes)
         _trainer("export", "--checkpoint", checkpoint, "--base", start, "--profile", "tiny", "--out", exported)
-    return Run(exported, held_out=curve_of(log, _HELD_OUT_SHARE), sampled=curve_of(log, _SAMPLED_SHARE))
+    return Run(
+        exported, held_out=curve_of(log, _HELD_OUT_SHARE.format(loop=plan.loop)), sampled=curve_of(log, _SAMPLED_SHARE)
+    )
 
 
 def _trained(
@@ -84,11 +93,11 @@ def _trained(
 ) -> Path:
     """Return the last checkpoint in verl's own form."""
     rows, out = folder / f"rows-{seed}", folder / f"grpo-{seed}"
-    _trainer("data", *("tiny-rows", "--loop", "memagent", "--out", rows, "--held-out", _HELD_OUT, "--seed", seed))
+    _trainer("data", *("tiny-rows", "--loop", plan.loop, "--out", rows, "--held-out", _HELD_OUT, "--seed", seed))
     overrides: dict[str, object] = {
         "actor_rollout_ref.model.path": start,
-        "data.train_files": rows / "memagent-train.parquet",
-        "data.val_files": rows / "memagent-held_out.parquet",
+        "data.train_files": rows / f"{plan.loop}-train.parquet",
+        "data.val_files": rows / f"{plan.loop}-held_out.parquet",
         "data.seed": seed,
         "trainer.total_training_steps": steps,
         "trainer.save_freq": steps,

@@ -2,16 +2,20 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import orjson
 import torch
 
 from memloop.loops.memagent import read_document
+from memloop.loops.memreread import reread_document
+from memloop.loops.results import ReadResult
 from memloop.loops.steps import ChunkRead, ReadStep
+from memloop.ports import ChatModel
 from memloop.profiles import Profile, load_profile
 from memloop.scoring.lenient import exact_match
 from memloop.scoring.strict import strict_score
@@ -23,6 +27,7 @@ from trainer.tiny.documents import TRAINED_CHUNKS, Document, random_document
 AT_ONCE = 32
 PARTS = 2
 IN_THE_ANSWER = "answered wrong"
+Loop = Literal["memagent", "memreread"]
 _DISTRACTORS = (0.0, 0.5, 1.0)
 """Distractors per chunk, as in training: each document has one of them."""
 
@@ -40,30 +45,37 @@ class Scores:
     fault: str | None = None
 
 
-def documents_of(*, times: int, count: int, seed: int) -> list[Document]:
-    """Build held-out documents of ``times`` the training length, the fact in a random chunk."""
+def documents_of(*, times: int, count: int, seed: int, hops: int = 1) -> list[Document]:
+    """Build held-out documents of ``times`` the training length, each fact in a random chunk."""
     rng, chunk_tokens = random.Random(f"{seed} {times}"), load_profile("tiny").budget.chunk_tokens
     return [
         random_document(
             rng,
             chunks=times * TRAINED_CHUNKS,
             chunk_tokens=chunk_tokens,
-            hops=1,
+            hops=hops,
             distractors_per_chunk=_DISTRACTORS[number % len(_DISTRACTORS)],
         )
         for number in range(count)
     ]
 
 
+Read = Callable[[ChatModel, Profile, Document], Awaitable[Scores]]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A policy and a set of documents: a count, a seed, and one length in training lengths."""
+    """A policy and a set of documents: a count, a seed, and one length in training lengths; by which loop.
+
+    ``memreread`` reads documents of two hops.
+    """
 
     policy: str
     checkpoint: Path
     seed: int
     times: int
     count: int
+    loop: Loop = "memagent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,9 @@ class Part:
     def documents(self) -> list[Document]:
         """Build the share's documents."""
         reading = self.reading
-        return documents_of(times=reading.times, count=reading.count, seed=reading.seed)[self.number :: PARTS]
+        hops = 2 if reading.loop == "memreread" else 1
+        made = documents_of(times=reading.times, count=reading.count, seed=reading.seed, hops=hops)
+        return made[self.number :: PARTS]
 
     @property
     def name(self) -> str:
@@ -95,27 +109,27 @@ def read_or_recall(part: Part, folder: Path) -> list[Scores]:
     """Return the scores of the documents, from the folder if an earlier run left them there."""
     file = folder / f"read-{part.name}.json"
     if not file.is_file():
-        scores = read_all(part.reading.checkpoint, part.documents)
+        scores = read_all(part.reading.checkpoint, part.documents, loop=part.reading.loop)
         written = file.with_suffix(".part")
         written.write_bytes(orjson.dumps(scores))
         written.replace(file)
     return [Scores(**each) for each in orjson.loads(file.read_bytes())]
 
 
-def read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
+def read_all(checkpoint: Path, documents: Sequence[Document], *, loop: Loop = "memagent") -> list[Scores]:
     """Read each document with the folder's checkpoint on one core; return the scores."""
     torch.set_num_threads(1)
-    return asyncio.run(_read_all(checkpoint, documents))
+    return asyncio.run(_read_all(checkpoint, documents, _reread if loop == "memreread" else _read))
 
 
-async def _read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Scores]:
+async def _read_all(checkpoint: Path, documents: Sequence[Document], read: Read) -> list[Scores]:
     profile, gate = load_profile("tiny"), asyncio.Semaphore(AT_ONCE)
     size = Size(rows=AT_ONCE, length=profile.budget.window_tokens)
     model = BatchedModel.load(checkpoint, size, dtype=torch.bfloat16)
 
     async def scored(document: Document) -> Scores:
         async with gate:
-            return await _read(model, profile, document)
+            return await read(model.for_one_reader(), profile, document)
 
     try:
         return list(await asyncio.gather(*map(scored, documents)))
@@ -123,20 +137,27 @@ async def _read_all(checkpoint: Path, documents: Sequence[Document]) -> list[Sco
         model.close()
 
 
-async def _read(model: BatchedModel, profile: Profile, document: Document) -> Scores:
+async def _read(model: ChatModel, profile: Profile, document: Document) -> Scores:
     memories = list[str]()
 
     async def report(step: ReadStep) -> None:
         if isinstance(step, ChunkRead):
             memories.append(step.memory)
 
-    result = await read_document(
-        document.question, document.chunks, model=model.for_one_reader(), profile=profile, report=report
-    )
+    result = await read_document(document.question, document.chunks, model=model, profile=profile, report=report)
+    right = _scores(result, document)
+    fault = None if right.strict else first_fault(document, [profile.empty_memory, *memories])
+    return replace(right, fault=fault)
+
+
+async def _reread(model: ChatModel, profile: Profile, document: Document) -> Scores:
+    """Read by MemReread; several passes have no single first fault."""
+    return _scores(await reread_document(document.question, document.chunks, model=model, profile=profile), document)
+
+
+def _scores(result: ReadResult, document: Document) -> Scores:
     golds = (document.answer,)
-    strict = bool(strict_score(result.raw_answer, golds))
-    fault = None if strict else first_fault(document, [profile.empty_memory, *memories])
-    return Scores(strict, bool(exact_match(result.answer, golds)), fault)
+    return Scores(bool(strict_score(result.raw_answer, golds)), bool(exact_match(result.answer, golds)))
 
 
 def first_fault(document: Document, memories: Sequence[str]) -> str:

@@ -6,8 +6,9 @@ import orjson
 import pytest
 
 from benchmarks.comparing import Share, drop, paired_gain
+from benchmarks.training.elsewhere import FAMILIES, HAYSTACKS, documents_in, row_of
 from benchmarks.training.policies import curve_of
-from benchmarks.training.reading import Reading, documents_of, first_fault, parts_of, read_all
+from benchmarks.training.reading import Reading, Scores, documents_of, first_fault, parts_of, read_all
 from memloop.ports import Chunk, HeldChunks
 from trainer.tiny.documents import Document
 
@@ -81,3 +82,29 @@ def test_the_parts_of_a_reading_are_its_documents_once_each() -> None:
     whole = documents_of(times=1, count=7, seed=3)
     shares = [document for part in parts_of([reading]) for document in part.documents]
     assert sorted(each.chunks[0].text for each in shares) == sorted(each.chunks[0].text for each in whole)
+
+
+def test_questions_of_two_hops_are_answered_by_rereading_and_not_by_one_pass() -> None:
+    documents = documents_of(times=1, count=4, seed=0, hops=2)
+    once, again = (read_all(TINY, documents, loop=loop) for loop in ("memagent", "memreread"))
+    assert sum(each.strict for each in once) < sum(each.strict for each in again)
+    assert {each.fault for each in again} == {None}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_same_facts_stand_in_every_haystack(family: str) -> None:
+    made = {name: documents_in(FAMILIES[family], name, times=1, count=3, seed=0) for name in HAYSTACKS}
+    questions = {tuple((each.question, each.answer) for each in documents) for documents in made.values()}
+    assert len(questions) == 1
+    texts = {
+        name: "".join(chunk.text for each in documents for chunk in each.chunks) for name, documents in made.items()
+    }
+    assert len(set(texts.values())) == len(HAYSTACKS)
+    assert [("The tide comes in" in texts[name]) for name in HAYSTACKS] == [name == "repeated" for name in HAYSTACKS]
+
+
+def test_both_policies_answers_to_a_cell_are_compared_document_by_document() -> None:
+    right, wrong = Scores(True, True), Scores(False, False)
+    row = row_of("niah_single", "novel", [right, wrong, wrong, wrong], [right, right, right, wrong])
+    assert (row["documents"], row["before"], row["after"], row["gain"]) == (4, 25.0, 75.0, 50.0)
+    assert row["low"] < 50.0 < row["high"]

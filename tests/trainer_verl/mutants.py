@@ -78,8 +78,11 @@ MUTANTS: Final = (
     Mutant(f"{_OBJECTIVES}/dapo.py", "rollouts.rewards + total", "rollouts.rewards - total"),
     Mutant(f"{_OBJECTIVES}/dapo.py", "mask * (~truncated)", "mask * (truncated)"),
     Mutant(f"{_OBJECTIVES}/dapo.py", "most - dropped_before", "most"),
-    Mutant(f"{_ROLLOUT}/group_filter.py", "self._dropped += len", "self._dropped -= len", FILTER),
-    Mutant(f"{_ROLLOUT}/group_filter.py", "        self._dropped = 0\n        return", "        return", FILTER),
+    Mutant(f"{_ROLLOUT}/group_filter.py", "dropped_before=rewards.total()", "dropped_before=0", FILTER),
+    Mutant(f"{_ROLLOUT}/group_filter.py", "2 * len(chosen)", "len(chosen)", FILTER),
+    Mutant(f"{_ROLLOUT}/group_filter.py", "(group in alike, group)", "group", FILTER),
+    Mutant(f"{_ROLLOUT}/group_filter.py", "set(groups[count:])", "set()", FILTER),
+    Mutant(f"{_ROLLOUT}/group_filter.py", "SURPLUS: -missing", "SURPLUS: missing", FILTER),
     # amortised
     Mutant(f"{_OBJECTIVES}/amortised.py", "/ rollouts.turns\n", "\n"),
     Mutant(f"{_OBJECTIVES}/amortised.py", "z_scores if normalise_by_std", "z_scores if not normalise_by_std"),

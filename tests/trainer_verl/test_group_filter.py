@@ -88,6 +88,12 @@ def test_what_is_left_over_is_counted_and_not_kept_for_the_next_step() -> None:
     assert buffer.finished_keys["train"] == set()
 
 
+def test_two_prompts_are_rolled_out_for_each_dropped_one() -> None:
+    buffer = HeldBuffer(max_dropped=20, rewards=[1.0, 0.0, None, None, None, None])
+    batch, metrics = step(buffer)
+    assert (batch, buffer.made, metrics[SURPLUS]) == (["g2", "g3"], 6, 2)
+
+
 class SlowBuffer(HeldBuffer):
     """Finishes one group at each poll, in an order of its own."""
 
