@@ -82,6 +82,7 @@ MUTANTS: Final = (
     Mutant(f"{_ROLLOUT}/group_filter.py", "2 * len(chosen)", "len(chosen)", FILTER),
     Mutant(f"{_ROLLOUT}/group_filter.py", "(group in alike, group)", "group", FILTER),
     Mutant(f"{_ROLLOUT}/group_filter.py", "set(groups[count:])", "set()", FILTER),
+    Mutant(f"{_ROLLOUT}/group_filter.py", "refill(min(prompts,", "refill(max(prompts,", FILTER),
     Mutant(f"{_ROLLOUT}/group_filter.py", "SURPLUS: -missing", "SURPLUS: missing", FILTER),
     # amortised
     Mutant(f"{_OBJECTIVES}/amortised.py", "/ rollouts.turns\n", "\n"),

@@ -24,12 +24,14 @@ class HeldBuffer(BoundedReplayBuffer):
             poll_interval=0,
             refill_fn=self.roll_out,
             train_batch_size=PROMPTS,
+            max_inflight_gen_batches=2,
         )
         self._rewards = iter(rewards)
-        self.made = 0
+        self.made = self.most_at_a_time = 0
 
     def roll_out(self, prompts: int) -> int:
         """Finish groups with the next rewards: a number where all rollouts earned it, None where they differ."""
+        self.most_at_a_time = max(self.most_at_a_time, prompts)
         for _ in range(prompts):
             uid = f"g{self.made}"
             self.made += 1
@@ -92,6 +94,12 @@ def test_two_prompts_are_rolled_out_for_each_dropped_one() -> None:
     buffer = HeldBuffer(max_dropped=20, rewards=[1.0, 0.0, None, None, None, None])
     batch, metrics = step(buffer)
     assert (batch, buffer.made, metrics[SURPLUS]) == (["g2", "g3"], 6, 2)
+
+
+def test_no_more_prompts_are_rolled_out_at_a_time_than_the_recipe_allows() -> None:
+    buffer = HeldBuffer(max_dropped=20, rewards=[1.0] * 6 + [None] * 4)
+    step(buffer)
+    assert buffer.most_at_a_time == 4  # two batches, though six prompts were dropped
 
 
 class SlowBuffer(HeldBuffer):

@@ -33,11 +33,13 @@ class ScriptedServers:
 
     def __init__(self, replies: tuple[str, ...]) -> None:
         self.limits: list[int] = []
+        self.calls: list[str | None] = []
         self._replies = iter(replies)
 
     async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any]) -> TokenOutput:
         del request_id, prompt_ids
         self.limits.append(sampling_params["max_tokens"])
+        self.calls.append(sampling_params.get("call"))
         ids = [*TOKENIZER.encode(next(self._replies), add_special_tokens=False), TOKENIZER.eos_token_id]
         return TokenOutput(token_ids=ids, log_probs=[-0.5] * len(ids), extra_fields={"global_steps": 7})
 
@@ -119,6 +121,14 @@ def _sampled(output: AgentLoopOutput) -> list[int]:
 async def test_a_prompt_longer_than_the_run_allows_is_an_error_and_not_cut() -> None:
     with pytest.raises(PromptTooLong, match=r"data\.max_prompt_length=100"):
         await _outputs(MemAgentLoop, ScriptedServers(MEMAGENT.replies), "data.max_prompt_length=100")
+
+
+async def test_our_cpu_engine_gets_a_name_for_each_call_and_other_engines_none() -> None:
+    ours, vllm = ScriptedServers(MEMAGENT.replies), ScriptedServers(MEMAGENT.replies)
+    await _outputs(MemAgentLoop, ours)
+    await _outputs(MemAgentLoop, vllm, "actor_rollout_ref.rollout.name=vllm")
+    assert ours.calls == [f"u_0_{number}" for number in range(len(MEMAGENT.replies))]
+    assert vllm.calls == [None] * len(MEMAGENT.replies)
 
 
 async def _outputs(
