@@ -306,6 +306,10 @@ test-rolling: $(READY) ## real gateways and workers restarted one by one under l
 test-balancing: $(READY) ## engines join, drain and die under a gateway's load, each in a process of its own: a table
 	$(BIN)/pytest -m slow -s tests/gateway/test_balancing_under_load.py
 
+.PHONY: pin-images
+pin-images: $(READY) ## the digests of the chart's images, as values: make -s pin-images ARGS="--registry registry.example.com/"
+	@$(BIN)/python -m deploy.images.pinning $(ARGS)
+
 .PHONY: test-hostile
 test-hostile: $(READY) ## abusers of one tenant beside innocents of another, on the real stack at the chart's limits
 	$(BIN)/pytest -m slow -s tests/hostile

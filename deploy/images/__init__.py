@@ -1,0 +1,1 @@
+"""The digests of all images, asked of their registries."""
