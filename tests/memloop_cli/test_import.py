@@ -278,7 +278,9 @@ def test_a_large_export_is_read_in_bounded_memory(tmp_path: Path) -> None:
         (["chatgpt"], "name a file"),
         (["chatgpt", "no-such-file"], "there is no file"),
         (["langgraph", "FILE"], "name the user of a LangGraph store"),
-        (["mem0"], "name a file; or, of mem0's API"),
+        (["mem0"], "name a file; or, of mem0's API, a --user and the key (MEM0_API_KEY)"),
+        (["zep", "--user", "ann"], "name a file; or, of zep's API, a --user and the key (ZEP_API_KEY)"),
+        (["langgraph", "--user", "ann"], "name a file; or, of a deployment's API, its address (LANGGRAPH_URL)"),
     ],
 )
 def test_bad_arguments_are_refused(memloop: Memloop, tmp_path: Path, arguments: list[str], reason: str) -> None:
@@ -287,11 +289,12 @@ def test_bad_arguments_are_refused(memloop: Memloop, tmp_path: Path, arguments: 
     assert (result.exit_code, reason in result.output) == (2, True)
 
 
-def test_a_mem0_api_that_is_away_is_an_error_in_one_line(memloop: Memloop) -> None:
+@pytest.mark.parametrize(("kind", "name"), [("mem0", "mem0"), ("zep", "Zep"), ("langgraph", "LangGraph")])
+def test_an_api_that_is_away_is_an_error_in_one_line(memloop: Memloop, kind: str, name: str) -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    result = memloop("import", "mem0", "--user", "u", "--mem0-url", url, "--mem0-key", "k")
+    result = memloop("import", kind, "--user", "u", f"--{kind}-url", url, f"--{kind}-key", "k")
     assert result.exit_code == 1
-    assert lines(result)[-1].startswith(f"memloop: mem0 at {url}")
+    assert lines(result)[-1].startswith(f"memloop: {name} at {url}")
     assert result.output.count("Traceback") == 0
 
 

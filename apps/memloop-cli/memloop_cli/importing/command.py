@@ -15,11 +15,13 @@ from memloop_cli.home import Home, gateway_url
 from memloop_cli.importing.counts import Counts
 from memloop_cli.importing.entries import Entry, Fact, Unreadable, stable_id
 from memloop_cli.importing.formats import chatgpt, claude, jsonl, langgraph, mem0, zep
+from memloop_cli.importing.langgraph_api import langgraph_records
 from memloop_cli.importing.mem0_api import mem0_records
 from memloop_cli.importing.notes import DoneNotes
 from memloop_cli.importing.own import import_export
 from memloop_cli.importing.sending import Sender, Target, check
 from memloop_cli.importing.streaming import Record, opened, records
+from memloop_cli.importing.zep_api import zep_records
 from memloop_cli.options import HOME, HomeFolder, Key, Url, console, with_gateway
 
 
@@ -51,6 +53,36 @@ _FORMATS: Final = {
     Kind.JSONL: _Format(jsonl.entries, jsonl.INSIDE, jsonl.MEMBER),
 }
 _MEM0_URL: Final = "https://api.mem0.ai"
+_ZEP_URL: Final = "https://api.getzep.com/api/v4"
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """Another system's own API, which is read if no file is named."""
+
+    kind: Kind
+    url: str | None
+    key: str | None
+
+    def check(self, user: str | None) -> None:
+        """Raise BadInput unless all is given that the API needs."""
+        match self.kind:
+            case Kind.MEM0 | Kind.ZEP if not user or not self.key:
+                variable = f"{self.kind.upper()}_API_KEY"
+                raise BadInput(f"name a file; or, of {self.kind}'s API, a --user and the key ({variable})")
+            case Kind.LANGGRAPH if not self.url:
+                raise BadInput("name a file; or, of a deployment's API, its address (LANGGRAPH_URL)")
+            case Kind.MEM0 | Kind.ZEP | Kind.LANGGRAPH:
+                return
+            case _:
+                raise BadInput("name a file")
+
+    def records(self, user: str) -> AsyncGenerator[Record]:
+        """Yield what the API has of the user; of LangGraph, all items."""
+        if self.kind is Kind.LANGGRAPH:
+            return langgraph_records(self.url or "", self.key)
+        read = mem0_records if self.kind is Kind.MEM0 else zep_records
+        return read(self.url or "", self.key or "", user)
 
 
 def import_memories(
@@ -71,6 +103,16 @@ def import_memories(
         str, typer.Option(envvar="MEM0_URL", help="mem0: its API, read if no file is named.")
     ] = _MEM0_URL,
     mem0_key: Annotated[str | None, typer.Option(envvar="MEM0_API_KEY", help="mem0: its API's key.")] = None,
+    zep_url: Annotated[
+        str, typer.Option(envvar="ZEP_URL", help="zep: its API, read if no file is named; …/api/v2 is version 3.")
+    ] = _ZEP_URL,
+    zep_key: Annotated[str | None, typer.Option(envvar="ZEP_API_KEY", help="zep: its API's key.")] = None,
+    langgraph_url: Annotated[
+        str | None, typer.Option(envvar="LANGGRAPH_URL", help="langgraph: a deployment, read if no file is named.")
+    ] = None,
+    langgraph_key: Annotated[
+        str | None, typer.Option(envvar="LANGGRAPH_API_KEY", help="langgraph: the deployment's key, if it has one.")
+    ] = None,
     home: HomeFolder = HOME,
     url: Url = None,
     api_key: Key = None,
@@ -79,15 +121,17 @@ def import_memories(
 
     A repeated or killed import goes on where it was and stores nothing twice.
     """
+    apis = {Kind.MEM0: (mem0_url, mem0_key), Kind.ZEP: (zep_url, zep_key)}
+    live = _Live(kind, *apis.get(kind, (langgraph_url, langgraph_key)))
     with errors_printed():
-        _check(kind, file, user, user_part, mem0_key)
+        _check(kind, file, user, user_part, live)
     target = Target(kind.value, user or "me", forced=user is not None, infer=infer)
     counts = Counts()
     notes = home / "imports" / f"{stable_id(gateway_url(Home(home), url), kind.value)}.done"
     done = DoneNotes(notes, empty=again)
 
     def found() -> AsyncGenerator[Record]:
-        return _from_file(file, _FORMATS[kind]) if file else mem0_records(mem0_url, mem0_key or "", target.user)
+        return _from_file(file, _FORMATS[kind]) if file else live.records(target.user)
 
     async def work(client: GatewayClient) -> None:
         reached = None if dry_run else client
@@ -105,13 +149,13 @@ def import_memories(
     with_gateway(work, home=home, url=url, api_key=api_key)
 
 
-def _check(kind: Kind, file: Path | None, user: str | None, user_part: int | None, mem0_key: str | None) -> None:
+def _check(kind: Kind, file: Path | None, user: str | None, user_part: int | None, live: _Live) -> None:
     """Raise BadInput for arguments that do not go together."""
     if kind is Kind.LANGGRAPH and (user is None) == (user_part is None):
         raise BadInput("name the user of a LangGraph store: --user NAME, or --user-part N of its namespaces")
-    if file is None and (kind is not Kind.MEM0 or not user or not mem0_key):
-        raise BadInput("name a file; or, of mem0's API, a --user and the key (MEM0_API_KEY)")
-    if file is not None and not file.is_file():
+    if file is None:
+        live.check(user)
+    elif not file.is_file():
         raise BadInput(f"there is no file {file}")
 
 

@@ -1,6 +1,8 @@
 """Zep's threads and sessions: lists of messages as its API gives them, and facts.
 
-A message's sender is ``role_type`` in version 2, where ``role`` is a free name, and ``role`` from version 3 on.
+A message's sender is ``role_type`` in version 2, where ``role`` is a free name, and ``role`` from version 3 on. Its
+time is ``reference_time`` in version 4, where ``created_at`` is when Zep received it. Facts that Zep has found outdated
+are left out.
 """
 
 from collections.abc import Iterator
@@ -34,8 +36,15 @@ def entries(value: object) -> Iterator[Entry]:
         raise Unreadable("neither messages nor facts")
     if found.get("messages") is not None:
         yield _conversation(found, whose)
-    for fact in list_of(found.get("facts") or [], "facts"):
-        yield _fact(fact, whose)
+    outdated = 0
+    for value in list_of(found.get("facts") or [], "facts"):
+        fact: Json = {"fact": value} if isinstance(value, str) else fields_of(value)
+        if text_of(fact, "expired_at", "invalid_at"):
+            outdated += 1
+        else:
+            yield _fact(fact, whose)
+    if outdated:
+        yield Conversation("", (), whose, dropped=outdated)
 
 
 def _conversation(found: Json, whose: Whose) -> Conversation:
@@ -50,11 +59,11 @@ def _turn(message: Json, number: int) -> Turn | None:
     role, text = ROLES.get(text_of(message, "role_type", "role").lower()), text_of(message, "content")
     if role is None or not text:
         return None
-    return Turn(role, text, text_of(message, "uuid") or str(number), moment_of(message.get("created_at")))
+    at = moment_of(message.get("reference_time") or message.get("created_at"))
+    return Turn(role, text, text_of(message, "uuid") or str(number), at)
 
 
-def _fact(value: object, whose: Whose) -> Fact:
-    found: Json = {"fact": value} if isinstance(value, str) else fields_of(value)
+def _fact(found: Json, whose: Whose) -> Fact:
     text = text_of(found, "fact", "content")
     if not text:
         raise Unreadable("a fact without a text")
