@@ -30,6 +30,7 @@ const id = await added("Tea at five.", { metadata: { rank: 1 }, expirationDate: 
 const got = await alice.get(id);
 assert.deepEqual([got.memory, got.userId, got.metadata], ["Tea at five.", "ann", { rank: 1 }]);
 assert.equal((await alice.search("tea", { filters: { user_id: "ann" }, topK: 1 })).results[0].id, id);
+assert.equal((await alice.feedback({ memoryId: id, feedback: "POSITIVE", feedbackReason: "true" })).feedback, "POSITIVE");
 assert.equal((await alice.update(id, { text: "Tea at six." })).memory, "Tea at six.");
 await alice.batchUpdate([{ memoryId: id, text: "Tea at seven." }]);
 const steps = await alice.history(id);
@@ -81,7 +82,6 @@ const unserved = {
   createWebhook: [{ projectId: "p", name: "w", webhookUrl: "https://example.org", eventTypes: ["memory_add"] }],
   updateWebhook: [{ webhookId: "1", name: "w" }],
   deleteWebhook: [{ webhookId: "1" }],
-  feedback: [{ memoryId: nobody, feedback: "POSITIVE" }],
   getProfile: [{ userId: "ann" }],
   generateProfile: [{ userId: "ann" }],
   getProfileSettings: [],
@@ -96,7 +96,7 @@ for (const [method, options] of Object.entries(unserved)) {
 }
 
 // Every public method has been called.
-const served = ["add", "get", "getAll", "search", "update", "delete", "deleteAll", "history", "users", "deleteUsers"];
+const served = ["add", "get", "getAll", "search", "update", "delete", "deleteAll", "history", "users", "deleteUsers", "feedback"];
 const known = [...served, "batchUpdate", "batchDelete", "ping", "deleteUser", ...Object.keys(unserved)];
 const methods = Object.getOwnPropertyNames(MemoryClient.prototype).filter((name) => !name.startsWith("_"));
 assert.deepEqual(methods.filter((name) => !known.includes(name)), ["constructor"]);
