@@ -1,7 +1,7 @@
-"""Connections to Redis with three additions to redis-py's own.
+"""Connections to Redis with four additions to redis-py's own.
 
-They report their end, they send within the caller's task, and they hold an *acknowledged* command's reply back until
-replicas have the write.
+They report their end, they send within the caller's task, they pack commands in C, and they hold an *acknowledged*
+command's reply back until replicas have the write.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, cast
 
+import hiredis
 from redis import exceptions
 from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection
 
@@ -65,6 +66,21 @@ def _unsent(error: OSError) -> exceptions.RedisError:
     if isinstance(error, TimeoutError):
         return exceptions.TimeoutError("The server did not take the command in time.")
     return exceptions.ConnectionError(f"The command could not be sent: {error}")
+
+
+_packed: Final = cast(Callable[[tuple[Any, ...]], bytes], hiredis.pack_command)  # pyright: ignore
+
+
+class PackedInC:
+    """A connection whose commands hiredis packs; redis-py does so in its client without asyncio alone."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        """Pack the command, whose name may be several words. Raises DataError for a value that is no argument."""
+        name = args[0].encode() if isinstance(args[0], str) else args[0]
+        try:
+            return [_packed((*name.split(), *args[1:]))]
+        except TypeError as error:
+            raise exceptions.DataError(str(error)) from error
 
 
 class Acknowledged(str):
@@ -144,15 +160,15 @@ def _barrier_of(command: tuple[Any, ...]) -> str:
     return f"memloop:{{{found[1] if found else key}}}:copied"
 
 
-class OurConnection(CutOff, WithCopies, SentHere, Connection):
+class OurConnection(CutOff, WithCopies, PackedInC, SentHere, Connection):
     pass
 
 
-class OurTlsConnection(CutOff, WithCopies, SentHere, SSLConnection):
+class OurTlsConnection(CutOff, WithCopies, PackedInC, SentHere, SSLConnection):
     pass
 
 
-class _SocketFileConnection(CutOff, WithCopies, SentHere, UnixDomainSocketConnection):
+class _SocketFileConnection(CutOff, WithCopies, PackedInC, SentHere, UnixDomainSocketConnection):
     pass
 
 

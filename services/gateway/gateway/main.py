@@ -80,6 +80,7 @@ ROUTERS = (
     chat.router,
     chat.profiles,
     messages.router,
+    responses.router,
     models.router,
     long_read.router,
     url_routes.router,  # before /v1/files/{file_id}, which matches its path
@@ -90,7 +91,6 @@ ROUTERS = (
     memories.router,
     mem0.router,
     mcp.router,
-    responses.router,
     conversations.router,
     vector_stores.router,
     admin.router,

@@ -111,10 +111,16 @@ def _after(words: str, connector: str, value: str) -> str:
     return rf"(?i)(?<![A-Za-z0-9])(?:{words}){connector}{_NOT_MARK}{value}"
 
 
+_KEYS = (
+    f"{name}{gap}key"
+    for name in ("api", "access", "account", "auth", "encryption", "private", "license")
+    for gap in ("", " ", "_", "-")
+)
 _WORD_SIGNS = (
-    "pass", "pwd", "secret", "token", "key", "credential", "kennwort", "contraseña", "senha", "wachtwoord", "пароль",
-    "密码", "パスワード",
+    "pass", "pwd", "secret", "token", "credential", "kennwort", "contraseña", "senha", "wachtwoord", "пароль",
+    "密码", "パスワード", *_KEYS,
 )  # fmt: skip
+"""A word or a name of ``_BY_WORD`` and ``_BY_NAME`` has one of these; a mere "key" is in many texts."""
 
 RULES: Final[Sequence[Rule]] = (
     _rule("private_key", rf"{_PEM}(?:{_PEM_BODY}|{_PEM_LINES})", "private key"),
