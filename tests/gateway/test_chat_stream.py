@@ -114,7 +114,8 @@ async def test_stream_without_its_done_gets_one(gateway: Gateway, engine: FakeEn
 
 
 async def test_refusal_of_a_stream_is_plain_json(gateway: Gateway, engine: FakeEngine) -> None:
-    engine.will(Refuses(400, {"error": {"message": "too long", "type": "BadRequestError", "param": "x", "code": 400}}))
+    refusal = Refuses(400, {"error": {"message": "too long", "type": "BadRequestError", "param": "x", "code": 400}})
+    engine.will(refusal, refusal)  # the second time it is not asked for the usage, which it might have refused
     answer = await gateway.chat(stream=True, memory=READWRITE)
     assert answer.status == 400
     assert answer.error == {"message": "too long", "type": "BadRequestError", "param": "x", "code": "400"}

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.settings import GatewaySettings
 from tests.fakes.redis_server import RedisServer
-from tests.fakes.streaming_engine import MODEL, USAGE, FakeEngine, Refuses, Says
+from tests.fakes.streaming_engine import MODEL, USAGE, FakeEngine, Refuses, Says, SendsBytes
 from tests.gateway.api_rig import ALICE_KEY, BOB_KEY, TWO_TENANTS, api
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.long_reads import asked, reader
@@ -120,7 +120,8 @@ async def test_a_responses_tokens_are_what_the_engine_counted(
 
 async def test_a_stream_without_usage_counts_its_events(settings: GatewaySettings, engine: FakeEngine) -> None:
     async with limited(settings, tokens=1000) as gateway:
-        engine.will(Says(pieces=["a"] * 50))
+        event = b'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n'
+        engine.will(SendsBytes([event] * 50, "text/event-stream"))
         await gateway.chat("Hi.", stream=True)
 
         async def holds() -> bool:

@@ -16,7 +16,7 @@ from gateway.chat.namespaces import asks_for_memory, namespace_of
 from gateway.chat.oversized import Oversize
 from gateway.chat.recall import with_recalled
 from gateway.chat.relay import relay_chat, with_memory, written
-from gateway.engine import EngineCall, LoopModel, Meter, Relay, relay
+from gateway.engine import EngineCall, LoopModel, Meter, Outgoing, Relay, counted, relay
 from gateway.idempotency import Attempt, refuse_key_of_stream, subject_of_user
 from memloop.clients import RawResponse
 from memloop.wire.chat import NO_OPTIONS, ChatRequest, Json
@@ -39,7 +39,7 @@ from memloop_service.http import (
 
 ENGINE_PATH: Final = "chat/completions"
 
-Prepared: TypeAlias = tuple[ChatTurn | None, bytes]
+Prepared: TypeAlias = tuple[ChatTurn | None, Outgoing]
 """The chat's memory turn, if any, and the request body for the engine."""
 
 
@@ -168,7 +168,7 @@ class _Answering:
                 left_out=asked.left_out,
                 began=before.newest_token if before is not None else None,
             )
-            return turn, engine_body(asked.body, asked.model, turn, context)
+            return turn, counted(engine_body(asked.body, asked.model, turn, context), asked.body.fields)
 
     async def _watched(self, work: Callable[[], Awaitable[Prepared]]) -> Prepared:
         """Await the work, and cancel it when the client disconnects or its deadline passes."""
@@ -184,25 +184,27 @@ class _Answering:
         """Run the work, then stream the engine's events; errors become ``error`` events."""
         try:
             turn, outgoing = await work()
-            await self._call.events(ENGINE_PATH, outgoing, self._relayed(turn), out)
+            await self._call.events(ENGINE_PATH, outgoing, self._relayed(turn, outgoing), out)
         except MemloopError as error:
             if error.http_status >= 500:
                 self._meter.broken()
             await out.send(error_event(error))
 
-    def _relayed(self, turn: ChatTurn | None) -> Relay:
+    def _relayed(self, turn: ChatTurn | None, outgoing: Outgoing) -> Relay:
+        hides = outgoing.hides_usage
+
         async def stream(upstream: RawResponse, out: Sink) -> None:
             if turn is None:
-                await relay(upstream, self._meter, out)
+                await relay(upstream, self._meter, out, hides_usage=hides)
             else:
-                await relay_chat(self._chat, upstream, turn, self._meter, out)
+                await relay_chat(self._chat, upstream, turn, self._meter, out, hides_usage=hides)
 
         return self._asked.form.streamed(stream)
 
     async def _at_the_engine(self, prepared: Prepared) -> Response:
         """Return the engine's answer, with the memory field added."""
         turn, outgoing = prepared
-        stream, whole = self._relayed(turn), partial(self._remembered, turn)
+        stream, whole = self._relayed(turn, outgoing), partial(self._remembered, turn)
         return await self._call.answer(ENGINE_PATH, outgoing, stream=stream, whole=whole)
 
     async def _remembered(self, turn: ChatTurn | None, raw: bytes) -> bytes:

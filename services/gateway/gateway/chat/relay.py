@@ -16,20 +16,27 @@ _DONE_DATA = b"[DONE]"
 _HEAD = ("id", "created", "model", "system_fingerprint")
 
 
-async def relay_chat(chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Sink) -> None:
-    """Relay the engine's events; add the memory field to the usage chunk, or to a chunk before ``[DONE]``."""
-    stream, cutter = _ChatStream(chat, turn, meter), EventCutter()
+async def relay_chat(
+    chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: Meter, out: Sink, *, hides_usage: bool
+) -> None:
+    """Relay the engine's events; add the memory field to the usage chunk, or to a chunk before ``[DONE]``.
+
+    ``hides_usage`` leaves out the chunk with the usage alone.
+    """
+    stream, cutter = _ChatStream(chat, turn, meter, hides_usage=hides_usage), EventCutter()
     try:
         while data := await upstream.some():
             meter.first_byte()
             for event in cutter.feed(data):
                 meter.streamed(event)
-                await out.send(await stream.passed_on(event))
+                if shown := await stream.passed_on(event):
+                    await out.send(shown)
         if missing := await stream.ending():
             await out.send(missing)
     except DependencyError as error:
         await send_broken(error, meter, out)
     finally:
+        stream.count()
         await stream.write_if_answered()
         meter.finish()
 
@@ -37,10 +44,12 @@ async def relay_chat(chat: Chat, upstream: RawResponse, turn: ChatTurn, meter: M
 class _ChatStream:
     """Tracks a chat's answer while it streams. Only choice 0 is remembered."""
 
-    def __init__(self, chat: Chat, turn: ChatTurn, meter: Meter) -> None:
+    def __init__(self, chat: Chat, turn: ChatTurn, meter: Meter, *, hides_usage: bool) -> None:
         self._chat = chat
         self._turn = turn
         self._meter = meter
+        self._hides_usage = hides_usage
+        self._usage: Json = {}
         self._texts: list[str] = []
         self._head: Json = {}
         self._answered = False
@@ -59,8 +68,12 @@ class _ChatStream:
         self._read(chunk)
         if not _is_usage(chunk) or self._failed:
             return event
-        self._meter.tokens(chunk["usage"])
-        return await self._with_memory(chunk)
+        return b"" if self._hides_usage else await self._with_memory(chunk)
+
+    def count(self) -> None:
+        """Count the tokens that the engine has reported last."""
+        if self._usage:
+            self._meter.tokens(self._usage)
 
     async def ending(self) -> bytes:
         """Return the missing end of a stream that the engine closed, or b"" if it is complete. Raises EngineError."""
@@ -94,6 +107,7 @@ class _ChatStream:
     def _read(self, chunk: Json) -> None:
         if not self._head:
             self._head = {name: chunk[name] for name in _HEAD if name in chunk}
+        self._usage = object_in(chunk.get("usage")) or self._usage
         self._failed = self._failed or "error" in chunk
         for choice in objects_in(chunk.get("choices")):
             if choice.get("index", 0) == 0:

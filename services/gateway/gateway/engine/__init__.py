@@ -9,6 +9,7 @@ from gateway.engine.models_file import ModelsConfig, read_models, refusing_wrong
 from gateway.engine.passthrough import EngineCall, Relay, pass_through, relay, send_broken
 from gateway.engine.rollouts import Rollouts
 from gateway.engine.served import LoopModel
+from gateway.engine.stream_usage import Outgoing, counted
 
 __all__ = [
     "Affine",
@@ -18,8 +19,10 @@ __all__ = [
     "Meter",
     "Models",
     "ModelsConfig",
+    "Outgoing",
     "Relay",
     "Rollouts",
+    "counted",
     "open_backend",
     "pass_through",
     "read_models",

@@ -14,6 +14,7 @@ from gateway.engine.engines import Engines
 from gateway.engine.models import Models
 from gateway.engine.models_file import ModelsConfig, ModelSpec
 from gateway.engine.served import LoopModel, loop_model
+from gateway.engine.stream_usage import UsageAsked
 from gateway.metrics import Metrics
 from gateway.settings import GatewaySettings
 from memloop.clients import Balancing, EngineClient, InferenceClient, Timeouts
@@ -38,6 +39,7 @@ class Backend:
     heartbeat_s: float
     pace: Pace = field(default_factory=Pace)
     """The turns of this process: of its requests and of the loops' engine calls."""
+    usage_asked: UsageAsked = field(default_factory=UsageAsked)
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """Relays client requests to the engine and aborts the engine's work when the client disconnects."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import Final, TypeAlias
@@ -13,11 +13,11 @@ from gateway.engine.errors import is_event_stream, refusal, soon
 from gateway.engine.meter import Meter
 from gateway.engine.served import LoopModel
 from gateway.engine.spans import open_call
+from gateway.engine.stream_usage import Outgoing, Passing, counted
 from memloop.clients import RawResponse
 from memloop.wire.errors import DependencyError
 from memloop_service.http import (
     ClientGone,
-    EventCutter,
     EventStream,
     Sink,
     Source,
@@ -31,6 +31,7 @@ from memloop_service.http import (
 )
 from memloop_service.tracing import current
 
+_MAY_REFUSE_A_FIELD: Final = frozenset({400, 422})
 _ASKING: Final = ("prompt", "input", "instructions")
 MEMORY_HEADER: Final = "x-memloop-memory"
 """The response header of routes without memory; its value is ``none``."""
@@ -53,7 +54,7 @@ class EngineCall:
     async def answer(
         self,
         path: str,
-        body: bytes,
+        body: Outgoing,
         *,
         stream: Relay,
         whole: Callable[[bytes], Awaitable[bytes]],
@@ -71,7 +72,7 @@ class EngineCall:
             self._backend.metrics.count_error(error, model=self._model.label)
             raise soon(error) from error.__cause__
 
-    async def events(self, path: str, body: bytes, stream: Relay, out: Sink) -> None:
+    async def events(self, path: str, body: Outgoing, stream: Relay, out: Sink) -> None:
         """Send the engine's answer within a stream that has already begun. Raises as ``answer`` does."""
         try:
             with ExitStack() as opened:
@@ -86,7 +87,7 @@ class EngineCall:
     async def _answer(
         self,
         path: str,
-        body: bytes,
+        body: Outgoing,
         stream: Relay,
         whole: Callable[[bytes], Awaitable[bytes]],
     ) -> Response:
@@ -104,11 +105,26 @@ class EngineCall:
             self._meter.finish()
             return self._json(answer, upstream)
 
-    async def _opened(self, opened: ExitStack, body: bytes, path: str) -> RawResponse:
+    async def _opened(self, opened: ExitStack, body: Outgoing, path: str) -> RawResponse:
         call = self._meter.call = opened.enter_context(open_call(self._meter.operation, self._model.id))
         with current(call):
-            upstream = await self._model.engines.send(body, path=path)
+            upstream = await self._sent(body, path)
         opened.callback(upstream.close)
+        return upstream
+
+    async def _sent(self, body: Outgoing, path: str) -> RawResponse:
+        """Send the body; to an engine that refuses the question for usage, without it."""
+        asked, model, send = self._backend.usage_asked, self._model.label, self._model.engines.send
+        if body.plain is None or asked.refused_by(model):
+            return await send(body.body if body.plain is None else body.plain, path=path)
+        upstream = await send(body.body, path=path)
+        if upstream.status in _MAY_REFUSE_A_FIELD and asked.is_unknown(model):
+            upstream.close()
+            upstream = await send(body.plain, path=path)
+            if upstream.status < 400:
+                asked.found(model, takes=False)
+        elif upstream.status < 400:
+            asked.found(model, takes=True)
         return upstream
 
     def event_stream(self, source: Source, owns: ExitStack | None = None) -> Response:
@@ -136,31 +152,35 @@ async def pass_through(request: Request, backend: Backend, allowance: Allowance,
         await allowance.admit(*(body.fields.get(field) for field in _ASKING))
 
     async def stream(upstream: RawResponse, out: Sink) -> None:
-        await relay(upstream, meter, out)
+        await relay(upstream, meter, out, hides_usage=sent.hides_usage)
 
     async def whole(raw: bytes) -> bytes:
         meter.tokens(parsed_object(raw).get("usage"))
         return raw
 
     outgoing = body.raw if model.keeps_its_name else json_text({**body.fields, "model": model.engine_model})
+    sent = counted(outgoing, body.fields) if operation == "completions" else Outgoing(outgoing)
     call = EngineCall(request, backend, model, meter)
-    response = await call.answer(operation, outgoing, stream=stream, whole=whole)
+    response = await call.answer(operation, sent, stream=stream, whole=whole)
     response.headers[MEMORY_HEADER] = "none"
     return response
 
 
-async def relay(upstream: RawResponse, meter: Meter, out: Sink) -> None:
-    """Forward the engine's events unchanged, in the blocks in which they arrive; parse them only to count tokens."""
-    cutter, counts_tokens = EventCutter(), meter.counts_tokens
+async def relay(upstream: RawResponse, meter: Meter, out: Sink, *, hides_usage: bool = False) -> None:
+    """Forward the engine's events unchanged, in the blocks in which they arrive; parse them only to count tokens.
 
+    ``hides_usage`` leaves out the chunk with the usage alone.
+    """
+    passing = Passing(meter, hides_usage=hides_usage)
     try:
         while data := await upstream.some():
             meter.first_byte()
-            if events := _counted(cutter.feed(data), meter) if counts_tokens else cutter.whole(data):
+            if events := passing.passed(data):
                 await out.send(events)
     except DependencyError as error:
         await send_broken(error, meter, out)
     finally:
+        passing.count()
         meter.finish()
 
 
@@ -168,9 +188,3 @@ async def send_broken(error: DependencyError, meter: Meter, out: Sink) -> None:
     """End a stream whose engine was lost with an ``error`` event."""
     meter.lost(error)
     await out.send(error_event(soon(error)))
-
-
-def _counted(events: Sequence[bytes], meter: Meter) -> bytes:
-    for event in events:
-        meter.streamed(event)
-    return b"".join(events)

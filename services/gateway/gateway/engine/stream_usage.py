@@ -1,0 +1,94 @@
+"""Asks engines for the usage of streams whose clients did not ask for it, and keeps that from those clients.
+
+Without it no tokens of such a stream could be counted (docs/decisions/0087-every-stream-is-counted.md).
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from gateway.engine.meter import Meter
+from memloop.wire.chat import Json
+from memloop_service.http import EventCutter, data_of, json_text, object_in, parsed_object
+
+OPTIONS: Final = "stream_options"
+_ASKS: Final = b',"stream_options":{"include_usage":true}}'
+_REPORTED: Final = (b'"usage":{', b'"usage": {')
+"""How the field begins that reports a usage; in a text its quotes would be escaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A body for the engine; ``plain`` is the same without the question for usage that the gateway has added."""
+
+    body: bytes
+    plain: bytes | None = None
+
+    @property
+    def hides_usage(self) -> bool:
+        """Whether the client did not ask for the usage."""
+        return self.plain is not None
+
+
+def counted(body: bytes, fields: Json) -> Outgoing:
+    """Return a body that asks for the usage if the answer streams; ``fields`` are the client's own."""
+    options = object_in(fields.get(OPTIONS))
+    if fields.get("stream") is not True or options.get("include_usage") is True:
+        return Outgoing(body)
+    if OPTIONS not in fields:
+        return Outgoing(body.rstrip()[:-1] + _ASKS, body)
+    return Outgoing(json_text({**parsed_object(body), OPTIONS: {**options, "include_usage": True}}), body)
+
+
+@dataclass(slots=True)
+class UsageAsked:
+    """Which models take the question for usage, by label: an engine that refuses it is not asked again."""
+
+    _takes: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def refused_by(self, model: str) -> bool:
+        """Return whether the model's engine has refused the question."""
+        return self._takes.get(model) is False
+
+    def is_unknown(self, model: str) -> bool:
+        """Return whether no request of the model has shown it yet."""
+        return model not in self._takes
+
+    def found(self, model: str, *, takes: bool) -> None:
+        """Keep what a request has shown."""
+        self._takes[model] = takes
+
+
+class Passing:
+    """A stream on its way to the client. The usage that it reports is counted at its end."""
+
+    def __init__(self, meter: Meter, *, hides_usage: bool) -> None:
+        self._meter = meter
+        self._hides = hides_usage
+        self._cutter = EventCutter()
+        self._usage: Json = {}
+
+    def passed(self, data: bytes) -> bytes:
+        """Return the events that these bytes complete, for the client; only events with a usage are parsed."""
+        if self._meter.counts_tokens:
+            return b"".join(map(self._event, self._cutter.feed(data)))
+        events = self._cutter.whole(data)
+        if not _reports(events):
+            return events
+        return b"".join(map(self._event, EventCutter().feed(events)))
+
+    def count(self) -> None:
+        """Count the tokens that the engine has reported last."""
+        if self._usage:
+            self._meter.tokens(self._usage)
+
+    def _event(self, event: bytes) -> bytes:
+        self._meter.streamed(event)
+        if not _reports(event):
+            return event
+        chunk = parsed_object(data_of(event))
+        self._usage = object_in(chunk.get("usage") or object_in(chunk.get("response")).get("usage")) or self._usage
+        return b"" if self._hides and chunk.get("choices") == [] else event
+
+
+def _reports(events: bytes) -> bool:
+    return any(sign in events for sign in _REPORTED)
