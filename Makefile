@@ -338,12 +338,21 @@ $(FRAMEWORKS_VENV)/.ready: requirements/frameworks.lock | $(UV_READY)
 test-frameworks: $(READY) $(FRAMEWORKS_VENV)/.ready ## the recipes for agent frameworks, real packages, against the gateway and a scripted engine
 	FRAMEWORKS_PYTHON="$(CURDIR)/$(FRAMEWORKS_VENV)/bin/python" $(BIN)/pytest -o addopts=--import-mode=importlib tests/frameworks
 
+DEPLOY_READY := .venv-deploy/.ready
+$(DEPLOY_READY): requirements/deploy.lock | $(UV_READY)
+	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
+	$(INSTALL) .venv-deploy --require-hashes -r $<
+	@touch $@
+
 # As root on Debian it installs what it lacks (a container engine among them) and builds what no registry gives it; else
 # it says what it skips, and why. The quick part alone: ARGS="-m 'not containers'".
-test-deploy: $(READY) $(UV_READY) $(NODE_VENV)/.ready ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …
-	test -x .venv-deploy/bin/pytest || $(PYTHON) -m venv .venv-deploy
-	$(INSTALL) .venv-deploy --require-hashes -r requirements/deploy.lock
+test-deploy: $(READY) $(DEPLOY_READY) $(NODE_VENV)/.ready ## chart, rules, dashboards, images and the compose stack with kills, for real; ARGS="-k chart" …
 	PATH="$$PATH:$(NODE)/bin" tests/deploy/run.sh $(ARGS)
+
+# The other variables: docs/deploy/kubernetes.md. Its pods need the images: of a registry, or built here and handed over by KUBE_LOAD.
+.PHONY: test-kubernetes
+test-kubernetes: $(DEPLOY_READY) ## the chart on your cluster, installed, upgraded, killed, backed up, in namespaces of its own: KUBECONFIG=FILE; ARGS="-k values" …
+	KUBECONFIG="$(KUBECONFIG)" .venv-deploy/bin/pytest -c tests/kubernetes/pytest.ini --rootdir=. $(ARGS)
 
 # Behind a package mirror or an authority of your own: DOCKER_BUILD="--secret id=pip,src=pip.conf --secret id=ca,src=ca.crt"
 .PHONY: all-in-one

@@ -46,6 +46,8 @@ INSIDE_TEST: Final = frozenset(
     {"lint", "check", "test-calm", "test-console", "test-fast", "test-trainer", "test-workspace"}
 )
 """Targets that ``test`` covers."""
+ELSEWHERE: Final = frozenset({"test-kubernetes"})
+"""Targets that need what no machine has by itself: a cluster."""
 _SUMMARY: Final = re.compile(r"^=* ?\d+ (?:passed|failed|skipped|deselected|error).* in [\d.]+s")
 _COUNT: Final = re.compile(r"(\d+) (passed|failed|skipped|error)")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.all_suites import INSIDE_TEST, ROOT, SUITES, counted, run
+from tests.all_suites import ELSEWHERE, INSIDE_TEST, ROOT, SUITES, counted, run
 
 MAKEFILE = """\
 test-one:
@@ -18,7 +18,7 @@ test-two:
 
 def test_every_test_target_of_the_makefile_is_run() -> None:
     targets = set(re.findall(r"^((?:test|lint|check)[a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert targets == {*SUITES, *INSIDE_TEST, "test-all"}
+    assert targets == {*SUITES, *INSIDE_TEST, *ELSEWHERE, "test-all"}
 
 
 def test_a_failure_does_not_stop_the_run_and_is_its_result(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

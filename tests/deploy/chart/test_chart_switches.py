@@ -204,6 +204,23 @@ def test_the_engine_chooses_the_image(chart: Rendered) -> None:
     assert image == "registry.example.com/memloop/inference-sglang:0.1.0"
 
 
+def test_an_engine_on_the_processor_asks_for_no_gpu(chart: Rendered) -> None:
+    objects = chart.objects(values_of("cpu"))
+    [container] = objects.pod("demo-inference-tiny")["spec"]["containers"]
+    assert container["image"] == "registry.example.com/memloop/inference-cpu:0.1.0"
+    assert container["resources"]["limits"] == {"memory": "6Gi"}
+    assert objects.settings("demo-inference-tiny")["MEMLOOP_SERVE_TENSOR_PARALLEL_SIZE"] == "1"
+
+
+def test_one_model_can_have_slices_of_a_gpu_and_another_one_a_whole_card(chart: Rendered) -> None:
+    objects = chart.objects(values_of("mig"))
+    limits = [
+        objects.pod(f"demo-inference-{name}")["spec"]["containers"][0]["resources"]["limits"]
+        for name in ("writer", "reader")
+    ]
+    assert [{key for key in one if "/" in key} for one in limits] == [{"nvidia.com/mig-3g.40gb"}, {"nvidia.com/gpu"}]
+
+
 def test_helm_test_runs_the_smoke_test_as_it_stands(chart: Rendered) -> None:
     objects = chart.objects(values_of("trial"))
     [container] = objects.pod("demo-smoke-test")["spec"]["containers"]
@@ -256,6 +273,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
         r"inference.models serve different models \(A, B\): set engine.urls to a router",
     ),
     "odd-gpus": ({"inference.defaults": {"gpus": 3, "dataParallelSize": 2}}, "must be a multiple of dataParallelSize"),
+    "no-gpu": ({"inference.defaults": {"gpus": 0}}, "vllm needs a GPU: with gpus 0 the engine is vllm-cpu"),
     "stuck-rollout": ({"inference.defaults": {"maxSurge": 0}}, "nothing could be replaced"),
     "no-registry": ({"image.registry": ""}, "image.registry is needed"),
     "registry-without-slash": ({"image.registry": "registry.example.com"}, "/image/registry"),

@@ -26,11 +26,14 @@ def reply(body: dict[str, Any]) -> dict[str, Any]:
     return {"role": "assistant", "content": found[0] if found else "Nothing yet."}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class ScriptedHandler(BaseHTTPRequestHandler):
+    """Models and chats; ``model`` is the id that it serves."""
+
     protocol_version = "HTTP/1.1"
+    model = MODEL
 
     def do_GET(self) -> None:
-        self._send(json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}))
+        self.send(json.dumps({"object": "list", "data": [{"id": self.model, "object": "model"}]}))
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -39,13 +42,14 @@ class _Handler(BaseHTTPRequestHandler):
         if body.get("stream"):
             choices = [{"index": 0, "delta": message, "finish_reason": reason}]
             chunk = {"object": "chat.completion.chunk", "choices": choices}
-            self._send(f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n", "text/event-stream")
+            self.send(f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n", "text/event-stream")
             return
         usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
         choices = [{"index": 0, "message": message, "finish_reason": reason}]
-        self._send(json.dumps({"id": "x", "object": "chat.completion", "choices": choices, "usage": usage}))
+        self.send(json.dumps({"id": "x", "object": "chat.completion", "choices": choices, "usage": usage}))
 
-    def _send(self, answer: str, kind: str = "application/json") -> None:
+    def send(self, answer: str, kind: str = "application/json") -> None:
+        """Send a whole answer."""
         data = answer.encode()
         self.send_response(200)
         self.send_header("content-type", kind)
@@ -60,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def scripted_engine(address: str) -> Generator[int]:
     """The engine on this address of the machine; gives its port."""
-    server = ThreadingHTTPServer((address, 0), _Handler)
+    server = ThreadingHTTPServer((address, 0), ScriptedHandler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

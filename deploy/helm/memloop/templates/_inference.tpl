@@ -97,7 +97,7 @@ spec:
             failureThreshold: 6
           resources:
             requests: {{- toYaml .values.resources.requests | nindent 14 }}
-            limits: {{- merge (dict .values.gpuResource .values.gpus) .values.resources.limits | toYaml | nindent 14 }}
+            limits: {{- merge (ternary (dict .values.gpuResource .values.gpus) dict (ne (int .values.gpus) 0)) .values.resources.limits | toYaml | nindent 14 }}
           volumeMounts:
             - { name: cache, mountPath: /cache }
             - { name: shm, mountPath: /dev/shm }

@@ -4,15 +4,20 @@ A write is answered after SQLite has committed it. Requests are worked one after
 for two at once. The contract tests of the vector stores hold it beside the other adapters (``QDRANT_NODES``).
 """
 
+import email
+import hashlib
 import hmac
+import json
 import os
+import time
 import warnings
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, TypeAdapter
 from qdrant_client import QdrantClient, models
 
@@ -191,6 +196,65 @@ async def query(name: str, request: Request) -> JSONResponse:
 async def query_batch(name: str, request: Request) -> JSONResponse:
     asked = models.QueryRequestBatch.model_validate(await request.json())
     return answer(client.query_batch_points(name, asked.searches))
+
+
+@app.post("/collections/{name}/snapshots")
+async def make_snapshot(name: str) -> JSONResponse:
+    """All points of a collection as one file of JSON; a real snapshot is a tar of segments."""
+    made = f"{name}-{time.time_ns()}.snapshot"
+    _snapshots().mkdir(parents=True, exist_ok=True)
+    data = json.dumps(
+        {"config": _plain(client.get_collection(name).config), "points": _plain(_all_points(name))}
+    ).encode()
+    (_snapshots() / made).write_bytes(data)
+    return answer({"name": made, "size": len(data), "checksum": hashlib.sha256(data).hexdigest()})
+
+
+@app.get("/collections/{name}/snapshots/{snapshot}")
+async def download_snapshot(name: str, snapshot: str) -> FileResponse:
+    del name
+    return FileResponse(_snapshots() / Path(snapshot).name)
+
+
+@app.delete("/collections/{name}/snapshots/{snapshot}")
+async def drop_snapshot(name: str, snapshot: str) -> JSONResponse:
+    del name
+    (_snapshots() / Path(snapshot).name).unlink(missing_ok=True)
+    return answer(True)
+
+
+@app.post("/collections/{name}/snapshots/upload")
+async def upload_snapshot(name: str, request: Request) -> JSONResponse:
+    """The collection is as in the snapshot afterwards. The image has no parser of forms but Python's of mails."""
+    form = b"content-type: " + request.headers["content-type"].encode() + b"\r\n\r\n" + await request.body()
+    [part] = email.message_from_bytes(form).get_payload()
+    told = json.loads(part.get_payload(decode=True))
+    params = models.CollectionParams.model_validate(told["config"]["params"])
+    if client.collection_exists(name):
+        client.delete_collection(name)
+    client.create_collection(
+        name,
+        vectors_config=params.vectors,
+        sparse_vectors_config=params.sparse_vectors or None,
+        metadata=told["config"].get("metadata"),
+    )
+    points = [models.PointStruct.model_validate(point) for point in told["points"]]
+    if points:
+        client.upsert(name, points)
+    return answer(True)
+
+
+def _snapshots() -> Path:
+    return Path(STORAGE).parent / "standin-snapshots"
+
+
+def _all_points(name: str) -> list[dict[str, object]]:
+    points, offset = list[dict[str, object]](), None
+    while True:
+        records, offset = client.scroll(name, limit=256, offset=offset, with_payload=True, with_vectors=True)
+        points += [{"id": one.id, "payload": one.payload or {}, "vector": _plain(one.vector)} for one in records]
+        if offset is None:
+            return points
 
 
 if __name__ == "__main__":
