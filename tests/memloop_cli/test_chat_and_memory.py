@@ -2,7 +2,8 @@
 
 import pytest
 
-from memloop.wire.memory import DecisionRecord
+from memloop.wire.lists import FoundMemories
+from memloop.wire.memory import DecisionRecord, MemoryItem
 from memloop.wire.quality import QualityAudit
 from tests.fakes.gateway_server import AUDIT, EVENT, FakeGateway
 from tests.memloop_cli.conftest import Memloop, lines
@@ -146,6 +147,15 @@ def test_an_audit_shows_each_suspicion_with_its_memories(memloop: Memloop, gatew
         "junk                0    0.0%",
     ]
     assert gateway.bodies("/v1/memory/audit") == [{"user_id": "u1", "stale_after_days": "90"}]
+
+
+def test_memories_as_json_are_for_programs(memloop: Memloop) -> None:
+    found = FoundMemories.model_validate_json(memloop("memory", "search", "locker", "--user", "u1", "--json").output)
+    assert [memory.memory for memory in found.data] == ["The locker code of the user is 482."]
+    listed = [
+        MemoryItem.model_validate_json(line) for line in lines(memloop("memory", "list", "--user", "u1", "--json"))
+    ]
+    assert [item.id for item in listed] == [memory.id for memory in found.data]
 
 
 def test_an_audit_as_json_is_the_whole_report(memloop: Memloop) -> None:

@@ -31,27 +31,35 @@ async def add(client: GatewayClient, console: Console, *, text: str, user_id: st
         raise CliError("nothing was stored")
 
 
-async def search(client: GatewayClient, console: Console, *, query: str, user_id: str, top_k: int) -> None:
+async def search(
+    client: GatewayClient, console: Console, *, query: str, user_id: str, top_k: int, as_json: bool
+) -> None:
     """Print the best memories for a query."""
     if not query.strip():
         raise BadInput("the query is empty")
     found = await client.search(MemorySearch(query=query, user_id=user_id, top_k=top_k))
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+        return
     for memory in found.data:
         console.print(memory_line(memory, score=memory.score))
     _print_if_none(console, len(found.data), f"{user_id} has no matching memory")
 
 
-async def list_all(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:
+async def list_all(client: GatewayClient, console: Console, *, user_id: str, limit: int, as_json: bool) -> None:
     """Print a user's memories."""
     shown, cursor = 0, None
     while shown < limit:
         page = await client.memories(user_id, cursor=cursor, limit=min(_PAGE, limit - shown))
         for item in page.data:
-            console.print(memory_line(item))
+            if as_json:
+                typer.echo(item.model_dump_json())
+            else:
+                console.print(memory_line(item))
         shown, cursor = shown + len(page.data), page.next_cursor
         if cursor is None:
             break
-    _print_if_none(console, shown, f"{user_id} has no memories")
+    _print_if_none(console, 1 if as_json else shown, f"{user_id} has no memories")
 
 
 async def events(client: GatewayClient, console: Console, *, user_id: str, limit: int) -> None:

@@ -35,9 +35,10 @@ async def memory_search(
     query: Annotated[str, typer.Argument()],
     user: User = "me",
     top_k: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    as_json: AsJson = False,
 ) -> None:
     """Find memories."""
-    await memory.search(client, console, query=query, user_id=user, top_k=top_k)
+    await memory.search(client, console, query=query, user_id=user, top_k=top_k, as_json=as_json)
 
 
 @app.command("list")
@@ -46,9 +47,10 @@ async def memory_list(
     client: GatewayClient,
     user: User = "me",
     limit: Annotated[int, typer.Option(min=1)] = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each memory as a line of JSON, for programs.")] = False,
 ) -> None:
     """List a user's memories."""
-    await memory.list_all(client, console, user_id=user, limit=limit)
+    await memory.list_all(client, console, user_id=user, limit=limit, as_json=as_json)
 
 
 @app.command("events")
