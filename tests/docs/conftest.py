@@ -3,6 +3,7 @@
 import os
 import re
 import uuid
+from base64 import b64encode
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -47,6 +48,9 @@ def _written(body: Body) -> Reply:
 
 @pytest.fixture
 async def it(redis_url: str, quick_disk: Path, tmp_path: Path) -> AsyncGenerator[Whole]:
-    files = (tmp_path / "files").as_uri()
-    async with whole(redis_url, quick_disk / uuid.uuid4().hex, answer, api_keys="", storage_url=files) as running:
+    settings = {
+        "storage_url": (tmp_path / "files").as_uri(),
+        "webhook_secret": f"whsec_{b64encode(bytes(32)).decode()}",
+    }
+    async with whole(redis_url, quick_disk / uuid.uuid4().hex, answer, api_keys="", **settings) as running:
         yield running

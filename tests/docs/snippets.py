@@ -7,6 +7,7 @@ line. A block ``sh`` holds commands that take minutes or another machine: it is 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 RUN: Final = ("python", "bash")
@@ -26,7 +27,7 @@ class Snippet:
 def snippets(text: str) -> Iterator[Snippet]:
     """The blocks that are run, in their order."""
     blocks = [(match, match[2], _dedented(match[3], match[1])) for match in _BLOCK.finditer(text)]
-    for (match, language, code), after in zip(blocks, [*blocks[1:], None], strict=True):
+    for (match, language, code), after in zip_longest(blocks, blocks[1:]):
         if language in RUN:
             shown = (
                 after is not None and after[1] in ("text", "json") and not text[match.end() : after[0].start()].strip()

@@ -1,47 +1,19 @@
 """Every block of code in the README and the tutorials runs, and prints what the page shows."""
 
 import asyncio
-import io
-import os
-import subprocess
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.docs.running import ADDRESS, ROOT, run_bash, run_python
 from tests.docs.snippets import Snippet, fits, snippets
 from tests.gateway.whole import Whole
 
-ROOT = Path(__file__).parents[2]
 PAGES = {
     page: list(snippets(page.read_text("utf-8")))
     for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/tutorials/*.md")))
 }
-ADDRESS = "http://127.0.0.1:7800"
-
-
-def run_python(code: str, names: dict[str, Any]) -> str:
-    """What the code prints. The blocks of a page share their names, as they would in a file."""
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        exec(compile(code, "page", "exec"), names)
-    return printed.getvalue()
-
-
-def run_bash(code: str, url: str, folder: Path) -> str:
-    environment = os.environ | {
-        "MEMLOOP_URL": url,
-        "MEMLOOP_HOME": str(folder),
-        "COLUMNS": "120",
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("page", [page for page, found in PAGES.items() if found], ids=lambda page: page.stem)
