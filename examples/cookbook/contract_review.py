@@ -7,6 +7,7 @@ All questions share one pass over the document. A statement without support in t
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ def review(gateway: httpx.Client, document: Path, questions: Sequence[str], *, m
     with document.open("rb") as file:
         uploaded = _ok(gateway.post("/v1/files", data={"purpose": "user_data"}, files={"file": (document.name, file)}))
     try:
+        _wait_for_text(gateway, uploaded["id"])
         request = {
             "model": model,
             "questions": list(questions),
@@ -41,12 +43,20 @@ def review(gateway: httpx.Client, document: Path, questions: Sequence[str], *, m
         gateway.delete(f"/v1/files/{uploaded['id']}")
 
 
+def _wait_for_text(gateway: httpx.Client, file_id: str) -> None:
+    """Wait until the text is taken out of the file: some seconds for hundreds of pages."""
+    while (file := _ok(gateway.get(f"/v1/files/{file_id}")))["status"] == "uploaded":
+        time.sleep(0.2)
+    if file["status"] == "error":
+        raise ValueError(f"{file['filename']}: {file['status_details']}")
+
+
 def _support(evidence: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
     support: dict[str, list[str]] = {}
     for one in evidence:
         passages = support.setdefault(one["statement"], [])
         if one["supported"]:
-            passages.append(one["text"])
+            passages.append(f"p. {one['page']}: {one['text']}" if one["page"] else one["text"])
     return support
 
 

@@ -14,6 +14,7 @@ from tests.gateway.whole import Whole, whole
 from tests.memory_store.conftest import quick_disk as quick_disk
 
 os.environ["MEM0_TELEMETRY"] = "False"
+_SECRET = f"whsec_{b64encode(bytes(32)).decode()}"
 _TOLD = re.compile(r"\b(?:My|my) ([\w ]+?) is ([\w ]+)\.")
 _FACT = re.compile(r"The [\w ]+? of \w+ is [\w ]+\.")
 
@@ -48,9 +49,6 @@ def _written(body: Body) -> Reply:
 
 @pytest.fixture
 async def it(redis_url: str, quick_disk: Path, tmp_path: Path) -> AsyncGenerator[Whole]:
-    settings = {
-        "storage_url": (tmp_path / "files").as_uri(),
-        "webhook_secret": f"whsec_{b64encode(bytes(32)).decode()}",
-    }
-    async with whole(redis_url, quick_disk / uuid.uuid4().hex, answer, api_keys="", **settings) as running:
+    folder, files = quick_disk / uuid.uuid4().hex, (tmp_path / "files").as_uri()
+    async with whole(redis_url, folder, answer, api_keys="", storage_url=files, webhook_secret=_SECRET) as running:
         yield running

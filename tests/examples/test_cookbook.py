@@ -12,6 +12,8 @@ import pytest
 from openai import OpenAI
 
 from tests.gateway.api_rig import ALICE_KEY
+from tests.gateway.rig import eventually
+from tests.gateway.test_extraction import pdf
 from tests.gateway.whole import Whole
 
 
@@ -37,18 +39,37 @@ async def test_a_support_bot_knows_in_a_new_conversation_what_the_customer_told(
     assert await asyncio.to_thread(other.says, "What is my locker code?") == "I do not know."
 
 
-async def test_a_contract_review_quotes_the_passages_and_deletes_the_file(
+async def test_a_review_of_300_pages_quotes_the_passages_with_their_page_and_deletes_the_file(
     it: Whole, client: httpx.Client, tmp_path: Path
 ) -> None:
-    contract = tmp_path / "contract.txt"
-    contract.write_text("The term is two years. The notice period is 482 days. Fees are due in May.")
+    contract = tmp_path / "contract.pdf"
+    clauses = [f"Clause {number} of the contract concerns deliveries in week {number}." for number in range(1, 301)]
+    clauses[211] = "The notice period is 482 days."
+    contract.write_bytes(pdf(*clauses))
     findings = await asyncio.to_thread(
         lambda: list(recipe("contract_review").review(client, contract, ["What is the notice period?"], model="m"))
     )
     assert [(finding.question, finding.answer) for finding in findings] == [("What is the notice period?", "482 days")]
     passages = [passage for found in findings[0].support.values() for passage in found]
-    assert any("The notice period is 482 days" in passage for passage in passages)
+    assert any("p. 212" in passage and "The notice period is 482 days" in passage for passage in passages)
     assert (await asyncio.to_thread(client.get, "/v1/files")).json()["data"] == []
+
+
+async def test_a_research_assistant_answers_from_what_it_read_before(
+    it: Whole, client: httpx.Client, tmp_path: Path
+) -> None:
+    paper = tmp_path / "paper.txt"
+    paper.write_text("We compare two clauses. The notice period is 482 days. Further work is needed.")
+    assistant = recipe("research_assistant").Assistant(client, "m", "ada")
+    assert await asyncio.to_thread(assistant.study, paper, "What is the notice period?") == "482 days"
+    await eventually(lambda: asyncio.to_thread(_remembers, client, "ada"))
+    assert await asyncio.to_thread(assistant.ask, "What is the notice period?") == "It is 482."
+    another = recipe("research_assistant").Assistant(client, "m", "bob")
+    assert await asyncio.to_thread(another.ask, "What is the notice period?") == "I do not know."
+
+
+def _remembers(client: httpx.Client, user: str) -> bool:
+    return bool(client.get("/v1/memory", params={"user_id": user}).json()["data"])
 
 
 async def test_a_teams_notes_are_seen_by_their_scope(it: Whole, client: httpx.Client) -> None:
