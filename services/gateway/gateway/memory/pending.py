@@ -2,9 +2,10 @@
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, TypeVar, cast
 
 from redis.asyncio import Redis
@@ -22,6 +23,9 @@ from memloop_service.redis_scripts import Script
 MOST_WRITES: Final = 50
 MOST_BYTES: Final = 262_144
 _WORD: Final = re.compile(r"\w{2,}")
+_MOST_KEPT: Final = 1024
+_MOST_KEPT_CHARS: Final = 4096
+"""The writes that a process keeps as it has read them: at most 1,024 of up to 4,096 characters each."""
 _LONGEST_S: Final = 30.0
 """Half of the time for which the queue keeps the time of a lane's last change."""
 _CLOCK_MARGIN_S: Final = 0.1
@@ -137,24 +141,34 @@ async def _timed(pending: PendingWrites, namespace: Namespace) -> tuple[Standing
     return await pending.of_user(namespace), time.monotonic()
 
 
-def _turns(status: str, payload: str, namespace: Namespace) -> Iterator[PendingTurn]:
-    """Yield the turns of a queued write that lie in the namespace, newest first."""
+def _turns(status: str, payload: str, namespace: Namespace) -> Iterable[PendingTurn]:
+    """Return the turns of a queued write that lie in the namespace, newest first."""
+    space, turns = (_read if len(payload) <= _MOST_KEPT_CHARS else _read.__wrapped__)(status, payload)
+    outside = namespace.agent_id not in (None, space.agent_id) or namespace.run_id not in (None, space.run_id)
+    return () if outside else turns
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _read(status: str, payload: str) -> tuple[Namespace, tuple[PendingTurn, ...]]:
+    """Return the namespace of a queued write, and its turns, newest first.
+
+    The last ones are kept: each chat of a user reads all writes that wait, and a payload never changes.
+    """
     job = MemoryJob.model_validate_json(payload)
-    space = job.namespace
-    if namespace.agent_id not in (None, space.agent_id) or namespace.run_id not in (None, space.run_id):
-        return
-    for turn in reversed(job.turns):
-        if turn.content.strip():
-            yield PendingTurn(
-                status=cast("Literal['queued', 'in_progress']", status),
-                event_id=job.event_id,
-                role=turn.role,
-                content=turn.content,
-                timestamp=turn.timestamp or job.timestamp or job.created_at,
-                user_id=space.user_id,
-                agent_id=space.agent_id,
-                run_id=space.run_id,
-            )
+    return job.namespace, tuple(
+        PendingTurn(
+            status=cast("Literal['queued', 'in_progress']", status),
+            event_id=job.event_id,
+            role=turn.role,
+            content=turn.content,
+            timestamp=turn.timestamp or job.timestamp or job.created_at,
+            user_id=job.namespace.user_id,
+            agent_id=job.namespace.agent_id,
+            run_id=job.namespace.run_id,
+        )
+        for turn in reversed(job.turns)
+        if turn.content.strip()
+    )
 
 
 def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:
@@ -163,5 +177,10 @@ def ranked(turns: Iterable[PendingTurn], query: str) -> Sequence[PendingTurn]:
     return sorted(turns, key=lambda turn: (-len(asked & _words(turn.content)), turn.role != "user"))
 
 
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.casefold()))
+def _words(text: str) -> frozenset[str]:
+    return (_words_of if len(text) <= _MOST_KEPT_CHARS else _words_of.__wrapped__)(text)
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
