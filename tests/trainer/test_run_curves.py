@@ -103,6 +103,20 @@ def test_a_resumed_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert len(lines(tmp_path)[0].split()) == 3
 
 
+def test_a_step_that_was_saved_and_not_logged_is_in_the_curve_once(tmp_path: Path) -> None:
+    """A checkpoint comes before the rest of the step's figures; a run may die between them."""
+    first = Curves(tmp_path)
+    first.add(1, {"memloop/reward": 0.1})
+    first.add(1, {"memloop/reward": 0.1, "response_length/mean": 8.0})
+    first.add(2, {"memloop/reward": 0.2})
+    second = Curves(tmp_path)
+    second.resume(2)
+    second.add(3, {"memloop/reward": 0.3})
+    kept = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
+    assert [each["step"] for each in kept] == [1, 2, 3]
+    assert kept[0]["data"] == {"memloop/reward": 0.1, "response_length/mean": 8.0}
+
+
 def test_a_run_from_the_start_drops_the_curves_of_an_earlier_one(tmp_path: Path) -> None:
     Curves(tmp_path).add(7, {"memloop/reward": 0.1})
     again = Curves(tmp_path)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 from memloop.profiles import load_profile
@@ -47,14 +48,17 @@ def command(recipe: str, folder: Path, *, steps: int, changes: Mapping[str, obje
 
 
 def start(
-    arguments: list[str], metrics: Path, output: Path, *, python_path: Path | None = None
+    arguments: list[str], metrics: Path, output: Path, environment: Mapping[str, str] = MappingProxyType({})
 ) -> subprocess.Popen[bytes]:
     """Start the command; its figures go to one file and its words to another."""
-    environment = {"RAY_USAGE_STATS_ENABLED": "0", "VERL_FILE_LOGGER_PATH": str(metrics)}
-    if python_path:
-        environment["PYTHONPATH"] = str(python_path)
+    own = {"RAY_USAGE_STATS_ENABLED": "0", "VERL_FILE_LOGGER_PATH": str(metrics)}
     with output.open("wb") as words:
-        return subprocess.Popen(arguments, env={**os.environ, **environment}, stdout=words, stderr=subprocess.STDOUT)
+        return subprocess.Popen(
+            [*arguments, f"environment.VERL_FILE_LOGGER_PATH={metrics}"],
+            env={**os.environ, **own, **environment},
+            stdout=words,
+            stderr=subprocess.STDOUT,
+        )
 
 
 def finish(process: subprocess.Popen[bytes], output: Path, *, timeout_s: float) -> None:

@@ -47,7 +47,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _write_questions(folder / "rows.parquet", 4 * STEPS)
     metrics, output = folder / "metrics.jsonl", folder / "output.txt"
     run = command("tiny-memagent-lora-cpu.yaml", folder, steps=STEPS, changes=CHANGES)
-    finish(start(run, metrics, output, python_path=folder), output, timeout_s=1500)
+    finish(start(run, metrics, output, {"PYTHONPATH": str(folder)}), output, timeout_s=1500)
     rewards = [step["memloop/reward"] for step in steps_of(metrics).values()]
     print("rewards by step:", rewards)
     assert rewards[0] < 0.9 < rewards[-1]

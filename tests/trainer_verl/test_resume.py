@@ -5,6 +5,8 @@ One process trains, and the engine computes one row at a time: rounding then dep
 
 import json
 import time
+from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -13,6 +15,7 @@ import psutil
 import pytest
 import torch
 
+from tests.trainer_verl.cluster import Cluster, cluster
 from tests.trainer_verl.runs import PROMPTS, ROLLOUTS, command, finish, start, steps_of, write_rows
 from trainer.rollout.curves import LOG
 from trainer.rollout.group_filter import DROPPED
@@ -32,11 +35,18 @@ CHANGES = {
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ray() -> Generator[Cluster]:
+    """A cluster that outlives the runs that are killed on it."""
+    with cluster() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def whole(ray: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an unbroken run."""
     folder = tmp_path_factory.mktemp("whole")
     write_rows(folder / "rows.parquet", 200)
-    _run(folder, 0)
+    _run(ray, folder, 0)
     return folder
 
 
@@ -52,14 +62,17 @@ def test_groups_of_equal_rewards_are_replaced_and_counted_in_real_steps(whole: P
 
 @pytest.mark.slow
 @pytest.mark.timeout(5 * TIMEOUT_S)
-def test_a_run_killed_at_five_random_moments_earns_the_rewards_of_an_unbroken_one(whole: Path, tmp_path: Path) -> None:
+def test_a_run_killed_at_five_random_moments_earns_the_rewards_of_an_unbroken_one(
+    ray: Cluster, whole: Path, tmp_path: Path
+) -> None:
     broken, dice = tmp_path, Random(5)
     write_rows(broken / "rows.parquet", 200)
     expected = steps_of(whole / "metrics-0.jsonl")
     assert list(expected) == list(range(1, STEPS + 1))
+    a_step_s = min(step["timing_s/step"] for step in expected.values())
     for attempt, step in enumerate(sorted(dice.sample(range(STEPS - 1), KILLS))):
-        _run(broken, attempt, kill_after=step, delay_s=dice.uniform(0, 8))
-    _run(broken, KILLS)
+        _run(ray, broken, attempt, kill_after=step, delay_s=dice.uniform(0, a_step_s))
+    _run(ray, broken, KILLS)
     for attempt in range(KILLS + 1):
         for step, found in steps_of(broken / f"metrics-{attempt}.jsonl").items():
             print(attempt, step, {name: found[name] for name in SAME}, flush=True)
@@ -92,10 +105,11 @@ def test_without_a_complete_checkpoint_a_run_begins_at_the_first_step(tmp_path: 
     assert not (tmp_path / TRACKER).exists()
 
 
-def _run(folder: Path, attempt: int, *, kill_after: int | None = None, delay_s: float = 0) -> None:
+def _run(cluster: Cluster, folder: Path, attempt: int, *, kill_after: int | None = None, delay_s: float = 0) -> None:
     """Run to the end, or until ``delay_s`` after the given step, then kill every process of the run."""
     metrics, output = folder / f"metrics-{attempt}.jsonl", folder / f"output-{attempt}.txt"
-    process = start(command("tiny-memagent-dapo-cpu.yaml", folder, steps=STEPS, changes=CHANGES), metrics, output)
+    arguments = command("tiny-memagent-dapo-cpu.yaml", folder, steps=STEPS, changes=CHANGES)
+    process = start(arguments, metrics, output, cluster.environment)
     if kill_after is None:
         finish(process, output, timeout_s=TIMEOUT_S)
         return
@@ -105,18 +119,19 @@ def _run(folder: Path, attempt: int, *, kill_after: int | None = None, delay_s: 
         time.sleep(0.05)
     time.sleep(delay_s)  # the moment of the kill, not a wait for something
     assert process.poll() is None, output.read_text("utf-8", "replace")[-4000:]
-    tree = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
-    for each in tree:
-        each.kill()
-    psutil.wait_procs(tree, timeout=60)
+    killed = [*cluster.workers(), psutil.Process(process.pid)]
+    for each in killed:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
     process.wait()
+    psutil.wait_procs(killed, timeout=60)
 
 
 def _reached(metrics: Path, output: Path, step: int) -> bool:
     """Whether the step is logged; before the first one, whether training has begun."""
     if step == 0:
         return b"Training Progress" in output.read_bytes()
-    return step in steps_of(metrics) or any(each > step for each in steps_of(metrics))
+    return any(each >= step for each in steps_of(metrics))  # the step itself may have been saved and not logged
 
 
 def _weights(folder: Path) -> dict[str, Any]:

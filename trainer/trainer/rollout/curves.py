@@ -54,14 +54,16 @@ class Curves:
         """Read the steps up to ``step``; later ones were lost with the run that made them, and run again."""
         file = self._folder / LOG
         lines = file.read_text("utf-8").splitlines(keepends=True) if file.is_file() else []
-        points = [_point(line) for line in lines if line.endswith("\n")]
-        self._points = [point for point in points if point[0] <= step]
+        points = dict(_point(line) for line in lines if line.endswith("\n"))
+        self._points = [point for point in points.items() if point[0] <= step]
         if lines:
             _replace(file, "".join(map(_line, self._points)))
 
     def add(self, step: int, figures: Mapping[str, object]) -> None:
-        """Append a step, and draw the figure."""
+        """Append a step, or what more is measured of the last one, and draw the figure."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        if self._points and self._points[-1][0] == step:
+            self._points.pop()
         self._points.append((step, {name: float(value) for name, value in figures.items() if _is_finite(value)}))
         with (self._folder / LOG).open("a", encoding="utf-8") as log:
             log.write(_line(self._points[-1]))

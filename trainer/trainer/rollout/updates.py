@@ -46,6 +46,7 @@ class LoopTrainer(PPOTrainerSync):
     def __init__(self, config: Any) -> None:
         self.settings = LoopSettings.model_validate(OmegaConf.to_container(config.memloop))
         self._names = PromptNames()
+        self._measured = dict[str, Any]()
         self._curves = Curves(Path(config.trainer.default_local_dir).absolute())
         super().__init__(config)
 
@@ -120,6 +121,11 @@ class LoopTrainer(PPOTrainerSync):
         output = TensorDict({"advantages": advantages, "returns": advantages.clone(), **masks}, batch_size=len(batch))
         return tq.kv_batch_put(keys=batch.keys, partition_id=part, fields=output)
 
+    def _save_checkpoint(self) -> None:
+        """Save, after the step's curves: a run that dies before it logs the step goes on behind it."""
+        self._curves.add(self.global_steps, self._measured)
+        super()._save_checkpoint()
+
     def _compute_metrics(self, batch: Any, metrics: Any, timing_raw: Any, global_steps: int, epoch: int) -> None:
         """Compute verl's metrics, then extend the run's curves."""
         super()._compute_metrics(batch, metrics, timing_raw, global_steps, epoch)
@@ -146,6 +152,7 @@ class LoopTrainer(PPOTrainerSync):
         measured = rename_dict(self.actor_rollout_wg.update_actor(trained)["metrics"], "actor/")
         measured["perf/mfu/actor"] = measured.pop("actor/mfu")
         metrics.update(reduce_metrics(measured))
+        self._measured = dict(metrics)
         return batch
 
     def _sequences(self, batch: KVBatchMeta) -> int:
