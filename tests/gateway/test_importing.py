@@ -78,8 +78,9 @@ def zep(**asked: int) -> Zep:
         {"uuid": "s-0", "role": "user", "content": "Hello.", "created_at": "2024-01-03T00:00:00Z"},
         {"uuid": "s-1", "role": "tool", "content": "{}", "created_at": "2024-01-03T00:00:01Z"},
     ]
+    edge = {"name": "SAYS", "source_node_uuid": "n-1", "target_node_uuid": "n-2", "created_at": "2024-01-04T00:00:00Z"}
     facts = [
-        {"uuid": f"f-{n}", "fact": f"Fact {n}.", "valid_at": f"2024-01-02T00:{n // 60:02}:{n % 60:02}Z"}
+        {**edge, "uuid": f"f-{n}", "fact": f"Fact {n}.", "valid_at": f"2024-01-02T00:{n // 60:02}:{n % 60:02}Z"}
         for n in range(120)
     ]
     facts[7] |= {"invalid_at": "2024-02-01T00:00:00Z"}
