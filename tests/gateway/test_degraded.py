@@ -29,6 +29,18 @@ async def serves_memory(gateway: Gateway) -> None:
         assert (searched.status, listed.status, erased.status) == (200, 200, 200)
 
 
+async def metrics_of(gateway: Gateway) -> str:
+    async with gateway.http.get(f"{gateway.url}/metrics") as answer:
+        return await answer.text()
+
+
+async def test_requests_for_an_absent_model_are_counted_from_zero(settings: GatewaySettings) -> None:
+    away = settings.model_copy(update={"inference_url": f"http://127.0.0.1:{free_port()}"})
+    async with running_gateway(away) as gateway:
+        await serves_memory(gateway)
+        assert 'upstream_absent_total{model=""} 0.0' in await metrics_of(gateway)
+
+
 async def test_a_gateway_that_starts_while_no_engine_is_up_serves_memory(settings: GatewaySettings) -> None:
     port = free_port()
     away = settings.model_copy(update={"inference_url": f"http://127.0.0.1:{port}"})
@@ -40,6 +52,7 @@ async def test_a_gateway_that_starts_while_no_engine_is_up_serves_memory(setting
         refused = await gateway.chat()
         assert (refused.status, refused.error["code"], refused.headers["Retry-After"]) == (503, "model_not_ready", "5")
         assert (await gateway.get("/v1/models")).status == 503
+        assert 'upstream_absent_total{model=""} 2.0' in await metrics_of(gateway)
         async with launched(Launcher(), port=port):
 
             async def served() -> bool:

@@ -3,11 +3,15 @@
 import logging
 import sys
 from datetime import UTC, datetime
+from typing import Final
 
 import orjson
 
 from memloop.profiles import well_formed
 from memloop.wire.correlation import request_id, trace_id
+
+_TALKATIVE: Final = ("httpx", "httpcore")
+"""They log every request at info: Qdrant's client sends several for one search."""
 
 
 class JsonLines(logging.Formatter):
@@ -44,3 +48,6 @@ def configure_logging(service: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonLines(service))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    own = logging.getLogger().level
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(own if own <= logging.DEBUG else max(own, logging.WARNING))

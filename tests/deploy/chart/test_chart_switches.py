@@ -65,6 +65,32 @@ def test_an_engine_scales_on_all_its_requests_so_that_an_emptied_queue_takes_no_
     ]
 
 
+def demand(chart: Rendered) -> str:
+    spec = chart.objects(values_of("scale-to-zero")).named("ScaledObject", "demo-inference-main")["spec"]
+    assert (spec["minReplicaCount"], spec["cooldownPeriod"]) == (0, 600)
+    queries = [trigger["metadata"]["query"] for trigger in spec["triggers"]]
+    assert all(query.endswith("or vector(0)") for query in queries[1:]), "an engine that is gone has no figures"
+    return str(queries[0])
+
+
+def test_jobs_and_requests_bring_an_engine_back_from_zero(chart: Rendered) -> None:
+    query = demand(chart)
+    assert query.startswith("sum(max by (queue) (job_queue_depth{"), "without figures of the workers the query fails"
+    for counter in ("upstream_absent_total", "upstream_errors_total", "gateway_engine_call_seconds_count"):
+        assert f"(sum(increase({counter}{{" in query
+    assert query.count("or vector(0))") == 3
+
+
+def test_an_idle_engine_at_zero_raises_no_alert(chart: Rendered) -> None:
+    def absent(file: str) -> str:
+        rules = [rule for one in chart.objects(values_of(file)).of("PrometheusRule") for rule in one["spec"]["groups"]]
+        [found] = [rule["expr"] for group in rules for rule in group["rules"] if rule.get("alert") == "EngineAbsent"]
+        return str(found)
+
+    assert absent("scale-to-zero").endswith('and on () sum(job_queue_depth{namespace="memloop"}) > 0')
+    assert "job_queue_depth" not in absent("keda")
+
+
 def test_engines_leave_one_at_a_time_after_the_need_has_been_lower(chart: Rendered) -> None:
     behavior = scaler(chart, "demo-inference-main")["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
     assert behavior["scaleDown"] == {

@@ -111,3 +111,11 @@ spec:
         {{- include "memloop.caVolume" .root | nindent 8 }}
         {{- include "memloop.extra" .values.extraVolumes | nindent 8 }}
 {{- end }}
+
+{{/* Not empty if an engine may have no replica. */}}
+{{- define "memloop.scalesToZero" -}}
+{{- range .Values.inference.models -}}
+{{- $scaling := (include "memloop.model" (dict "root" $ "entry" .) | fromJson).autoscaling -}}
+{{- if and (eq $scaling.mode "load") (not $scaling.minReplicas) }}yes{{ end -}}
+{{- end -}}
+{{- end }}

@@ -48,7 +48,8 @@ async def open_backend(config: ModelsConfig, settings: GatewaySettings, metrics:
 
     Models that are not there yet come later. Raises ProfileError when the profile and a model that is there do not fit.
     """
-    models = Models(config.specs, config.roles, wait_s=settings.startup_wait_s)
+    metrics.expect_models([spec.id or "" for spec in config.specs] if config.roles else [""])
+    models = Models(config.specs, config.roles, wait_s=settings.startup_wait_s, on_absent=metrics.count_absent)
     async with AsyncExitStack() as stack:
         late = [await _opening(spec, settings, stack) for spec in config.specs]
         late = await _first_arrivals(late, models, metrics)

@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from gateway.engine.models_file import ModelSpec, Role
@@ -28,11 +27,20 @@ class Models:
     A model is there once its launcher, if it has one, has named its parts; until then requests for it get 503.
     """
 
-    def __init__(self, specs: Sequence[ModelSpec], roles: Mapping[Role, str], *, wait_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        specs: Sequence[ModelSpec],
+        roles: Mapping[Role, str],
+        *,
+        wait_s: float = 0.0,
+        on_absent: Callable[[str], object] = lambda model_id: None,
+    ) -> None:
         """``specs`` are the tables of the models file; without one, they and ``roles`` are empty.
 
-        For ``wait_s`` seconds it is normal that no model is there.
+        For ``wait_s`` seconds it is normal that no model is there. ``on_absent`` gets the id, empty without a models
+        file, each time that a request asks for a model that is not there.
         """
+        self._on_absent = on_absent
         self.shares = Shares()
         self._specs = {spec.id: spec for spec in specs if roles}
         self._roles = roles
@@ -72,17 +80,16 @@ class Models:
     @property
     def counting(self) -> Splitter:
         """The chat model's tokenizer, for requests whose model is not known; an estimate until it is there."""
-        try:
-            return self.chat.splitter
-        except Unavailable:
-            return EstimatingSplitter()
+        chat = self._there("chat")
+        return EstimatingSplitter() if chat is None else chat.splitter
 
     async def writer(self) -> LoopModel:
         """Return the model that decides what to remember, once it is there."""
         while True:
             arrived = self._arrived
-            with suppress(Unavailable):
-                return self._in_role("writer")
+            writer = self._there("writer")
+            if writer is not None:
+                return writer
             await arrived.wait()
 
     def writing(self, writer: LoopModel, *, key: str) -> LoopModel:
@@ -99,8 +106,7 @@ class Models:
         if not self._roles:
             return self._first.of_id(model_id)
         if model_id in self._specs:
-            message = f"The model {model_id!r} is not there yet."
-            raise Unavailable(message, code="model_not_ready", retry_after_s=_RETRY_AFTER_S)
+            raise self._absent(f"The model {model_id!r} is not there yet.", model_id)
         raise NotFound(f"There is no model {model_id!r}.", param="model", code="model_not_found")
 
     def lists(self, model_id: str) -> bool:
@@ -170,8 +176,16 @@ class Models:
     @property
     def _first(self) -> LoopModel:
         if not self._models:
-            raise Unavailable(_NONE_THERE, code="model_not_ready", retry_after_s=_RETRY_AFTER_S)
+            raise self._absent(_NONE_THERE, "")
         return next(iter(self._models.values()))
+
+    def _absent(self, message: str, model_id: str) -> Unavailable:
+        self._on_absent(model_id)
+        return Unavailable(message, code="model_not_ready", retry_after_s=_RETRY_AFTER_S)
+
+    def _there(self, role: Role) -> LoopModel | None:
+        """Return the model of a role, or None until it is there."""
+        return self._models.get(self._roles[role]) if self._roles else next(iter(self._models.values()), None)
 
     def _in_role(self, role: Role) -> LoopModel:
         return self.named(self._roles[role]) if self._roles else self._first
