@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
@@ -219,6 +219,7 @@ def tags_of(redis: Redis) -> Sequence[str]:
     return TAGS if is_cluster(redis) else TAGS[2:3]
 
 
+@lru_cache(maxsize=4096)
 def place_of(name: str) -> int:
     """Return the name's place, 0 to 255, which never changes; place modulo tags is its tag."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[0]

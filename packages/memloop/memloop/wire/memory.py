@@ -6,6 +6,7 @@ from a client: the gateway sets it from the key.
 
 import hashlib
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue
@@ -54,6 +55,7 @@ class Namespace(Scope):
         return tuple(_scope(agent, run) for agent in agents for run in runs)
 
 
+@lru_cache(maxsize=4096)
 def _scope(agent_id: str | None, run_id: str | None) -> str:
     ids = ("" if part is None else f"={part}" for part in (agent_id, run_id))
     return hashlib.sha256("\x1f".join(ids).encode()).hexdigest()[:32]

@@ -6,9 +6,8 @@ from typing import Final, cast
 
 from memloop.wire.changes import Change, ChangeType
 from memloop.wire.memory import Namespace
-from memory_store.items.documents import Record, from_payload
-from memory_store.items.explanations import Cause
-from memory_store.vectors.port import Found, Point
+from memory_store.items.explanations import Cause, newest_decision
+from memory_store.vectors.port import Found, Payload, Point
 
 TYPES: Final[Mapping[Cause, ChangeType]] = {
     "new fact": "memory.added",
@@ -35,8 +34,9 @@ _RAW: Final = "RawTurn"
 
 def stored(points: Iterable[Point]) -> list[tuple[str, Change]]:
     """Return the changes, with their tenants, of points that are stored; raw turns have none."""
-    shown = [from_payload(point.id, point.payload) for point in points if point.payload["memory_type"] != _RAW]
-    return [(record.tenant, change) for record in shown if (change := _change(record)) is not None]
+    shown = [point for point in points if point.payload["memory_type"] != _RAW]
+    made = [(str(point.payload["tenant"]), _change(point.id, point.payload)) for point in shown]
+    return [(tenant, change) for tenant, change in made if change is not None]
 
 
 def taken_back(points: Iterable[Point]) -> list[tuple[str, Change]]:
@@ -47,10 +47,7 @@ def taken_back(points: Iterable[Point]) -> list[tuple[str, Change]]:
 def expired(found: Sequence[Found], moment: datetime) -> list[tuple[str, Change]]:
     """Return the changes of live memories that are removed at their end."""
     live = [one for one in found if one.payload["memory_type"] != _RAW and one.payload["status"] == "activated"]
-    return [
-        (record.tenant, _of(record, "memory.deleted", "expired", moment))
-        for record in (from_payload(one.id, one.payload) for one in live)
-    ]
+    return [(str(one.payload["tenant"]), _of(one.id, one.payload, "memory.deleted", "expired", moment)) for one in live]
 
 
 def erased(namespace: Namespace, moment: datetime) -> list[tuple[str, Change]]:
@@ -59,29 +56,23 @@ def erased(namespace: Namespace, moment: datetime) -> list[tuple[str, Change]]:
     return [(namespace.tenant, Change(type="memory.erased", at=moment, reason="erased", **ids))]
 
 
-def _change(record: Record) -> Change | None:
-    """Return what the record's newest decision means; None for a version that another one overtook or split."""
-    if not record.decisions:
+def _change(item_id: str, payload: Payload) -> Change | None:
+    """Return what the newest decision on a version means; None for a version that another one overtook or split."""
+    newest = newest_decision(payload.get("decisions"))
+    kind = TYPES.get(cast(Cause, newest.cause)) if newest else None
+    if newest is None or kind is None:
         return None
-    newest = record.decisions[-1]
-    kind = TYPES.get(cast(Cause, newest.cause))
-    if kind is None or (newest.cause != "imported" and newest.at != record.item.updated_at):
+    if newest.cause != "imported" and newest.at != datetime.fromisoformat(str(payload["updated_at"])):
         return None
-    return _of(record, kind, newest.cause, newest.at)
+    return _of(item_id, payload, kind, newest.cause, newest.at)
 
 
-def _of(record: Record, kind: ChangeType, reason: str, at: datetime) -> Change:
-    item = record.item
-    return Change(
-        type=kind,
-        at=at,
-        reason=reason,
-        memory_id=item.id,
-        version=item.version,
-        supersedes=item.supersedes if kind == "memory.updated" else None,
-        user_id=item.user_id,
-        agent_id=item.agent_id,
-        run_id=item.run_id,
+def _of(item_id: str, payload: Payload, kind: ChangeType, reason: str, at: datetime) -> Change:
+    """Build the change from the fields that it has: the whole memory would be parsed for each written point."""
+    ids = {name: payload.get(name) for name in ("version", "user_id", "agent_id", "run_id")}
+    supersedes = payload.get("supersedes") if kind == "memory.updated" else None
+    return Change.model_validate(
+        {"type": kind, "at": at, "reason": reason, "memory_id": item_id, "supersedes": supersedes, **ids}
     )
 
 

@@ -111,8 +111,12 @@ class Record:
         return self.item.status == "deleted" or (expires_at is not None and expires_at <= moment)
 
 
+_LEFT_OUT_EMPTY = ("tags", "metadata", "sources", "flags", "speaker")
+"""Lists and objects that are mostly empty: each costs an embedded store as much as a text."""
+
+
 def to_payload(record: Record) -> Payload:
-    """Encode the whole record as JSON."""
+    """Encode the whole record as JSON, without lists and objects that are empty and that a reader may lack."""
     payload: dict[str, JsonValue] = record.item.model_dump(mode="json", exclude={"id"})
     payload["tenant"] = record.tenant
     payload["chain"] = record.chain
@@ -123,7 +127,7 @@ def to_payload(record: Record) -> Payload:
     payload["ended_before"] = record.ended_before.isoformat() if record.ended_before else None
     payload["place"] = place_of(record.item.valid_from, record.item.created_at)
     payload["speaker"] = list[JsonValue](speaker_of(record.item.memory, record.item.memory_type, record.item.tags))
-    return payload
+    return {name: value for name, value in payload.items() if value or name not in _LEFT_OUT_EMPTY}
 
 
 def from_payload(item_id: str, payload: Payload) -> Record:

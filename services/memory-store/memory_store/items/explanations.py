@@ -64,6 +64,11 @@ def decisions_from(stored: JsonValue) -> tuple[Decision, ...]:
     return _DECISIONS.validate_python(stored or ())
 
 
+def newest_decision(stored: JsonValue) -> Decision | None:
+    """Decode the last of them; None where nothing was stored."""
+    return decisions_from(stored[-1:])[0] if isinstance(stored, list) and stored else None
+
+
 _DECISIONS = TypeAdapter(tuple[Decision, ...])
 
 

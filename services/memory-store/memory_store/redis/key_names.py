@@ -7,6 +7,7 @@ one tag, which follows from the user (``memloop_service.redis_link``). A cluster
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memloop.wire.memory import Namespace
 from memloop_service.redis_link import place_of, tags_of
@@ -94,6 +95,7 @@ class KeyNames:
         return self.partitions[place_of(lane) % len(self.partitions)]
 
 
+@lru_cache(maxsize=4096)
 def digest(*parts: str) -> str:
     """A short name for user-chosen text inside a Redis key."""
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]

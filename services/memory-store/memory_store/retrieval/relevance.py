@@ -4,7 +4,6 @@ Scores are added, not their ranks: the distance between the first and the second
 statistics over the namespace, so a ranking may be cut short.
 """
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 
 from memory_store.retrieval.candidates import DECIMALS
@@ -49,8 +48,9 @@ class Relevance:
     def best(self, count: int, *, raised: Mapping[str, float], known: Iterable[str] = ()) -> list[str]:
         """Returns the ids of the most relevant items, best first. ``raised`` adds to some; ``known`` compete too."""
         above = {**dict.fromkeys(known, 0.0), **self._above}
-        values = ((-round(value + raised.get(one, 0.0), DECIMALS), one) for one, value in above.items())
-        return [item_id for _, item_id in heapq.nsmallest(count, values)]
+        values = [(-round(value + raised.get(one, 0.0), DECIMALS), one) for one, value in above.items()]
+        values.sort()  # of some hundred items, of which most are wanted: quicker than a heap
+        return [item_id for _, item_id in values[:count]]
 
 
 def _ranks(ranking: Sequence[Ranked]) -> dict[str, float]:
