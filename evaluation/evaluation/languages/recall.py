@@ -1,16 +1,18 @@
-"""Measures recall of the same made-up facts in several languages, all in one namespace.
+"""Measures recall of the same made-up facts in several languages, each the memories of a user of its own.
 
-A question has other words, or other forms of them, than the fact that answers it. Facts of all languages compete.
+Each fact has two questions: one with other forms of its words, and one that shares no word with it, which meaning alone
+can find. Statements about other things compete.
 """
 
 import tempfile
-from collections.abc import Iterable, Sequence
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 from memloop.wire.memory import MemoryItem, Namespace, StoreSearch
 from memloop_service import new_registry
@@ -26,51 +28,61 @@ from memory_store.vectors.schema import CollectionSpec
 
 LANGUAGES: Final = ("en", "de", "es", "fr", "ru", "zh", "ja", "ko")
 K: Final = 10
-_NAMESPACE: Final = Namespace(tenant="evaluate-languages", user_id="u")
+_TENANT: Final = "evaluate-languages"
 _STATED_AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+Kind: TypeAlias = Literal["inflected", "paraphrased"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact with the question that it answers."""
+    """A fact with the questions that it answers; a statement that only competes has none."""
 
     id: str
     language: str
     text: str
-    question: str
+    questions: Mapping[Kind, str]
 
 
 def facts(language: str) -> list[Fact]:
     """Read a language's facts; the same number is the same fact in every language."""
     lines = (files("evaluation.languages") / "texts" / f"{language}.txt").read_text("utf-8").splitlines()
-    pairs = [line.split(" | ") for line in lines]
-    number_of = LANGUAGES.index(language)
     return [
-        Fact(f"00000000-0000-4000-8000-{number_of:06}{number:06}", language, text, question)
-        for number, (text, question) in enumerate(pairs)
+        Fact(
+            id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{language}/{number}")),
+            language=language,
+            text=text,
+            questions=dict(zip(KINDS, asked, strict=True)) if asked else {},
+        )
+        for number, (text, *asked) in enumerate(line.split(" | ") for line in lines)
     ]
 
 
-async def recall(embedder: Embedder, dimension: int, *, tuning: Tuning, bm25: Bm25) -> dict[str, float]:
-    """Return the share of questions, by language, whose own fact is among the first ``K`` results, in percent."""
-    known = [fact for language in LANGUAGES for fact in facts(language)]
+async def recall(embedder: Embedder, dimension: int, *, tuning: Tuning, bm25: Bm25) -> dict[Kind, dict[str, float]]:
+    """Return the share of questions, by kind and language, whose fact is among the first ``K`` results, in percent."""
     with tempfile.TemporaryDirectory(prefix="memloop-languages-") as folder:
         vectors = QdrantEdge(Path(folder), flush_s=3600.0)
         await vectors.open(CollectionSpec("languages", dimension))
         encoding = TextEncoding(embedder, bm25)
-        await vectors.upsert(await points_of([_record(fact) for fact in known], encoding))
+        for language in LANGUAGES:
+            await vectors.upsert(await points_of([_record(fact) for fact in facts(language)], encoding))
         retrieval = Retrieval(vectors, encoding, metrics=Metrics(new_registry()), tuning=tuning)
-        found = {language: await _found(retrieval, facts(language)) for language in LANGUAGES}
+        found: dict[Kind, dict[str, float]] = {
+            kind: {language: await _found(retrieval, facts(language), kind) for language in LANGUAGES} for kind in KINDS
+        }
         await vectors.close()
     return found
 
 
-async def _found(retrieval: Retrieval, asked: Sequence[Fact]) -> float:
-    return 100 * fmean([fact.id in await _ids(retrieval, fact.question) for fact in asked])
+async def _found(retrieval: Retrieval, known: Sequence[Fact], kind: Kind) -> float:
+    asked = [(fact, fact.questions[kind]) for fact in known if fact.questions]
+    return 100 * fmean([fact.id in await _ids(retrieval, fact.language, question) for fact, question in asked])
 
 
-async def _ids(retrieval: Retrieval, question: str) -> Iterable[str]:
-    result = await retrieval.search(StoreSearch(namespace=_NAMESPACE, query=question, top_k=K))
+async def _ids(retrieval: Retrieval, language: str, question: str) -> Iterable[str]:
+    namespace = Namespace(tenant=_TENANT, user_id=language)
+    result = await retrieval.search(StoreSearch(namespace=namespace, query=question, top_k=K))
     return {hit.item.id for hit in result.results}
 
 
@@ -80,10 +92,10 @@ def _record(fact: Fact) -> Record:
         memory=fact.text,
         key=fact.text,
         memory_type="LongTermMemory",
-        user_id=_NAMESPACE.user_id,
+        user_id=fact.language,
         valid_from=_STATED_AT,
         created_at=_STATED_AT,
         updated_at=_STATED_AT,
         hash=fact.id,
     )
-    return Record(_NAMESPACE.tenant, item, chain=fact.id, confirmed_at=_STATED_AT)
+    return Record(_TENANT, item, chain=fact.id, confirmed_at=_STATED_AT)
