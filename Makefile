@@ -454,6 +454,7 @@ test-ray: $(RAY_VENV)/.ready ## the RULER evaluation on a Ray cluster of this ma
 # Without ENGINE_URL only retrieval is measured: ARGS="--rows …", all of them: memloop-evaluate memory --help
 .PHONY: evaluate-memory
 evaluate-memory: $(READY) ## a user's LoCoMo, LongMemEval or HaluMem file: FORMAT=… DATA=FILE ENGINE_URL=… MODEL=ID; goes on where it was
+	@test -n "$(FORMAT)" && test -n "$(DATA)" || { echo "give FORMAT=locomo|longmemeval|halumem and DATA=FILE" >&2; exit 2; }
 	$(BIN)/memloop-evaluate memory --format $(FORMAT) --data $(DATA) \
 	  $(ENGINE_URL:%=--engine-url %) $(MODEL:%=--model %) $(ARGS)
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,19 @@ def test_the_evaluations_are_listed(arguments: list[str], status: int, capsys: p
     shown = capsys.readouterr()
     assert left.value.code == status
     assert all(name in (shown.err if status else shown.out) for name in EVALUATIONS)
+
+
+def test_a_file_that_cannot_be_read_is_named_and_no_resuming_is_promised(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "other.json"
+    file.write_text('[{"a": 1}]')
+
+    with pytest.raises(SystemExit) as left:
+        main(["memory", "--format", "locomo", "--data", str(file), "--out", str(tmp_path / "out")])
+
+    assert left.value.code == 2
+    assert capsys.readouterr().err == f"{file}, line 1: sample_id: Field required; conversation: Field required\n"
 
 
 def test_the_gain_is_that_of_everything_over_rank_fusion() -> None:

@@ -53,13 +53,16 @@ def main(arguments: Sequence[str]) -> None:
     except (DataError, OSError) as error:
         _give_up(error, 2)
     except MemloopError as error:
-        _give_up(error, 3)
+        _give_up(f"{error}\n{_RESUME}", 3)
     except CliError as error:
-        _give_up(f"{error}\n{error.detail}", 3)
+        _give_up(f"{error}\n{error.detail}\n{_RESUME}", 3)
+
+
+_RESUME = "Run the same command again to resume."
 
 
 def _give_up(error: object, status: int) -> None:
-    print(f"{error}\nRun the same command again to resume.", file=sys.stderr)
+    print(error, file=sys.stderr)
     sys.exit(status)
 
 
