@@ -2,7 +2,7 @@
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
@@ -23,6 +23,7 @@ PROBES: Final = ("How many?", "Anna sold the boat on Monday.", "It was a quiet m
 """Texts of several lengths, whose vectors by a graph are compared with those of its model."""
 _LEAST_COSINE: Final = 0.999
 """Between a vector of the graph and of the model itself; bfloat16 keeps 0.9995."""
+_FREE_CHARS: Final = 32
 _CPU_FACTS: Final = Path("/proc/cpuinfo")
 _MULTIPLIES_BFLOAT16: Final = frozenset({"avx512_bf16", "amx_bf16"})
 
@@ -90,7 +91,21 @@ def by_length(
     """Return ``forward``'s vectors of the texts. Texts of similar length share a batch, so that little is padding."""
     order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
     rows: dict[int, tuple[float, ...]] = {}
-    for start in range(0, len(order), batch):
-        places = order[start : start + batch]
+    for places in _of_similar_length(order, texts, batch):
         rows.update(zip(places, map(tuple, forward([texts[at] for at in places])), strict=True))
     return [rows[at] for at in range(len(texts))]
+
+
+def _of_similar_length(order: Sequence[int], texts: Sequence[str], batch: int) -> Iterator[list[int]]:
+    """Yield runs of at most ``batch`` places, which are in order of length: a text is padded to twice its own at most.
+
+    Some characters more are free, so that very short texts stay together.
+    """
+    places: list[int] = []
+    for at in order:
+        if places and (len(places) == batch or len(texts[at]) > 2 * len(texts[places[0]]) + _FREE_CHARS):
+            yield places
+            places = []
+        places.append(at)
+    if places:
+        yield places
