@@ -33,6 +33,11 @@ def test_all_but_redis_start_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_what_waits_for_the_engine_has_as_long_as_the_engine(tmp_path: Path) -> None:
+    parts = components(tmp_path)
+    assert {parts[name].timeout_s for name in ("inference", "gateway", "worker")} == {900.0}
+
+
 def test_each_component_gets_the_addresses_of_the_others(tmp_path: Path) -> None:
     parts = components(tmp_path)
     assert parts["store"].environment["MEMLOOP_PORT"] == "7801"

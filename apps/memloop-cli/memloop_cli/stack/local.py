@@ -12,6 +12,8 @@ from memloop_cli.stack.component import Component, http_probe, redis_probe
 from memloop_cli.stack.redis import find_redis, redis_command
 
 _HOST = "127.0.0.1"
+_ENGINE_START_S: Final = 900.0
+"""For an engine, and for gateway and worker, which start beside it: the worker is ready once an engine answers."""
 READER_MODEL: Final = "MEMLOOP_READER_MODEL"
 READER_PROFILE: Final = "MEMLOOP_READER_PROFILE"
 GIVEN_ENGINES: Final = ("MEMLOOP_ENGINE_URL", "MEMLOOP_MODELS")
@@ -96,7 +98,7 @@ class _LocalStack:
         more = {"MEMLOOP_ENGINE_PORT": str(self.ports["engine"])}
         if "reader" in self.ports:
             more["MEMLOOP_SERVE_NAME"] = "writer"
-        return self._python("inference.main", "inference", "the language model", more, 900.0, grace_s=30.0)
+        return self._python("inference.main", "inference", "the language model", more, _ENGINE_START_S, grace_s=30.0)
 
     def reader(self) -> Component:
         more = {
@@ -105,7 +107,7 @@ class _LocalStack:
             "MEMLOOP_MODEL": self.environment[READER_MODEL],
             "MEMLOOP_PROFILE": self.environment.get(READER_PROFILE, ""),
         }
-        return self._python("inference.main", "reader", "the model of long reads", more, 900.0, grace_s=30.0)
+        return self._python("inference.main", "reader", "the model of long reads", more, _ENGINE_START_S, grace_s=30.0)
 
     def gateway(self, module: str, name: str) -> Component:
         more = {
@@ -116,7 +118,7 @@ class _LocalStack:
             **self._engines(),
         }
         what = "the API" if name == "gateway" else "writes memories, reads in the background"
-        return self._python(module, name, what, more, 180.0)
+        return self._python(module, name, what, more, _ENGINE_START_S)
 
     def _engines(self) -> dict[str, str]:
         if "reader" in self.ports:
