@@ -361,6 +361,10 @@ all-in-one: ## build the image for a first try: gateway, worker, store and Redis
 	  DOCKER_BUILDKIT=1 docker build $(DOCKER_BUILD) -f deploy/docker/$$name.Dockerfile -t localhost/memloop/$$name:0.1.0 . || exit 1; \
 	done
 
+.PHONY: chart
+chart: $(DEPLOY_READY) ## package the chart into dist/; TO=oci://registry.example.com/charts pushes it (credentials: docker login)
+	.venv-deploy/bin/python -m deploy.helm.publish $(DIST) $(TO:%=--to %) $(ARGS)
+
 .PHONY: dashboards
 dashboards: ## write Grafana's dashboards anew from their code (needs the environment of test-deploy)
 	.venv-deploy/bin/python -m deploy.observability.dashboards deploy/helm/memloop/observability/dashboards
