@@ -20,6 +20,8 @@ from tests.fakes.processes import end
 RAY = Path(sys.executable).parent / "ray"
 _AGENTS = ("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export")
 """Ray gives these processes 15 seconds to find ports of their own, too few where more work runs beside."""
+_RAYS_OWN = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
+"""The cluster's own processes, without which its node dies."""
 _START_TIMEOUT_S = 400
 
 
@@ -34,7 +36,8 @@ class Cluster:
     def workers(self) -> list[psutil.Process]:
         """The processes of all runs: trainers, engines, rollout workers, queues."""
         found = psutil.Process(self.head.pid).children(recursive=True)
-        return [each for each in found if each.is_running() and _command(each).startswith("ray::")]
+        named = [(each, _command(each)) for each in found]
+        return [each for each, name in named if name.startswith("ray::") and name not in _RAYS_OWN]
 
 
 @contextmanager
