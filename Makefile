@@ -545,6 +545,7 @@ lock-images: $(UV_READY) ## derive the images' locks from workspace.lock
 	$(IMAGE_LOCK) --override $(IMAGES)/gateway-overrides.txt $(MEMLOOP) services/gateway/pyproject.toml -o $(IMAGES)/gateway.lock
 	$(IMAGE_LOCK) --override $(IMAGES)/store-overrides.txt $(MEMLOOP) services/memory-store/pyproject.toml $(IMAGES)/memory-store.in -o $(IMAGES)/memory-store.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml -o $(IMAGES)/launcher.lock
+	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/promotion.in -o $(IMAGES)/promotion.lock
 	$(IMAGE_LOCK) $(MEMLOOP) services/inference/pyproject.toml $(IMAGES)/inference-cpu.in -o $(IMAGES)/inference-cpu.lock
 
 clean: ## remove the environment and the local stack's data

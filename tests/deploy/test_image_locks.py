@@ -11,6 +11,7 @@ LOCKS = {
     "gateway": ("packages/memloop", "packages/memloop-service", "services/gateway"),
     "memory-store": ("packages/memloop", "packages/memloop-service", "services/memory-store"),
     "launcher": ("packages/memloop", "packages/memloop-service", "services/inference"),
+    "promotion": ("packages/memloop", "packages/memloop-service", "services/inference"),
     "inference-cpu": ("packages/memloop", "packages/memloop-service", "services/inference"),
 }
 OURS = {"memloop-core", "memloop-inference", "memloop-service"}
@@ -52,7 +53,9 @@ def test_a_lock_leaves_out_what_its_override_names(root: Path, lock: str) -> Non
     assert LEFT_OUT.get(lock, set()) & pins(root / f"requirements/images/{lock}.lock").keys() == set()
 
 
-@pytest.mark.parametrize("dockerfile", ["gateway", "memory-store", "inference", "inference-cpu"])
+@pytest.mark.parametrize(
+    "dockerfile", ["gateway", "memory-store", "inference", "inference-cpu", "promotion", "trainer-gpu"]
+)
 def test_images_install_by_hash_and_resolve_nothing(root: Path, dockerfile: str) -> None:
     text = (root / f"deploy/docker/{dockerfile}.Dockerfile").read_text().replace("\\\n", " ")
     steps = re.split(r"&&|\|\||\n", text)

@@ -15,7 +15,7 @@ PRESETS = sorted(name for name, path in FILES.items() if path.parent.name == "pr
 """Files that a user's own values follow."""
 Values: TypeAlias = dict[str, Any]
 Object: TypeAlias = dict[str, Any]
-_WITH_PODS = {"Deployment", "StatefulSet"}
+_WITH_PODS = {"Deployment", "StatefulSet", "Job"}
 
 
 def open_chart() -> helm.Chart:

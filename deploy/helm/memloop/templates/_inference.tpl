@@ -32,6 +32,32 @@ spec: {{- include "memloop.claimSpec" .values.cache | nindent 2 }}
   {{- end }}
 {{- end }}
 
+{{/* Fetches a published checkpoint into the cache before the engine starts. root, values, image */}}
+{{- define "memloop.fetchContainer" -}}
+{{- if not (hasPrefix "/cache/" .values.modelPath) }}{{ fail (printf "inference.models: %s: modelUrl is fetched into modelPath: name a folder below /cache" .values.name) }}{{ end -}}
+name: fetch
+image: {{ include "memloop.image" . }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+command: [/opt/memloop/bin/python, -m, inference.main, fetch, {{ .values.modelUrl | quote }}, {{ .values.modelPath | quote }}]
+{{- with .values.modelUrlSecret }}
+envFrom:
+  - secretRef: { name: {{ . | quote }} }
+{{- end }}
+env:
+  - { name: HOME, value: /tmp }
+  {{- if .root.Values.caBundle.configMap }}
+  - { name: SSL_CERT_FILE, value: {{ include "memloop.caFile" .root }} }
+  {{- end }}
+  {{- include "memloop.extra" .values.extraEnv | nindent 2 }}
+resources:
+  requests: { cpu: 500m, memory: 512Mi }
+  limits: { memory: 2Gi }
+volumeMounts:
+  - { name: cache, mountPath: /cache }
+  - { name: tmp, mountPath: /tmp }
+  {{- include "memloop.caMount" .root | nindent 2 }}
+{{- end }}
+
 {{/* A disk that one node at a time can attach is free for the next pod only when the old one has ended. */}}
 {{- define "memloop.inferenceStrategy" -}}
 {{- if eq (include "memloop.cacheOf" .values) "one" -}}

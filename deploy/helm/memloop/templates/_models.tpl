@@ -29,6 +29,14 @@
 {{- end -}}
 {{- end }}
 
+{{/* The engine of a model that a promotion names, over the defaults, as JSON. root, id, as */}}
+{{- define "memloop.promoted" -}}
+{{- $found := list -}}
+{{- range .root.Values.models }}{{ if and (eq .id $.id) .inference }}{{ $found = append $found . }}{{ end }}{{ end -}}
+{{- if not $found }}{{ fail (printf "promotion.%s: models has no id %q with an engine of the release (inference)" .as .id) }}{{ end -}}
+{{ include "memloop.ownEngine" (dict "root" .root "entry" (first $found)) }}
+{{- end }}
+
 {{/* One table of the models file, as JSON. root, entry, number */}}
 {{- define "memloop.modelTable" -}}
 {{- $entry := .entry -}}

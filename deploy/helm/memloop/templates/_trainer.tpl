@@ -13,7 +13,7 @@ spec:
   {{- include "memloop.initContainers" . | nindent 2 }}
   containers:
     - name: {{ .container }}
-      image: {{ include "memloop.image" (dict "root" .root "image" .root.Values.images.trainer) }}
+      image: {{ include "memloop.image" (dict "root" .root "image" (ternary .root.Values.images.trainerGpu .root.Values.images.trainer (gt (int $trainer.workers.gpus) 0))) }}
       imagePullPolicy: {{ .root.Values.image.pullPolicy }}
       securityContext: {{- include "memloop.containerSecurity" . | nindent 8 }}
       {{- with $trainer.existingSecret }}
@@ -47,7 +47,7 @@ spec:
         {{- include "memloop.extra" .values.extraVolumeMounts | nindent 8 }}
     {{- if .exporter }}
     - name: exporter
-      image: {{ include "memloop.image" (dict "root" .root "image" .root.Values.images.trainer) }}
+      image: {{ include "memloop.image" (dict "root" .root "image" (ternary .root.Values.images.trainerGpu .root.Values.images.trainer (gt (int $trainer.workers.gpus) 0))) }}
       imagePullPolicy: {{ .root.Values.image.pullPolicy }}
       command: [python, -m, trainer.metrics_exporter, {{ include "memloop.runLog" $trainer }}, --port, "7805"]
       securityContext: {{- include "memloop.containerSecurity" . | nindent 8 }}
