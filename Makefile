@@ -382,6 +382,10 @@ bench-longread-full: $(READY) ## the same on the tiny model's vLLM, and 3.5 mill
 bench-inference: $(READY) ## speculation and prefix cache on and off, on the tiny model's vLLM; BUDGET_S=900
 	$(BIN)/python -m benchmarks.inference --budget $(or $(BUDGET_S),900)
 
+.PHONY: gpu-proof
+gpu-proof: $(READY) ## torch, transformers mode, vLLM, the engine benchmark and two GRPO steps on a GPU: a table; ARGS=--dry-run
+	$(BIN)/python -m benchmarks.gpu_proof $(ARGS)
+
 .PHONY: bench-longread-strategies
 bench-longread-strategies: $(READY) ## quality and time of each way of reading, on the tiny model's vLLM
 	$(BIN)/python -m benchmarks.long_read_strategies

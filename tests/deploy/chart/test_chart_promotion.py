@@ -30,8 +30,8 @@ def test_the_job_runs_the_command_on_the_gateway_and_both_launchers(pod: Object)
     given = options(pod)
     assert pod["containers"][0]["command"] == ["python", "-m", "trainer", "promote"]
     assert given["--gateway"] == "http://demo-gateway:7800"
-    assert given["--inference"].startswith("http://demo-inference-reader-next-pods.memloop")
-    assert given["--incumbent-inference"].startswith("http://demo-inference-reader-pods.memloop")
+    assert given["--inference"] == "http://demo-inference-reader-next-pods:7802"
+    assert given["--incumbent-inference"] == "http://demo-inference-reader-pods:7802"
     assert (given["--incumbent"], given["--name"], given["--stages"]) == ("reader", "reader-next", "0.1,0.5")
     assert given["--out"] == "/data/gates/reader-step-40"
     assert pod["containers"][0]["args"][-2:] == ["--margin", "0.02"]

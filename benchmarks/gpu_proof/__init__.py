@@ -1,0 +1,1 @@
+"""Tries on one GPU what this repository can only write without one: ``make gpu-proof``."""
