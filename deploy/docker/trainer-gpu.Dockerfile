@@ -15,6 +15,7 @@ WORKDIR /src
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install --yes --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 COPY requirements/images/build.lock trainer/requirements-gpu.lock ./
+# hadolint ignore=DL3013
 RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     pip install --no-deps --require-hashes -r build.lock \
