@@ -9,7 +9,8 @@ import pytest
 from gateway.engine import Rollouts
 from gateway.engine.shares import Share, Shares
 from gateway.metrics import Metrics
-from memloop.wire.rollouts import CALL_BOUNDS_S
+from memloop.clients.gateway import GatewayClient
+from memloop.wire.rollouts import CALL_BOUNDS_S, RolloutChange
 from memloop_service import new_registry
 from tests.gateway.long_reads import PATH as READ
 from tests.gateway.rig import eventually
@@ -160,6 +161,18 @@ async def test_every_process_follows_a_change(both: TwoModels, redis_url: str) -
             return models.shares.target_of("talker", "anyone") == "j"
 
         await eventually(followed)
+
+
+async def test_the_client_begins_reads_and_ends_a_rollout(both: TwoModels) -> None:
+    client = GatewayClient(both.gateway.url)
+    try:
+        begun = await client.change_rollout(RolloutChange(model="talker", candidate="j", share=0.25))
+        assert await client.rollouts() == (begun,)
+        assert (begun.share, begun.candidate_calls.calls) == (0.25, 0)
+        assert [await client.end_rollout("talker"), await client.end_rollout("talker")] == [True, False]
+        assert await client.rollouts() == ()
+    finally:
+        await client.close()
 
 
 def test_shares_are_kept_within_two_points_in_a_hundred() -> None:
