@@ -15,6 +15,7 @@ CLAUDE = [
     {"type": "mode", "sessionId": "s"},
     {"type": "user", "message": {"role": "user", "content": "How do we deploy?"}, "timestamp": "2026-11-23T10:00:00Z"},
     {"type": "user", "isMeta": True, "message": {"role": "user", "content": "Caveat: generated"}},
+    {"type": "api-request-blob", "message": {"role": "user", "content": [{"type": "text", "text": "Sent again."}]}},
     {"type": "user", "message": {"role": "user", "content": "<command-name>/clear</command-name>"}},
     {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}},
     {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "tool_use", "name": "Bash"}]}},

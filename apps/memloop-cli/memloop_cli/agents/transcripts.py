@@ -38,8 +38,12 @@ def _turns(lines: Iterable[str]) -> Iterator[Source]:
 
 
 def _of_row(row: Json) -> Iterator[Source]:
-    """Yield the turn of a line: Claude Code holds it in ``message``, Codex in ``payload``."""
-    holder = row.get("payload") if row.get("type") == "response_item" else row.get("message")
+    """Yield the turn of a line: Claude Code holds it in ``message``, Codex in ``payload``.
+
+    Other lines of Claude Code have messages too, such as those of the requests that it sent.
+    """
+    kind = row.get("type")
+    holder = row.get("payload") if kind == "response_item" else row.get("message") if kind in _ROLES else None
     if row.get("isMeta") or row.get("isSidechain") or not isinstance(holder, dict):
         return
     role, text = holder.get("role"), "\n".join(_texts(holder.get("content")))
